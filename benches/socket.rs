@@ -139,7 +139,7 @@ async fn ask(console: &Console, agents: u64, manner: Manner) -> Figures {
         });
     }
     // Everybody is there first.
-    let mut visitors = console.door.visitors();
+    let mut visitors = console.door.connections();
     let there = usize::try_from(agents).expect("a count");
     visitors.wait_for(|it| *it >= there).await.expect("a door");
     let begun = Instant::now();
@@ -216,7 +216,7 @@ async fn with_gates_held() {
                 one.ask("note.write", agent).await
             });
         }
-        let mut snapshots = console.runtime.desk().snapshots();
+        let mut snapshots = console.runtime.operator_handle().snapshots();
         let there = usize::try_from(gates).expect("a count");
         let all = snapshots.wait_for(|it| it.held.len() == there).await;
         drop(all.expect("a picture"));
@@ -244,7 +244,7 @@ async fn with_live_sessions() {
     let mut few = None;
     for live in [10, LIVE] {
         let console = Console::open().await;
-        let agents = console.runtime.agents();
+        let agents = console.runtime.agent_handle();
         for session in 0..live {
             let start = StartSession {
                 session: format!("l-{session}").parse().expect("a name"),

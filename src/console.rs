@@ -58,9 +58,9 @@ pub struct ConsoleOptions {
     /// Source of the current time.
     pub clock: Arc<dyn Clock>,
     /// Runner for the test scenarios next to the Atlas files, if there is one.
-    pub trials: Option<ScenarioRunner>,
+    pub scenario_runner: Option<ScenarioRunner>,
     /// Source of the list of Atlas files, if the list can change.
-    pub shelf: Option<AtlasFileSource>,
+    pub atlas_files: Option<AtlasFileSource>,
     /// Changes to apply to manifests before they are validated.
     pub configure: ManifestTransform,
     /// Source of alarms, if there is one.
@@ -114,7 +114,7 @@ pub struct FailedScenarioStep {
     /// Line of the step in the scenario file.
     pub line: Option<usize>,
     /// The expected result and the actual one.
-    pub what: String,
+    pub mismatch: String,
 }
 
 impl std::fmt::Debug for ConsoleOptions {
@@ -138,13 +138,13 @@ pub enum ConsoleError {
 
 impl ConsoleError {
     /// Returns true if the terminal was closed. Then the operator has left, which is not a failure.
-    fn is_terminal_gone(&self) -> bool {
-        matches!(self, Self::Terminal(error) if is_terminal_gone(error))
+    fn is_terminal_closed(&self) -> bool {
+        matches!(self, Self::Terminal(error) if is_terminal_closed(error))
     }
 
     /// Returns `Ok` if the terminal was closed, as if the operator had quit; otherwise the error.
     fn ok_if_terminal_closed(self) -> Result<(), Self> {
-        if self.is_terminal_gone() {
+        if self.is_terminal_closed() {
             Ok(())
         } else {
             Err(self)
@@ -155,7 +155,7 @@ impl ConsoleError {
 /// Returns true if the error means that the terminal was closed.
 ///
 /// Reads and writes on a closed terminal fail with EIO, and it cannot be opened again.
-pub(crate) fn is_terminal_gone(error: &std::io::Error) -> bool {
+pub(crate) fn is_terminal_closed(error: &std::io::Error) -> bool {
     let errno = rustix::io::Errno::from_io_error(error);
     let closed = [
         rustix::io::Errno::IO,
@@ -184,5 +184,5 @@ pub async fn run_linear(
     clock: Arc<dyn Clock>,
     alarms: Option<AlarmReceiver>,
 ) -> Result<(), ConsoleError> {
-    linear::drive(desk, clock, alarms).await
+    linear::run_line_console(desk, clock, alarms).await
 }

@@ -129,20 +129,20 @@ struct State {
     permits: PermitIndex,
     parked: ParkedRequests,
     /// Attempts that wait for extensions, by the caller that waits.
-    begun: BTreeMap<CallerId, PendingAttempt>,
+    pending_attempts: BTreeMap<CallerId, PendingAttempt>,
     usage: Usage,
-    asked: RequestRates,
-    tries: MisuseTallies,
+    request_rates: RequestRates,
+    misuse: MisuseTallies,
     /// Resolutions that agents can still rely on, in the order issued. They are kept in memory only: after a
     /// restart an agent asks again.
     resolutions: Vec<IssuedResolution>,
     caches: Caches,
     suspension: SuspendedCommands,
-    settled: VecDeque<Arc<SettledRequest>>,
+    recent_outcomes: VecDeque<Arc<SettledRequest>>,
     /// Overruled denials that no operator has acknowledged yet.
     overruled: BTreeMap<GateId, OverruledDenial>,
     /// Fault of the record that an operator has acknowledged.
-    fault: Option<RecordFault>,
+    acknowledged_fault: Option<RecordFault>,
     gates_opened: u64,
 }
 
@@ -210,7 +210,7 @@ impl Engine {
     #[must_use]
     pub fn new(atlases: Vec<Atlas>, ids: Box<dyn IdSource>) -> Self {
         let atlas_hash = combined_hash(&atlases);
-        let level = recording::level(&atlases);
+        let level = recording::trace_level(&atlases);
         Self {
             atlases: atlases.into(),
             extensions: Extensions::default(),
@@ -231,7 +231,7 @@ impl Engine {
         let mut turn = Transaction::new(self, now);
         turn.record_due_misuse(&command);
         if !turn.deny_if_rate_limited(&command) {
-            turn.take_up(command);
+            turn.start_command(command);
         }
         turn.finish()
     }
@@ -302,12 +302,12 @@ impl Engine {
 
     /// Returns the outcomes of earlier held requests, newest first.
     pub fn settled(&self) -> impl Iterator<Item = &Arc<SettledRequest>> {
-        self.state.settled.iter()
+        self.state.recent_outcomes.iter()
     }
 
     /// Returns the overruled denials that no operator has acknowledged, oldest first.
     #[must_use]
-    pub fn overruled(&self) -> Vec<OverruledDenial> {
+    pub fn overruled_denials(&self) -> Vec<OverruledDenial> {
         let mut overruled: Vec<_> = self.state.overruled.values().cloned().collect();
         overruled.sort_by_key(|denial| denial.at);
         overruled
@@ -316,7 +316,7 @@ impl Engine {
     /// Returns the fault of the record that an operator has acknowledged.
     #[must_use]
     pub fn acknowledged_fault(&self) -> Option<&RecordFault> {
-        self.state.fault.as_ref()
+        self.state.acknowledged_fault.as_ref()
     }
 
     /// Returns the loaded Atlases.
@@ -334,8 +334,8 @@ impl Engine {
 
 impl State {
     fn add_outcome(&mut self, decided: Arc<SettledRequest>) {
-        self.settled.push_front(decided);
-        self.settled.truncate(RECENT_DECISIONS);
+        self.recent_outcomes.push_front(decided);
+        self.recent_outcomes.truncate(RECENT_DECISIONS);
     }
 }
 

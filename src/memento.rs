@@ -37,7 +37,7 @@ pub use contract::{
     MEMENTO_VERSION, MementoError, MementoVersion, SignalItem, SignalList, SignalSource,
     SignalSummary, ThreadMemento,
 };
-pub use decision::{DecisionInputs, DecisionRule, TurnClassification, TurnDecision, decide};
+pub use decision::{DecisionInputs, DecisionRule, TurnClassification, TurnDecision, classify_turn};
 pub use freeze::{Freeze, ThawCondition};
 pub use owner::{RefusedWrites, ThreadOwner};
 pub use retry::TurnResponse;

@@ -32,7 +32,7 @@ pub use snapshot::{
     Insight, NextStep, OpenQuestion, Pivot, SnapshotDecision, SnapshotError, Tradeoff,
 };
 pub use snapshot_writer::{
-    AccountDecision, AccountFreeze, AccountHeld, SessionAccount, WaitingSubject, written,
+    AccountDecision, AccountFreeze, AccountHeld, SessionAccount, WaitingSubject, snapshot_json,
 };
 pub use validate::{Checklist, ChecklistItem, validate};
 
@@ -58,7 +58,7 @@ impl Reconstruction {
     ///
     /// # Errors
     /// When it is not a snapshot file, or its version is not supported.
-    pub fn of(text: &[u8]) -> Result<Self, SnapshotError> {
+    pub fn from_file(text: &[u8]) -> Result<Self, SnapshotError> {
         Ok(Self::from_snapshot(&ConversationSnapshot::read(text)?))
     }
 

@@ -120,7 +120,7 @@ pub struct RuntimeParts {
 #[derive(Debug)]
 pub struct Runtime {
     agents: AgentHandle,
-    desk: OperatorHandle,
+    operator: OperatorHandle,
     messages: mpsc::Sender<ActorMessage>,
     snapshots: watch::Sender<Arc<snapshot::RuntimeSnapshot>>,
     /// Verifies the whole record once, in the background.
@@ -156,11 +156,11 @@ impl Runtime {
     /// # Errors
     /// Fails when the stored state cannot be read or used.
     pub async fn start(parts: RuntimeParts) -> Result<Self, StartError> {
-        check_names(&parts.atlases)?;
+        check_atlas_ids(&parts.atlases)?;
         let now = parts.clock.now();
         let table = parts.extensions.table();
         let known = match &parts.head_file {
-            Some(path) => witness::read(path).map_err(StartError::HeadFile)?,
+            Some(path) => witness::read_head(path).map_err(StartError::HeadFile)?,
             None => None,
         };
         let key = parts.signer.verifier();
@@ -169,16 +169,17 @@ impl Runtime {
         let rows = std::mem::take(&mut state.rows);
         let (mut engine, effects, beside) = restore(rows, parts.atlases, parts.ids, now)?;
         engine.set_extensions(table);
-        let found = ledger.found(&parts.store.log().await?, beside.acknowledgement);
+        let found = ledger.recovery_entry(&parts.store.log().await?, beside.acknowledgement);
         let mut entries = first_entries(&ledger, found, &key, engine.atlases(), &parts.operator);
         entries.extend(state.entry());
         let batch = first_batch(engine.atlases(), std::mem::take(&mut state.changed));
         let (store, seal) = (&parts.store, &mut state.seal);
-        let begun = actor::begin(store, &mut ledger, seal, read_back, entries, batch, now);
+        let begun =
+            actor::write_first_entries(store, &mut ledger, seal, read_back, entries, batch, now);
         let (mut read_back, seal) = begun.await?;
         drop_ended_chains(&engine, &mut ledger, &mut read_back);
         if let Some(path) = &parts.head_file {
-            witness::keep(path, &seal.note).map_err(StartError::HeadFile)?;
+            witness::write_head(path, &seal.note).map_err(StartError::HeadFile)?;
         }
         let (messages, inbox) = mpsc::channel(COMMAND_QUEUE);
         let ids = AskIds::default();
@@ -215,8 +216,8 @@ impl Runtime {
         );
         Ok(Self {
             agents: AgentHandle::new(messages.clone(), ids, snapshots),
-            checking: check(desk.clone()),
-            desk,
+            checking: spawn_verification(desk.clone()),
+            operator: desk,
             messages,
             snapshots: sender,
         })
@@ -225,30 +226,30 @@ impl Runtime {
     /// Starts the watchdog of the store: it notices missing files and writes that do not end.
     pub fn watch_store(&self) {
         let watchdog = watchdog::Watchdog {
-            store: self.desk.store(),
+            store: self.operator.store(),
             snapshots: self.snapshots.clone(),
             messages: self.messages.downgrade(),
-            key: self.desk.key(),
+            key: self.operator.key(),
         };
         tokio::spawn(watchdog.run());
     }
 
     /// Returns the handle for agents.
     #[must_use]
-    pub fn agents(&self) -> AgentHandle {
+    pub fn agent_handle(&self) -> AgentHandle {
         self.agents.clone()
     }
 
     /// Returns a read-only stream of records.
     #[must_use]
-    pub fn records(&self) -> RecordStream {
-        self.desk.records()
+    pub fn record_stream(&self) -> RecordStream {
+        self.operator.records()
     }
 
     /// Returns the handle for the operator.
     #[must_use]
-    pub fn desk(&self) -> OperatorHandle {
-        self.desk.clone()
+    pub fn operator_handle(&self) -> OperatorHandle {
+        self.operator.clone()
     }
 
     /// Finishes running work, makes it durable, and stops. Held requests stay held.
@@ -264,7 +265,7 @@ impl Runtime {
 }
 
 /// Verifies the whole record in the background: agents do not wait while a large record is opened.
-fn check(desk: OperatorHandle) -> JoinHandle<()> {
+fn spawn_verification(desk: OperatorHandle) -> JoinHandle<()> {
     tokio::spawn(async move {
         let _ = desk.verify().await;
     })
@@ -272,7 +273,7 @@ fn check(desk: OperatorHandle) -> JoinHandle<()> {
 
 /// Builds the batch of state and Atlases that is written before agents are admitted.
 fn first_batch(atlases: &[Atlas], mut state: Vec<StateRow>) -> Batch {
-    let acknowledge = recording::acknowledge(atlases);
+    let acknowledge = recording::acknowledge_mode(atlases);
     state.push(Acknowledgement::running(acknowledge).row());
     Batch {
         state,
@@ -285,8 +286,8 @@ fn first_batch(atlases: &[Atlas], mut state: Vec<StateRow>) -> Batch {
 fn drop_ended_chains(engine: &Engine, ledger: &mut Ledger, read_back: &mut ReadBack) {
     let log = ledger.log().clone();
     let is_live = |session: &SessionId| *session == log || engine.session(session).is_some();
-    ledger.keep_chains(is_live);
-    read_back.keep_chains(is_live);
+    ledger.retain_live_chains(is_live);
+    read_back.retain_live_chains(is_live);
 }
 
 /// Opens the log of a store, and the state as far as its seal confirms it.
@@ -304,7 +305,7 @@ async fn open_state(
     Ok((ledger, read_back, state))
 }
 
-fn check_names(atlases: &[Atlas]) -> Result<(), StartError> {
+fn check_atlas_ids(atlases: &[Atlas]) -> Result<(), StartError> {
     match duplicate_atlas_id(atlases) {
         Some(twice) => Err(StartError::SameAtlas(twice.to_owned())),
         None => Ok(()),
@@ -349,7 +350,7 @@ fn restore(
             }
             continue;
         }
-        if row.kind == threads::THREAD || row.kind == threads::THREAD_DRAFT_KIND {
+        if row.kind == threads::THREAD_KIND || row.kind == threads::THREAD_DRAFT_KIND {
             threads.push(row);
             continue;
         }
@@ -381,7 +382,7 @@ fn restore(
     let (engine, effects) = Engine::restore(atlases, ids, kept, over, now)?;
     let held = engine.held();
     drafts.retain(|gate, _| held.iter().any(|held| held.id == *gate));
-    let threads = ThreadStore::restored(threads);
+    let threads = ThreadStore::restore(threads);
     let beside = StoredRuntimeState {
         drafts,
         threads,
@@ -404,12 +405,16 @@ fn first_entries(
         entries.push(LogStarted::now(key).into());
     }
     entries.extend(found.map(Payload::from));
-    entries.extend(atlases.iter().map(|atlas| loaded(atlas, operator).into()));
+    entries.extend(
+        atlases
+            .iter()
+            .map(|atlas| loaded_entry(atlas, operator).into()),
+    );
     entries
 }
 
 /// Builds the log entry for a newly loaded Atlas.
-fn loaded(atlas: &Atlas, by: &str) -> AtlasLoaded {
+fn loaded_entry(atlas: &Atlas, by: &str) -> AtlasLoaded {
     let of_text = Digest::of(atlas.text.as_bytes());
     AtlasLoaded {
         atlas_id: atlas.id.clone(),

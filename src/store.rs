@@ -157,9 +157,9 @@ pub struct LogState {
     /// Number of records of all sessions written up to the last entry that this head covers.
     pub sealed_records: u64,
     /// Description of the repair made when the store was opened, if any.
-    pub mended: Option<String>,
+    pub repair_note: Option<String>,
     /// Signed head from the file next to the store, if there is one.
-    pub kept_head: Option<String>,
+    pub head_file_note: Option<String>,
 }
 
 /// Start of [`LogState::mended`] if an unfinished write was dropped.
@@ -169,7 +169,7 @@ impl LogState {
     /// True if an unfinished write was dropped when the store was opened.
     #[must_use]
     pub fn has_dropped_write(&self) -> bool {
-        let mended = self.mended.as_deref().unwrap_or_default();
+        let mended = self.repair_note.as_deref().unwrap_or_default();
         mended.contains(UNFINISHED_WRITE)
     }
 }
@@ -200,7 +200,7 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
     }
 
     /// True if the head file next to the store was missing when it was opened, although it should exist.
-    fn was_headless(&self) -> bool {
+    fn was_head_missing(&self) -> bool {
         false
     }
 
@@ -293,7 +293,7 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
     ) -> Boxed<'_, Result<Vec<Event>, StoreError>> {
         Box::pin(async move {
             let records = self.session_records(session, from, limit).await?;
-            let events = records.iter().map(Record::event);
+            let events = records.iter().map(Record::event_of);
             events
                 .collect::<Result<_, _>>()
                 .map_err(|what| StoreError::Damaged { what })
@@ -309,7 +309,7 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
 
     /// Verifies the whole record like [`Store::verify`], with progress and cancellation. A cancelled
     /// verification ends with an error: it proves nothing. A store that verifies instantly need not stop.
-    fn verify_watched(
+    fn verify_with_progress(
         &self,
         trust: TrustAnchors,
         progress: VerificationProgress,

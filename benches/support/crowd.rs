@@ -96,9 +96,9 @@ impl Console {
             webhooks: Webhooks::Off(NoticesOff::Setting),
         });
         let runtime = runtime.await.expect("a runtime");
-        let place = SocketLock::take(&folder.path().join("run/console.sock")).expect("a place");
-        let hall = GatewayState::new(runtime.agents(), answers);
-        let door = UnixServer::open(place, hall).expect("a door");
+        let place = SocketLock::acquire(&folder.path().join("run/console.sock")).expect("a place");
+        let hall = GatewayState::new(runtime.agent_handle(), answers);
+        let door = UnixServer::start(place, hall).expect("a door");
         Self {
             runtime,
             door,
@@ -127,7 +127,9 @@ impl Console {
                 Err(error) => panic!("{error}"),
             }
         };
-        let report = store.verify(TrustAnchors::nothing().key(self.key)).await;
+        let report = store
+            .verify(TrustAnchors::nothing().with_key(self.key))
+            .await;
         let report = report.expect("a report");
         assert!(report.is_sound(), "{:?}", report.first_fault());
         let mut all = BTreeMap::new();
@@ -246,7 +248,7 @@ impl Until {
 
 /// So many agents, each with its own connection and session, and an operator.
 pub(crate) async fn crowd(console: &Console, agents: u64, until: Until) -> Vec<Heard> {
-    let operator = tokio::spawn(operate(console.runtime.desk()));
+    let operator = tokio::spawn(operate(console.runtime.operator_handle()));
     let room = Arc::new(Semaphore::new(connections()));
     let all = (0..agents).map(|agent| {
         let (socket, room) = (console.socket(), Arc::clone(&room));
@@ -306,7 +308,7 @@ async fn live(socket: &Path, agent: u64, until: Until) -> Heard {
                 one.say("action.completed", done).await.expect("noted");
                 Told::Ran
             }
-            Err(CallError::Fault(fault)) => match fault.denied().map(|it| format!("{it:?}")) {
+            Err(CallError::Fault(fault)) => match fault.deny_code().map(|it| format!("{it:?}")) {
                 Some(code) if code == "Refused" => Told::Refused,
                 Some(code) if code == "Policy" => Told::Denied,
                 other => panic!("{other:?}: {fault:?}"),

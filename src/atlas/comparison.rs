@@ -17,7 +17,7 @@ use crate::base::pattern::Patterns;
 
 mod atlas_sets;
 
-pub use atlas_sets::{AtlasChange, fates};
+pub use atlas_sets::{AtlasChange, atlas_changes};
 
 /// The differences between two Atlases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct PartChange {
     /// Identifier of the part.
     pub id: String,
     /// Kind of the change.
-    pub how: ChangeKind,
+    pub kind: ChangeKind,
 }
 
 /// The kind of change of a part.
@@ -56,7 +56,7 @@ impl Comparison {
     pub fn count(&self, part: PartKind, how: ChangeKind) -> usize {
         let parts = self.parts.iter();
         parts
-            .filter(|change| change.part == part && change.how == how)
+            .filter(|change| change.part == part && change.kind == how)
             .count()
     }
 }
@@ -68,7 +68,7 @@ pub fn compare(before: &Atlas, after: &Atlas) -> Comparison {
     defaults(before, after, &mut comparison.weaker);
     let by_id = |checkpoint: &Checkpoint| checkpoint.id.clone();
     let pairs = paired(&before.checkpoints, &after.checkpoints, by_id);
-    comparison.note(
+    comparison.compare_pairs(
         PartKind::Checkpoint,
         pairs,
         is_same_checkpoint,
@@ -76,7 +76,7 @@ pub fn compare(before: &Atlas, after: &Atlas) -> Comparison {
     );
     let by_id = |policy: &Policy| policy.id.clone();
     let pairs = paired(&before.policies, &after.policies, by_id);
-    comparison.note(
+    comparison.compare_pairs(
         PartKind::Policy,
         pairs,
         is_same_policy,
@@ -84,7 +84,7 @@ pub fn compare(before: &Atlas, after: &Atlas) -> Comparison {
     );
     let by_id = |capability: &Capability| capability.id.clone();
     let pairs = paired(&before.capabilities, &after.capabilities, by_id);
-    comparison.note(
+    comparison.compare_pairs(
         PartKind::Capability,
         pairs,
         is_same_capability,
@@ -94,24 +94,24 @@ pub fn compare(before: &Atlas, after: &Atlas) -> Comparison {
     let contexts: Vec<_> = contexts.cloned().collect();
     for id in unique(contexts) {
         let (old, new) = (before.contexts.get(&id), after.contexts.get(&id));
-        comparison.add(PartKind::Context, id, (old, new), |old, new| old == new);
+        comparison.add_change(PartKind::Context, id, (old, new), |old, new| old == new);
     }
     let actions = before.actions.keys().chain(after.actions.keys());
     let actions: Vec<_> = actions.cloned().collect();
     for id in unique(actions) {
         let (old, new) = (before.actions.get(&id), after.actions.get(&id));
-        let written = if written(before, &id) == written(after, &id) {
-            ActionTextComparison::Alike
+        let written = if action_source(before, &id) == action_source(after, &id) {
+            ActionTextComparison::Same
         } else {
-            ActionTextComparison::Otherwise
+            ActionTextComparison::Different
         };
         let same = |old: &DeclaredAction, new: &DeclaredAction| {
-            written == ActionTextComparison::Alike
+            written == ActionTextComparison::Same
                 && old.name == new.name
                 && old.risk_tier == new.risk_tier
         };
         report_weaker_action(&id, (old, new), written, &mut comparison.weaker);
-        comparison.add(PartKind::Action, id, (old, new), same);
+        comparison.add_change(PartKind::Action, id, (old, new), same);
     }
     comparison
 }
@@ -120,7 +120,7 @@ pub fn compare(before: &Atlas, after: &Atlas) -> Comparison {
 type PartPair<'a, T> = (Option<&'a T>, Option<&'a T>);
 
 impl Comparison {
-    fn add<T>(
+    fn add_change<T>(
         &mut self,
         part: PartKind,
         id: String,
@@ -134,10 +134,14 @@ impl Comparison {
             (None, Some(_)) => ChangeKind::Added,
             (None, None) => return,
         };
-        self.parts.push(PartChange { part, id, how });
+        self.parts.push(PartChange {
+            part,
+            id,
+            kind: how,
+        });
     }
 
-    fn note<T>(
+    fn compare_pairs<T>(
         &mut self,
         part: PartKind,
         pairs: Vec<(String, PartPair<'_, T>)>,
@@ -146,7 +150,7 @@ impl Comparison {
     ) {
         for (id, pair) in pairs {
             weaker(&id, pair, &mut self.weaker);
-            self.add(part, id, pair, &same);
+            self.add_change(part, id, pair, &same);
         }
     }
 }
@@ -208,14 +212,14 @@ fn defaults(before: &Atlas, after: &Atlas, weaker: &mut Vec<String>) {
     if before.risk_mode != after.risk_mode {
         weaker.push("tiers of undeclared actions are found in another way".to_owned());
     }
-    records(&before.recording, &after.recording, weaker);
+    compare_recording(&before.recording, &after.recording, weaker);
     let access = |atlas: &Atlas| {
         atlas
             .steward
             .as_ref()
             .and_then(|steward| steward.access.clone())
     };
-    doors(access(before).as_ref(), access(after).as_ref(), weaker);
+    compare_access(access(before).as_ref(), access(after).as_ref(), weaker);
     let told = |atlas: &Atlas| {
         atlas
             .steward
@@ -227,7 +231,7 @@ fn defaults(before: &Atlas, after: &Atlas, weaker: &mut Vec<String>) {
     }
 }
 
-fn records(before: &RecordingRules, after: &RecordingRules, weaker: &mut Vec<String>) {
+fn compare_recording(before: &RecordingRules, after: &RecordingRules, weaker: &mut Vec<String>) {
     let RecordingRules {
         level,
         acknowledge,
@@ -261,7 +265,11 @@ fn records(before: &RecordingRules, after: &RecordingRules, weaker: &mut Vec<Str
 }
 
 /// Compares the access rules for agents. An Atlas without `access` counts as `public` without a rate limit.
-fn doors(before: Option<&AccessRules>, after: Option<&AccessRules>, weaker: &mut Vec<String>) {
+fn compare_access(
+    before: Option<&AccessRules>,
+    after: Option<&AccessRules>,
+    weaker: &mut Vec<String>,
+) {
     let needs_key = |access: Option<&AccessRules>| {
         access.is_some_and(|access| match access.kind {
             AccessKind::Authenticated => true,
@@ -401,7 +409,10 @@ fn report_weaker_policy(id: &str, pair: PartPair<'_, Policy>, weaker: &mut Vec<S
             format!("policy `{id}` is gone")
         }
         (None, Some(new)) if new.kind == PolicyKind::Allow => {
-            format!("policy `{id}` is new and allows {}", listed(&new.actions))
+            format!(
+                "policy `{id}` is new and allows {}",
+                format_patterns(&new.actions)
+            )
         }
         (Some(old), Some(new)) if !old.overridable && new.overridable => {
             format!("policy `{id}` can be overruled")
@@ -430,7 +441,10 @@ fn report_weaker_capability(id: &str, pair: PartPair<'_, Capability>, weaker: &m
             format!("capability `{id}` has other actions")
         }
         (None, Some(new)) if !new.starts_locked => {
-            format!("capability `{id}` makes {} known", listed(&new.actions))
+            format!(
+                "capability `{id}` makes {} known",
+                format_patterns(&new.actions)
+            )
         }
         (Some(_) | None, Some(_) | None) => return,
     };
@@ -440,8 +454,8 @@ fn report_weaker_capability(id: &str, pair: PartPair<'_, Capability>, weaker: &m
 /// Result of comparing the source text of an action in both Atlases.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ActionTextComparison {
-    Alike,
-    Otherwise,
+    Same,
+    Different,
 }
 
 fn report_weaker_action(
@@ -457,7 +471,7 @@ fn report_weaker_action(
                 (Some(_), None) => {
                     weaker.push(format!("parameters of `{id}` are no longer checked"));
                 }
-                (Some(_), Some(_)) if written == ActionTextComparison::Otherwise => {
+                (Some(_), Some(_)) if written == ActionTextComparison::Different => {
                     let words = format!("`{id}` is written otherwise: see how it is checked");
                     weaker.push(words);
                 }
@@ -478,14 +492,14 @@ fn report_weaker_action(
 }
 
 /// Returns the source lines of an action; its compiled schema cannot be compared.
-fn written(atlas: &Atlas, id: &str) -> Option<String> {
+fn action_source(atlas: &Atlas, id: &str) -> Option<String> {
     let (first, last) = atlas.origin.lines_of(PartKind::Action, id)?;
     let lines = atlas.text.lines().skip(first.saturating_sub(1));
     let lines: Vec<_> = lines.take(last + 1 - first).map(str::trim).collect();
     Some(lines.join("\n"))
 }
 
-fn listed(patterns: &Patterns) -> String {
+fn format_patterns(patterns: &Patterns) -> String {
     let patterns: Vec<_> = patterns.iter().map(ToString::to_string).collect();
     format!("[{}]", patterns.join(", "))
 }

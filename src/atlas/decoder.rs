@@ -17,11 +17,11 @@ mod trigger;
 
 pub(super) use fields::{OWN_KEY, Section, join};
 
-use fields::{PathNode, map};
+use fields::{PathNode, decode_map};
 use names::{
     DEFAULT_DECISIONS, INJECT_MODES, POLICY_KINDS, RISK_MODES, RISK_TIERS, SCOPES, UNKNOWN_ACTIONS,
 };
-use readers::{boolean, count, integer, list, number, one_of, part, schema, text, texts};
+use readers::{boolean, count, infallible, integer, list, number, one_of, schema, text, texts};
 
 use super::diagnostic::{Code, Problems};
 use super::document::{
@@ -31,7 +31,7 @@ use super::yaml::YamlNode;
 
 /// Decodes a whole manifest. After a reported error, the result must not be used as an Atlas.
 pub(super) fn decode(root: &YamlNode, problems: &mut Problems<'_>) -> AtlasManifest {
-    map(
+    decode_map(
         &PathNode::root(root),
         Section::Manifest,
         problems,
@@ -41,7 +41,7 @@ pub(super) fn decode(root: &YamlNode, problems: &mut Problems<'_>) -> AtlasManif
             version: fields.required("version", text).unwrap_or_default(),
             name: fields.required("name", text).unwrap_or_default(),
             description: fields.optional("description", text).unwrap_or_default(),
-            steward: fields.optional("steward", part(steward::steward)),
+            steward: fields.optional("steward", infallible(steward::steward)),
             capabilities: fields
                 .optional("capabilities", list(capability))
                 .unwrap_or_default(),
@@ -62,19 +62,20 @@ pub(super) fn decode(root: &YamlNode, problems: &mut Problems<'_>) -> AtlasManif
                 .optional("unknown_actions", one_of("decision", UNKNOWN_ACTIONS))
                 .unwrap_or_default(),
             risk_config: fields
-                .optional("risk_config", part(risk_config))
+                .optional("risk_config", infallible(risk_config))
                 .unwrap_or_default(),
-            checkpoint_config: fields.optional("checkpoint_config", part(config::checkpoints)),
+            checkpoint_config: fields
+                .optional("checkpoint_config", infallible(config::checkpoints)),
             cache_config: fields
-                .optional("cache_config", part(config::cache))
+                .optional("cache_config", infallible(config::cache))
                 .unwrap_or_default(),
-            trace_config: fields.optional("trace_config", part(trace::trace)),
+            trace_config: fields.optional("trace_config", infallible(trace::trace)),
         },
     )
 }
 
 fn capability(value: &PathNode<'_>, problems: &mut Problems<'_>) -> CapabilityDef {
-    map(value, Section::Capability, problems, |fields| {
+    decode_map(value, Section::Capability, problems, |fields| {
         CapabilityDef {
             capability_id: fields.required("capability_id", text).unwrap_or_default(),
             name: fields.optional("name", text).unwrap_or_default(),
@@ -85,7 +86,7 @@ fn capability(value: &PathNode<'_>, problems: &mut Problems<'_>) -> CapabilityDe
 }
 
 fn risk_config(value: &PathNode<'_>, problems: &mut Problems<'_>) -> RiskConfig {
-    map(value, Section::RiskConfig, problems, |fields| RiskConfig {
+    decode_map(value, Section::RiskConfig, problems, |fields| RiskConfig {
         mode: fields
             .optional("mode", one_of("risk mode", RISK_MODES))
             .unwrap_or_default(),
@@ -93,9 +94,9 @@ fn risk_config(value: &PathNode<'_>, problems: &mut Problems<'_>) -> RiskConfig 
 }
 
 fn context(value: &PathNode<'_>, problems: &mut Problems<'_>) -> ContextBlockDef {
-    map(value, Section::Context, problems, |fields| {
+    decode_map(value, Section::Context, problems, |fields| {
         // These keys may also be in a nested map, but not in both places.
-        let nested = fields.optional("checkpoint_config", part(context_config));
+        let nested = fields.optional("checkpoint_config", infallible(context_config));
         let flat = ContextConfig {
             keywords: fields.optional("keywords", texts),
             actions: fields.optional("actions", texts),
@@ -105,7 +106,7 @@ fn context(value: &PathNode<'_>, problems: &mut Problems<'_>) -> ContextBlockDef
             Some(nested) if flat == ContextConfig::default() => nested,
             Some(_) => {
                 let message = "write these keys in `checkpoint_config` or beside it, not in both";
-                fields.fault(Code::Contradiction, "checkpoint_config", message);
+                fields.report_problem(Code::Contradiction, "checkpoint_config", message);
                 flat
             }
             None => flat,
@@ -133,7 +134,7 @@ struct ContextConfig {
 }
 
 fn context_config(value: &PathNode<'_>, problems: &mut Problems<'_>) -> ContextConfig {
-    map(value, Section::ContextConfig, problems, |fields| {
+    decode_map(value, Section::ContextConfig, problems, |fields| {
         ContextConfig {
             keywords: fields.optional("keywords", texts),
             actions: fields.optional("actions", texts),
@@ -143,7 +144,7 @@ fn context_config(value: &PathNode<'_>, problems: &mut Problems<'_>) -> ContextC
 }
 
 fn policy(value: &PathNode<'_>, problems: &mut Problems<'_>) -> PolicyDef {
-    map(value, Section::Policy, problems, |fields| PolicyDef {
+    decode_map(value, Section::Policy, problems, |fields| PolicyDef {
         policy_id: fields.required("policy_id", text).unwrap_or_default(),
         kind: fields
             .required("type", one_of("policy type", POLICY_KINDS))
@@ -157,13 +158,13 @@ fn policy(value: &PathNode<'_>, problems: &mut Problems<'_>) -> PolicyDef {
         scope: fields
             .optional("scope", one_of("scope", SCOPES))
             .unwrap_or_default(),
-        when: fields.optional("when", part(condition::condition)),
+        when: fields.optional("when", infallible(condition::condition)),
         overridable: fields.optional("override", boolean).unwrap_or_default(),
     })
 }
 
 fn action(value: &PathNode<'_>, problems: &mut Problems<'_>) -> ActionDef {
-    map(value, Section::Action, problems, |fields| ActionDef {
+    decode_map(value, Section::Action, problems, |fields| ActionDef {
         action_id: fields.required("action_id", text).unwrap_or_default(),
         name: fields.optional("name", text).unwrap_or_default(),
         description: fields.optional("description", text).unwrap_or_default(),

@@ -156,7 +156,7 @@ codes! {
     /// A key of the steward's own.
     IgnoredKey = "W001", Warning;
     /// A name has a canonical form.
-    TriggerAlias = "W002", Warning;
+    Alias = "W002", Warning;
     /// A capability names an action that is not declared.
     UndeclaredAction = "W003", Warning;
     /// A setting is accepted but has no effect for the agents of this version.

@@ -78,7 +78,7 @@ impl AtlasManifest {
     /// Returns the JSON Schema of a manifest. It accepts the documents that the loader and serde can read.
     #[must_use]
     pub fn json_schema() -> Value {
-        schema::exact(schemars::schema_for!(Self).to_value())
+        schema::tighten_schema(schemars::schema_for!(Self).to_value())
     }
 }
 
@@ -315,7 +315,7 @@ pub enum LimitScope {
 impl LimitScope {
     /// Describes the scope in words.
     #[must_use]
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::Session => "for each session",
             Self::Agent => "for all sessions of an agent",

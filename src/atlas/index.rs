@@ -79,10 +79,10 @@ impl CheckpointsByTrigger {
         for (checkpoint, item) in of.iter().zip(0..) {
             match &checkpoint.trigger {
                 Trigger::ActionPre(patterns) => {
-                    gathered.patterns(PatternOwnerKind::Before, item, patterns)
+                    gathered.patterns(PatternOwnerKind::Before, item, patterns);
                 }
                 Trigger::ActionPost(patterns) => {
-                    gathered.patterns(PatternOwnerKind::After, item, patterns)
+                    gathered.patterns(PatternOwnerKind::After, item, patterns);
                 }
                 // Found through the keyword index.
                 Trigger::Keyword(_) => {}
@@ -183,7 +183,7 @@ impl AtlasIndex {
             let pattern = self.pattern(pattern);
             pattern.is_some_and(|pattern| pattern.matches(action))
         };
-        self.0.lookup.each(action, ask, |pattern| {
+        self.0.lookup.for_each_match(action, ask, |pattern| {
             let postings = usize::try_from(pattern).ok();
             let postings = postings.and_then(|at| self.0.postings.get(at));
             for posting in postings.into_iter().flatten() {
@@ -227,7 +227,7 @@ impl Atlas {
             CheckpointEvent::Named(name) => by.interactive.get(name),
             CheckpointEvent::Access(capability) => by.access.get(capability),
         };
-        placed(&self.checkpoints, found.into_iter().flatten())
+        with_indices(&self.checkpoints, found.into_iter().flatten())
     }
 
     /// Returns the checkpoints that an action of this tier fires, with their indices.
@@ -236,21 +236,21 @@ impl Atlas {
         tier: RiskTier,
     ) -> impl Iterator<Item = (usize, &Checkpoint)> {
         let reached = self.index.0.checkpoints.risk.range(..=tier);
-        placed(&self.checkpoints, reached.flat_map(|(_, places)| places))
+        with_indices(&self.checkpoints, reached.flat_map(|(_, places)| places))
     }
 
     /// Returns the contexts injected into every session, with their indices.
     pub(crate) fn injections_always(&self) -> impl Iterator<Item = (usize, &InjectionRule)> {
-        placed(&self.injections, &self.index.0.injections.always)
+        with_indices(&self.injections, &self.index.0.injections.always)
     }
 
     /// Returns the contexts injected for risky actions, with their indices.
     pub(crate) fn injections_by_risk(&self) -> impl Iterator<Item = (usize, &InjectionRule)> {
-        placed(&self.injections, &self.index.0.injections.risk_based)
+        with_indices(&self.injections, &self.index.0.injections.risk_based)
     }
 }
 
-fn placed<'a, T>(
+fn with_indices<'a, T>(
     items: &'a [T],
     places: impl IntoIterator<Item = &'a u32>,
 ) -> impl Iterator<Item = (usize, &'a T)> {

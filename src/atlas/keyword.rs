@@ -11,7 +11,7 @@ use crate::base::limits::MAX_REGEX_BYTES;
 
 mod prefilter;
 
-pub(super) use prefilter::{FragmentPosition, KeywordPrefilter, plain};
+pub(super) use prefilter::{FragmentPosition, KeywordPrefilter, fold_to_ascii};
 
 /// Compiled keywords.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ enum KeywordFinder {
     /// A literal, searched by a regular expression that is compiled on first use: most are never used.
     Literal(LiteralKeyword),
     /// A fuzzy search, word by word.
-    Near {
+    Fuzzy {
         words: Vec<String>,
         case: CaseSensitivity,
         threshold: Option<usize>,
@@ -78,7 +78,7 @@ pub struct KeywordMatch {
 impl KeywordMatch {
     /// Describes several matches in words, each with its position.
     #[must_use]
-    pub fn listed(matches: &[Self]) -> String {
+    pub fn describe(matches: &[Self]) -> String {
         let words = matches.iter();
         let words =
             words.map(|found| format!("`{}` at character {}", found.keyword, found.position));
@@ -174,10 +174,10 @@ impl Keywords {
     }
 
     /// Returns, for each keyword in order, the pre-check that can exclude it from a search.
-    pub(super) fn signs(&self) -> impl Iterator<Item = KeywordPrefilter> {
+    pub(super) fn prefilters(&self) -> impl Iterator<Item = KeywordPrefilter> {
         self.words
             .iter()
-            .map(|word| word.sign(self.mode, self.case))
+            .map(|word| word.prefilter(self.mode, self.case))
     }
 
     /// Returns the case sensitivity.
@@ -219,7 +219,7 @@ impl Keyword {
                 literal.find_at(text, offset)?
             }
             (
-                KeywordFinder::Near {
+                KeywordFinder::Fuzzy {
                     words,
                     case,
                     threshold,
@@ -247,7 +247,7 @@ impl KeywordFinder {
             MatchMode::Phrase => format!(r"\b{{start-half}}{}\b{{end-half}}", regex::escape(text)),
             MatchMode::Regex => text.to_owned(),
             MatchMode::Fuzzy => {
-                return Ok(Self::Near {
+                return Ok(Self::Fuzzy {
                     words: text
                         .unicode_words()
                         .map(|word| folded(word, case))

@@ -13,7 +13,7 @@ use super::diagnostic::{
 use super::document::AtlasManifest;
 use super::model::Atlas;
 use super::origin::AtlasOrigin;
-use super::validate::{KnownExtensions, prove};
+use super::validate::{KnownExtensions, validate_manifest};
 use super::yaml;
 use crate::base::digest::Digest;
 use crate::base::limits::MAX_ATLAS_BYTES;
@@ -148,7 +148,7 @@ pub fn load_file_with(
         |manifest| configure.apply(manifest),
         None,
     )?;
-    Ok(from_file(loaded, path))
+    Ok(with_file(loaded, path))
 }
 
 /// Loads a file again. Returns `None` if its content equals `before`.
@@ -167,11 +167,11 @@ pub fn load_if_changed(
     }
     let name = path.to_string_lossy();
     let loaded = load_configured(&name, bytes, |manifest| configure.apply(manifest), None)?;
-    Ok(Some(from_file(loaded, path)))
+    Ok(Some(with_file(loaded, path)))
 }
 
 /// Sets the file of origin.
-fn from_file(mut loaded: LoadOutcome, path: &Path) -> LoadOutcome {
+fn with_file(mut loaded: LoadOutcome, path: &Path) -> LoadOutcome {
     loaded.atlas.origin = Arc::new(AtlasOrigin {
         file: Some(path.to_owned()),
         ..(*loaded.atlas.origin).clone()
@@ -368,7 +368,7 @@ fn build<'s>(
         let became = serde_json::to_string(&manifest).unwrap_or_default();
         hash = Digest::of_parts([source.as_bytes(), became.as_bytes()]);
     }
-    let atlas = prove(manifest, &root, hash, known, problems)?;
+    let atlas = validate_manifest(manifest, &root, hash, known, problems)?;
     let atlas = Atlas {
         text: source.into(),
         ..atlas

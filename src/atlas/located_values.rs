@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::diagnostic::{ByteSpan, Code, ManifestProblem, Problems, quoted, shortened};
 use super::loader::{LoadError, read_bytes, to_text};
-use super::suggest::nearest;
+use super::suggest::closest_match;
 use super::yaml::{self, YamlNode, YamlValue};
 
 /// All problems of a file.
@@ -56,7 +56,7 @@ impl<'n> LocatedValue<'n> {
         Self {
             node,
             path: String::new(),
-            place: node.head(),
+            place: node.start_span(),
         }
     }
 
@@ -84,7 +84,7 @@ impl<'n> LocatedValue<'n> {
     }
 
     /// Returns the value of a required key.
-    pub(crate) fn need(&self, key: &str, faults: &mut FileProblems<'_>) -> Option<Self> {
+    pub(crate) fn require(&self, key: &str, faults: &mut FileProblems<'_>) -> Option<Self> {
         let found = self.get(key);
         if found.is_none() && matches!(self.node.value, YamlValue::Map(_)) {
             let problem = ManifestProblem::new(Code::MissingKey, format!("missing key `{key}`"));
@@ -95,7 +95,7 @@ impl<'n> LocatedValue<'n> {
     }
 
     /// Rejects a value that is not a map, and every key that is not in `known`.
-    pub(crate) fn only(&self, known: &[&str], faults: &mut FileProblems<'_>) {
+    pub(crate) fn reject_unknown_keys(&self, known: &[&str], faults: &mut FileProblems<'_>) {
         let YamlValue::Map(entries) = &self.node.value else {
             let _: Option<()> = self.wrong_type("a map", faults);
             return;
@@ -118,7 +118,7 @@ impl<'n> LocatedValue<'n> {
         let item = |(index, node): (usize, &'n YamlNode)| Self {
             node,
             path: format!("{}[{index}]", self.path),
-            place: node.head(),
+            place: node.start_span(),
         };
         items.iter().enumerate().map(item).collect()
     }
@@ -189,7 +189,7 @@ impl<'n> LocatedValue<'n> {
     }
 
     /// Reports a value that cannot be used.
-    pub(crate) fn refuse(&self, code: Code, message: &str, faults: &mut FileProblems<'_>) {
+    pub(crate) fn report(&self, code: Code, message: &str, faults: &mut FileProblems<'_>) {
         faults.0.add(self.problem(code, message));
     }
 
@@ -201,12 +201,12 @@ impl<'n> LocatedValue<'n> {
 
     fn problem(&self, code: Code, message: impl Into<String>) -> ManifestProblem {
         let problem = ManifestProblem::new(code, message).path(self.path.clone());
-        problem.at(self.node.head())
+        problem.at(self.node.start_span())
     }
 }
 
 fn advice(word: &str, known: &[&str]) -> String {
-    match nearest(word, known.iter().copied()) {
+    match closest_match(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("known here: `{}`", known.join("`, `")),
     }

@@ -271,7 +271,7 @@ impl DeclaredAction {
     /// Returns an error message if `params` do not match the schema.
     #[must_use]
     pub fn parameter_error(&self, params: &Value) -> Option<String> {
-        self.parameters.as_ref()?.fault(params)
+        self.parameters.as_ref()?.first_error(params)
     }
 }
 
@@ -291,13 +291,13 @@ impl Schema {
 
     /// Returns the first validation error of `value`, with its path.
     #[must_use]
-    pub fn fault(&self, value: &Value) -> Option<String> {
-        self.faults(value, 1).pop()
+    pub fn first_error(&self, value: &Value) -> Option<String> {
+        self.errors(value, 1).pop()
     }
 
     /// Returns at most `most` validation errors of `value`, each with its path.
     #[must_use]
-    pub fn faults(&self, value: &Value, most: usize) -> Vec<String> {
+    pub fn errors(&self, value: &Value, most: usize) -> Vec<String> {
         // Much cheaper than collecting errors, and the usual case.
         if self.0.is_valid(value) {
             return Vec::new();

@@ -73,7 +73,7 @@ impl AtlasOrigin {
                 places.push(PartLines {
                     part,
                     id: id.to_owned(),
-                    lines: (line(item.head().start), line(end)),
+                    lines: (line(item.start_span().start), line(end)),
                 });
             }
         }

@@ -40,21 +40,21 @@ impl SyncRule {
 
 /// Returns the selection of stored events under these Atlases: the most complete level.
 #[must_use]
-pub fn level(atlases: &[Atlas]) -> TraceLevel {
+pub fn trace_level(atlases: &[Atlas]) -> TraceLevel {
     let levels = atlases.iter().map(|atlas| atlas.recording.level);
     levels.max().unwrap_or_default()
 }
 
 /// Returns the time of the reply to agents under these Atlases: early only if all of them say so.
 #[must_use]
-pub fn acknowledge(atlases: &[Atlas]) -> AcknowledgeMode {
+pub fn acknowledge_mode(atlases: &[Atlas]) -> AcknowledgeMode {
     let wanted = atlases.iter().map(|atlas| atlas.recording.acknowledge);
     wanted.max().unwrap_or_default()
 }
 
 /// Returns the retention of events under these Atlases.
 #[must_use]
-pub fn retention(atlases: &[Atlas]) -> Retention {
+pub fn combined_retention(atlases: &[Atlas]) -> Retention {
     let schedules = atlases
         .iter()
         .map(|atlas| atlas.recording.retention.as_ref());

@@ -45,7 +45,7 @@ pub struct RedactionRule {
 }
 
 impl RedactionRule {
-    fn is_about(&self, action: Option<&str>) -> bool {
+    fn covers(&self, action: Option<&str>) -> bool {
         self.actions.is_empty() || action.is_some_and(|action| self.actions.matches(action))
     }
 }
@@ -67,7 +67,7 @@ pub type Redactions = BTreeMap<String, RedactionSummary>;
 pub struct Redactor<'a> {
     rules: Vec<&'a RedactionRule>,
     secrets: KnownSecrets,
-    left_out: Redactions,
+    redactions: Redactions,
 }
 
 /// The secrets redacted from the parameters; they are also searched in texts derived from the parameters.
@@ -86,7 +86,7 @@ impl<'a> Redactor<'a> {
     pub fn new(atlases: &'a [Atlas], action: Option<&str>) -> Self {
         let rules = atlases.iter().flat_map(|atlas| &atlas.recording.redact);
         Self {
-            rules: rules.filter(|rule| rule.is_about(action)).collect(),
+            rules: rules.filter(|rule| rule.covers(action)).collect(),
             ..Self::default()
         }
     }
@@ -103,46 +103,49 @@ impl<'a> Redactor<'a> {
 
     /// Returns all redactions so far.
     #[must_use]
-    pub fn left_out(self) -> Redactions {
-        self.left_out
+    pub fn into_redactions(self) -> Redactions {
+        self.redactions
     }
 
     /// Redacts parameters recorded under `field`. Secrets found here are redacted from later texts as well.
-    pub fn params(&mut self, field: &str, params: &Value) -> Value {
+    pub fn redact_params(&mut self, field: &str, params: &Value) -> Value {
         let mut path = Path::at(field);
-        let redacted = self.walk(params, &mut path);
+        let redacted = self.redact_param_value(params, &mut path);
         self.secrets.compile();
         redacted
     }
 
     /// Collects the secrets of parameters without listing their redaction.
-    pub fn learn(&mut self, params: &Value) {
-        let known = self.left_out.clone();
-        self.params("", params);
-        self.left_out = known;
+    pub fn learn_secrets(&mut self, params: &Value) {
+        let known = self.redactions.clone();
+        self.redact_params("", params);
+        self.redactions = known;
     }
 
     /// Redacts a text from another source, recorded under `field`.
-    pub fn text(&mut self, field: &str, text: &str) -> String {
-        let places = self.places(text);
-        self.cut(field, text, places)
+    pub fn redact_text(&mut self, field: &str, text: &str) -> String {
+        let places = self.ranges_to_redact(text);
+        self.replace_ranges(field, text, places)
     }
 
     /// Texts of a list, as they are recorded under `field`.
     pub fn texts(&mut self, field: &str, texts: &[String]) -> Vec<String> {
-        texts.iter().map(|text| self.text(field, text)).collect()
+        texts
+            .iter()
+            .map(|text| self.redact_text(field, text))
+            .collect()
     }
 
     /// Data that somebody else made, as it is recorded under `field`.
-    pub fn data(&mut self, field: &str, data: &Value) -> Value {
+    pub fn redact_data(&mut self, field: &str, data: &Value) -> Value {
         let mut path = Path::at(field);
-        self.scrub(data, &mut path)
+        self.redact_value(data, &mut path)
     }
 
-    fn walk(&mut self, value: &Value, path: &mut Path) -> Value {
+    fn redact_param_value(&mut self, value: &Value, path: &mut Path) -> Value {
         if let Some(rule) = self.rule_at(path).or_else(|| path.secret_rule(value)) {
-            self.note(&rule, &path.shown);
-            self.secrets.take(value, &rule);
+            self.count_redaction(&rule, &path.shown);
+            self.secrets.add_value(value, &rule);
             return MARKER.into();
         }
         match value {
@@ -155,8 +158,10 @@ impl<'a> Redactor<'a> {
                 None => value.clone(),
             },
             Value::String(text) => self.redact_param_text(text, path).into(),
-            Value::Array(items) => self.items(None, items, path, Self::walk),
-            Value::Object(fields) => self.fields(fields, path, Self::pattern_ranges, Self::walk),
+            Value::Array(items) => self.items(None, items, path, Self::redact_param_value),
+            Value::Object(fields) => {
+                self.fields(fields, path, Self::pattern_ranges, Self::redact_param_value)
+            }
         }
     }
 
@@ -166,7 +171,7 @@ impl<'a> Redactor<'a> {
             let secret = text.get(place.from..place.to).unwrap_or_default();
             self.secrets.add(secret, &place.rule);
         }
-        self.cut(&path.shown, text, places)
+        self.replace_ranges(&path.shown, text, places)
     }
 
     /// Returns the number unchanged, or the rest of its digits if some were redacted.
@@ -184,19 +189,19 @@ impl<'a> Redactor<'a> {
         }
     }
 
-    fn scrub(&mut self, value: &Value, path: &mut Path) -> Value {
+    fn redact_value(&mut self, value: &Value, path: &mut Path) -> Value {
         match value {
             Value::Null | Value::Bool(_) => value.clone(),
             Value::Number(number) => {
                 let rule = self.secrets.texts.get(&number.to_string()).cloned();
                 match rule {
                     Some(rule) => {
-                        self.note(&rule, &path.shown);
+                        self.count_redaction(&rule, &path.shown);
                         MARKER.into()
                     }
                     None => match digits_of_large(number) {
                         Some(digits) => self.redact_number(value, &digits, |redactor| {
-                            redactor.text(&path.shown, &digits)
+                            redactor.redact_text(&path.shown, &digits)
                         }),
                         None => value.clone(),
                     },
@@ -204,13 +209,15 @@ impl<'a> Redactor<'a> {
             }
             Value::String(text) => match path.secret_rule(value) {
                 Some(rule) => {
-                    self.note(&rule, &path.shown);
+                    self.count_redaction(&rule, &path.shown);
                     MARKER.into()
                 }
-                None => self.text(&path.shown, text).into(),
+                None => self.redact_text(&path.shown, text).into(),
             },
-            Value::Array(items) => self.items(None, items, path, Self::scrub),
-            Value::Object(fields) => self.fields(fields, path, Self::places, Self::scrub),
+            Value::Array(items) => self.items(None, items, path, Self::redact_value),
+            Value::Object(fields) => {
+                self.fields(fields, path, Self::ranges_to_redact, Self::redact_value)
+            }
         }
     }
 
@@ -244,7 +251,7 @@ impl<'a> Redactor<'a> {
         if secrets.is_empty() {
             return None;
         }
-        let mut places = self.places(text);
+        let mut places = self.ranges_to_redact(text);
         for cut in secrets {
             let rule = built_in(cut.form);
             self.secrets
@@ -255,7 +262,7 @@ impl<'a> Redactor<'a> {
                 rule,
             });
         }
-        Some(self.cut(&path.shown, text, places).into())
+        Some(self.replace_ranges(&path.shown, text, places).into())
     }
 
     fn fields(
@@ -269,7 +276,7 @@ impl<'a> Redactor<'a> {
         for (key, field) in fields {
             // A key can be a secret, too. A number distinguishes keys that are equal after redaction.
             let cut = places(self, key);
-            let mut shown = self.cut(&path.shown, key, cut);
+            let mut shown = self.replace_ranges(&path.shown, key, cut);
             if shown != *key {
                 shown = format!("{shown} {}", kept.len());
             }
@@ -303,7 +310,7 @@ impl<'a> Redactor<'a> {
     }
 
     /// Returns all ranges of a text to redact.
-    fn places(&self, text: &str) -> Vec<RedactedRange> {
+    fn ranges_to_redact(&self, text: &str) -> Vec<RedactedRange> {
         let mut places = self.secret_ranges(text);
         places.extend(self.pattern_ranges(text));
         places
@@ -330,7 +337,7 @@ impl<'a> Redactor<'a> {
                 );
             }
         }
-        let secrets = secret_forms::find(text, MAX_REDACT_PLACES + 1).into_iter();
+        let secrets = secret_forms::find_secrets(text, MAX_REDACT_PLACES + 1).into_iter();
         places.extend(secrets.map(|found| RedactedRange {
             from: found.from,
             to: found.to,
@@ -372,13 +379,18 @@ impl<'a> Redactor<'a> {
     }
 
     /// Replaces the ranges of the text with the marker.
-    fn cut(&mut self, field: &str, text: &str, mut places: Vec<RedactedRange>) -> String {
+    fn replace_ranges(
+        &mut self,
+        field: &str,
+        text: &str,
+        mut places: Vec<RedactedRange>,
+    ) -> String {
         let Some(first) = places.first() else {
             return text.to_owned();
         };
         if places.len() > MAX_REDACT_PLACES {
             let rule = first.rule.clone();
-            self.note(&rule, field);
+            self.count_redaction(&rule, field);
             return MARKER.to_owned();
         }
         places.sort_by_key(|place| (place.from, std::cmp::Reverse(place.to)));
@@ -386,7 +398,7 @@ impl<'a> Redactor<'a> {
         let mut end = 0;
         let mut marked = None;
         for place in &places {
-            self.note(&place.rule, field);
+            self.count_redaction(&place.rule, field);
             if place.from > end || marked.is_none() {
                 kept.push_str(text.get(end..place.from).unwrap_or_default());
                 kept.push_str(MARKER);
@@ -398,8 +410,8 @@ impl<'a> Redactor<'a> {
         kept
     }
 
-    fn note(&mut self, rule: &str, path: &str) {
-        let left_out = self.left_out.entry(rule.to_owned()).or_default();
+    fn count_redaction(&mut self, rule: &str, path: &str) {
+        let left_out = self.redactions.entry(rule.to_owned()).or_default();
         left_out.count += 1;
         let path = shortened(path);
         if left_out.paths.len() < MAX_REDACTED_PATHS && !left_out.paths.contains(&path) {
@@ -410,19 +422,19 @@ impl<'a> Redactor<'a> {
 
 impl KnownSecrets {
     /// Adds every text and number of a redacted value.
-    fn take(&mut self, value: &Value, rule: &str) {
+    fn add_value(&mut self, value: &Value, rule: &str) {
         match value {
             Value::Null | Value::Bool(_) => {}
             Value::Number(number) => self.add(&number.to_string(), rule),
             Value::String(text) => self.add(text, rule),
             Value::Array(items) => {
                 for item in items {
-                    self.take(item, rule);
+                    self.add_value(item, rule);
                 }
             }
             Value::Object(fields) => {
                 for field in fields.values() {
-                    self.take(field, rule);
+                    self.add_value(field, rule);
                 }
             }
         }

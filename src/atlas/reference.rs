@@ -19,7 +19,7 @@ pub struct CheckpointType {
     pub priority: i64,
 }
 
-const fn of(
+const fn checkpoint_type(
     (checkpoint_type, trigger): (&'static str, &'static str),
     priority: i64,
     fires: &'static str,
@@ -37,19 +37,19 @@ const fn of(
 /// All checkpoint types, in the order in which they run when they fire together.
 #[rustfmt::skip]
 pub const CHECKPOINT_TYPES: [CheckpointType; 13] = [
-    of(("session_start", "session_start"), 1000, "a session begins", "first contexts, terms"),
-    of(("interactive", "interactive"), 950, "an agent asks for it by its name", "questions and guidance on request"),
-    of(("capability_gate", "capability_access"), 920, "an action of a locked capability is asked for", "a capability has to be earned"),
-    of(("risk_threshold", "risk_threshold"), 900, "an action is risky enough", "a person verifies it"),
-    of(("action_pre", "action_pre"), 800, "an action is about to run", "confirmation, contexts for it"),
-    of(("keyword_match", "keyword"), 600, "input contains keywords", "contexts that it calls for"),
-    of(("time_interval", "time_interval"), 500, "so many seconds have passed", "contexts are refreshed"),
-    of(("count_interval", "count_interval"), 400, "so many actions have run", "a check now and then"),
-    of(("explicit_request", "explicit_request"), 300, "an agent asks for context", "contexts on demand"),
-    of(("custom", "custom"), 200, "a condition or an extension says so", "whatever else must be looked at"),
-    of(("action_post", "action_post"), 100, "an action has run", "its result is looked at and recorded"),
-    of(("error_occurred", "error_occurred"), 50, "an agent reports an error", "contexts and guidance for it"),
-    of(("session_end", "session_end"), 0, "a session ends", "the record is closed"),
+    checkpoint_type(("session_start", "session_start"), 1000, "a session begins", "first contexts, terms"),
+    checkpoint_type(("interactive", "interactive"), 950, "an agent asks for it by its name", "questions and guidance on request"),
+    checkpoint_type(("capability_gate", "capability_access"), 920, "an action of a locked capability is asked for", "a capability has to be earned"),
+    checkpoint_type(("risk_threshold", "risk_threshold"), 900, "an action is risky enough", "a person verifies it"),
+    checkpoint_type(("action_pre", "action_pre"), 800, "an action is about to run", "confirmation, contexts for it"),
+    checkpoint_type(("keyword_match", "keyword"), 600, "input contains keywords", "contexts that it calls for"),
+    checkpoint_type(("time_interval", "time_interval"), 500, "so many seconds have passed", "contexts are refreshed"),
+    checkpoint_type(("count_interval", "count_interval"), 400, "so many actions have run", "a check now and then"),
+    checkpoint_type(("explicit_request", "explicit_request"), 300, "an agent asks for context", "contexts on demand"),
+    checkpoint_type(("custom", "custom"), 200, "a condition or an extension says so", "whatever else must be looked at"),
+    checkpoint_type(("action_post", "action_post"), 100, "an action has run", "its result is looked at and recorded"),
+    checkpoint_type(("error_occurred", "error_occurred"), 50, "an agent reports an error", "contexts and guidance for it"),
+    checkpoint_type(("session_end", "session_end"), 0, "a session ends", "the record is closed"),
 ];
 
 /// A risk tier with its explanation.

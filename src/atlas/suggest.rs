@@ -1,15 +1,15 @@
 //! `did you mean`: the known word that is closest to an unknown one.
 
 /// Returns the candidate that `word` is most likely a misspelling of, if one is close enough.
-pub(super) fn nearest<'c>(
+pub(super) fn closest_match<'c>(
     word: &str,
     candidates: impl IntoIterator<Item = &'c str>,
 ) -> Option<&'c str> {
-    let word = normal(word);
+    let word = normalize(word);
     candidates
         .into_iter()
         .map(|candidate| {
-            let normal = normal(candidate);
+            let normal = normalize(candidate);
             // Cheap bound first: words of very different length are never close.
             let farthest = (normal.chars().count() / 3).clamp(1, 3);
             let distance = if normal.len().abs_diff(word.len()) > 4 * farthest {
@@ -25,7 +25,7 @@ pub(super) fn nearest<'c>(
 }
 
 /// Normalizes a word: `minTier`, `min-tier` and `MIN_TIER` are the same mistake.
-fn normal(word: &str) -> String {
+fn normalize(word: &str) -> String {
     word.chars()
         .filter(|c| !matches!(c, '_' | '-' | ' '))
         .flat_map(char::to_lowercase)
@@ -49,7 +49,7 @@ mod tests {
             ("note", None),
         ];
         for (word, expected) in cases {
-            assert_eq!(nearest(word, known), expected, "{word}");
+            assert_eq!(closest_match(word, known), expected, "{word}");
         }
     }
 }

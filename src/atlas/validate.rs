@@ -44,7 +44,7 @@ const FORMAT_VERSION: &str = "1.0";
 /// Validates a manifest that was decoded from `root`. Returns `None` if there is any error, old or new.
 ///
 /// With `known` extensions, the advice includes the extensions of the manifest that are not among them.
-pub(super) fn prove(
+pub(super) fn validate_manifest(
     manifest: AtlasManifest,
     root: &YamlNode,
     hash: Digest,
@@ -164,7 +164,7 @@ impl ManifestValidator<'_, '_> {
     }
 
     /// Returns the path of the first of `keys` that exists under `path`, or of the first key if none exists.
-    fn written(&self, path: &str, keys: &[&str]) -> String {
+    fn first_existing_path(&self, path: &str, keys: &[&str]) -> String {
         let mut paths = keys.iter().map(|key| format!("{path}.{key}"));
         let first = paths.next().unwrap_or_default();
         if self.root.has(&first) {
@@ -173,7 +173,7 @@ impl ManifestValidator<'_, '_> {
         paths.find(|path| self.root.has(path)).unwrap_or(first)
     }
 
-    fn fault(&mut self, code: Code, path: &str, message: impl Into<String>) {
+    fn report_code(&mut self, code: Code, path: &str, message: impl Into<String>) {
         self.report(path, ManifestProblem::new(code, message));
     }
 
@@ -268,7 +268,7 @@ impl ManifestValidator<'_, '_> {
             let written = !context.keywords.is_empty() || !context.actions.is_empty();
             if written && context.inject_mode != InjectMode::OnMatch {
                 let message = "keywords and actions call for a context only when it is `on_match`";
-                self.fault(Code::Contradiction, &format!("{path}.inject_mode"), message);
+                self.report_code(Code::Contradiction, &format!("{path}.inject_mode"), message);
             }
             let keywords = (!context.keywords.is_empty())
                 .then(|| self.compile_keywords(&format!("{path}.keywords"), &context.keywords))
@@ -289,7 +289,7 @@ impl ManifestValidator<'_, '_> {
         for (index, text) in texts.iter().enumerate() {
             if text.trim().is_empty() {
                 let message = "an empty keyword is in every text";
-                self.fault(Code::EmptyPattern, &format!("{path}[{index}]"), message);
+                self.report_code(Code::EmptyPattern, &format!("{path}[{index}]"), message);
             }
         }
         Keywords::compile(texts, MatchMode::Any, CaseSensitivity::Insensitive, None).ok()
@@ -320,7 +320,7 @@ impl ManifestValidator<'_, '_> {
         let path = format!("{path}.override");
         if definition.kind != PolicyKind::Deny && self.root.has(&path) {
             let message = "`override` belongs to policies of type `deny`";
-            self.fault(Code::Contradiction, &path, message);
+            self.report_code(Code::Contradiction, &path, message);
         }
         definition.overridable
     }
@@ -345,7 +345,7 @@ impl ManifestValidator<'_, '_> {
         for (key, belongs_to, present) in foreign {
             if present && kind != belongs_to {
                 let message = format!("`{key}` means nothing in a policy of this type");
-                self.fault(Code::Contradiction, &format!("{path}.{key}"), message);
+                self.report_code(Code::Contradiction, &format!("{path}.{key}"), message);
             }
         }
         match kind {
@@ -362,8 +362,8 @@ impl ManifestValidator<'_, '_> {
             PolicyKind::Budget => {
                 let Some(limit) = definition.limit.filter(|limit| *limit > 0.0) else {
                     let message = "a `budget` needs a `limit` of more than 0";
-                    let place = self.written(path, &["limit", "type"]);
-                    self.fault(Code::OutOfRange, &place, message);
+                    let place = self.first_existing_path(path, &["limit", "type"]);
+                    self.report_code(Code::OutOfRange, &place, message);
                     return None;
                 };
                 Some(Limit::Budget {
@@ -379,8 +379,8 @@ impl ManifestValidator<'_, '_> {
         let found = number.filter(|number| *number > 0);
         if found.is_none() {
             let message = format!("a `rate_limit` needs `{key}` of at least 1");
-            let place = self.written(path, &[key, "type"]);
-            self.fault(Code::OutOfRange, &place, message);
+            let place = self.first_existing_path(path, &[key, "type"]);
+            self.report_code(Code::OutOfRange, &place, message);
         }
         found
     }
@@ -392,7 +392,7 @@ impl ManifestValidator<'_, '_> {
             Err(errors) => {
                 for error in errors {
                     let place = join(path, &error.path);
-                    self.fault(Code::BadCondition, place.trim_end_matches('.'), error.what);
+                    self.report_code(Code::BadCondition, place.trim_end_matches('.'), error.what);
                 }
                 None
             }
@@ -407,7 +407,7 @@ impl ManifestValidator<'_, '_> {
                 Ok(parameters) => parameters,
                 Err(fault) => {
                     let path = format!("actions[{index}].parameters_schema");
-                    self.fault(
+                    self.report_code(
                         Code::BadSchema,
                         &path,
                         format!("not a JSON Schema: {fault}"),
@@ -429,7 +429,7 @@ impl ManifestValidator<'_, '_> {
     fn required_patterns(&mut self, path: &str, texts: &[String]) -> Patterns {
         if texts.is_empty() {
             let message = "a list that names nothing never matches";
-            self.fault(Code::EmptyPattern, path, message);
+            self.report_code(Code::EmptyPattern, path, message);
         }
         self.patterns(path, texts)
     }
@@ -444,7 +444,7 @@ impl ManifestValidator<'_, '_> {
 
     fn check_pattern(&mut self, path: &str, text: &str) {
         if let Some(fault) = text_problem(text, MAX_ACTION_LEN) {
-            self.fault(Code::EmptyPattern, path, format!("pattern {fault}"));
+            self.report_code(Code::EmptyPattern, path, format!("pattern {fault}"));
         }
     }
 }

@@ -87,20 +87,20 @@ impl YamlNode {
 
     /// Returns the position of `path`, or of the longest part of it that exists.
     pub(super) fn span_of(&self, path: &str) -> ByteSpan {
-        self.follow(path).0
+        self.resolve_path(path).0
     }
 
     /// Returns true if `path` exists.
     pub(super) fn has(&self, path: &str) -> bool {
-        self.follow(path).1
+        self.resolve_path(path).1
     }
 
     /// Follows `path` as far as possible; returns the last position, and true if the whole path exists.
     ///
     /// In a map, an index is the number of the key, because keys chosen by a steward can have any form.
-    fn follow(&self, path: &str) -> (ByteSpan, bool) {
+    fn resolve_path(&self, path: &str) -> (ByteSpan, bool) {
         let mut node = self;
-        let mut span = self.head();
+        let mut span = self.start_span();
         for segment in path.split(['.', '[']).filter(|segment| !segment.is_empty()) {
             let index = segment.strip_suffix(']');
             let index = index.and_then(|index| index.parse::<usize>().ok());
@@ -113,7 +113,7 @@ impl YamlNode {
                     .find(|entry| entry.key == segment)
                     .map(|entry| (&entry.node, entry.node.span)),
                 (YamlValue::Seq(items), Some(index)) => {
-                    items.get(index).map(|item| (item, item.head()))
+                    items.get(index).map(|item| (item, item.start_span()))
                 }
                 (
                     YamlValue::Seq(_)
@@ -133,7 +133,7 @@ impl YamlNode {
     }
 
     /// Returns the start of the node: for a map, its first key.
-    pub(super) fn head(&self) -> ByteSpan {
+    pub(super) fn start_span(&self) -> ByteSpan {
         match &self.value {
             YamlValue::Map(entries) => entries.first().map_or(self.span, |entry| entry.key_span),
             YamlValue::Null

@@ -10,7 +10,7 @@ pub const MAX_ADDRESS_BYTES: usize = 2048;
 pub enum AddressError {
     /// The text is not a valid address.
     #[error("it is no address")]
-    Form,
+    Malformed,
     /// The address has no host.
     #[error("it names no host")]
     NoHost,
@@ -28,9 +28,9 @@ pub enum AddressError {
 /// Fails when the address must not be called.
 pub fn check(address: &str) -> Result<(), AddressError> {
     if address.len() > MAX_ADDRESS_BYTES {
-        return Err(AddressError::Form);
+        return Err(AddressError::Malformed);
     }
-    let uri: Uri = address.parse().map_err(|_| AddressError::Form)?;
+    let uri: Uri = address.parse().map_err(|_| AddressError::Malformed)?;
     let host = uri.host().ok_or(AddressError::NoHost)?;
     if host.is_empty() {
         return Err(AddressError::NoHost);
@@ -75,10 +75,10 @@ mod tests {
             ("http://127.0.0.1@evil.example/", AddressError::NotEncrypted),
             ("ftp://acme.com/", AddressError::NotHttp),
             ("/check", AddressError::NoHost),
-            ("", AddressError::Form),
-            ("not an address", AddressError::Form),
-            ("https://acme.com/\nX-Other: 1", AddressError::Form),
-            (&long, AddressError::Form),
+            ("", AddressError::Malformed),
+            ("not an address", AddressError::Malformed),
+            ("https://acme.com/\nX-Other: 1", AddressError::Malformed),
+            (&long, AddressError::Malformed),
         ] {
             assert_eq!(check(bad), Err(why), "{bad}");
         }

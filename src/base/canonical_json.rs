@@ -39,14 +39,14 @@ pub fn write_canonical(value: &(impl Serialize + ?Sized), out: &mut String) {
 
 /// Converts every integer beyond 2^53 to a string of its digits, as `canonical` writes it.
 #[cfg(test)]
-fn exact(value: &Value) -> Value {
+fn with_exact_integers(value: &Value) -> Value {
     match value {
         Value::Number(number) => exact_number(number),
-        Value::Array(items) => Value::Array(items.iter().map(exact).collect()),
+        Value::Array(items) => Value::Array(items.iter().map(with_exact_integers).collect()),
         Value::Object(fields) => Value::Object(
             fields
                 .iter()
-                .map(|(key, field)| (key.clone(), exact(field)))
+                .map(|(key, field)| (key.clone(), with_exact_integers(field)))
                 .collect::<Map<_, _>>(),
         ),
         Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
@@ -59,7 +59,7 @@ fn exact(value: &Value) -> Value {
 /// The text distinguishes integers beyond 2^53 from the strings of their digits, `1` from `1.0`, and `0` from `-0`.
 #[must_use]
 pub fn number_kinds(value: &Value) -> Option<String> {
-    has_hidden_kind(value).then(|| canonical(&kinds(value)))
+    has_hidden_kind(value).then(|| canonical(&scalar_kinds(value)))
 }
 
 /// Returns true if `value` contains a number whose kind is not visible in its canonical text.
@@ -82,7 +82,7 @@ pub fn is_hidden(number: &Number) -> bool {
 
 /// `value` with the kind of each scalar in its place: 0 null, 1 boolean, 2 integer, 3 text, 4 fraction,
 /// 5 negative zero.
-fn kinds(value: &Value) -> Value {
+fn scalar_kinds(value: &Value) -> Value {
     match value {
         Value::Null => 0.into(),
         Value::Bool(_) => 1.into(),
@@ -94,10 +94,10 @@ fn kinds(value: &Value) -> Value {
             _ => 2.into(),
         },
         Value::String(_) => 3.into(),
-        Value::Array(items) => items.iter().map(kinds).collect(),
+        Value::Array(items) => items.iter().map(scalar_kinds).collect(),
         Value::Object(fields) => fields
             .iter()
-            .map(|(name, field)| (name.clone(), kinds(field)))
+            .map(|(name, field)| (name.clone(), scalar_kinds(field)))
             .collect::<Map<_, _>>()
             .into(),
     }

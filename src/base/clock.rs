@@ -48,7 +48,7 @@ impl TimestampText {
 
     /// Checks and returns the text of a timestamp. Faster than parsing a [`Timestamp`].
     #[must_use]
-    pub fn read(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let text: &[u8; Self::WIDTH] = text.as_bytes().try_into().ok()?;
         let number = |place: std::ops::Range<usize>| {
             let digits = text.get(place)?;
@@ -240,7 +240,7 @@ pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
 
     /// Reads both clocks: the wall clock, which can be set, and the steady clock, which cannot.
-    fn read(&self) -> ClockReading;
+    fn parse(&self) -> ClockReading;
 
     /// Completes at `moment` or soon after; at once if `moment` has passed.
     fn sleep_until(&self, moment: Timestamp) -> Boxed<'_, ()>;
@@ -260,7 +260,7 @@ impl Clock for SystemClock {
         Timestamp::from_micros(Utc::now().timestamp_micros())
     }
 
-    fn read(&self) -> ClockReading {
+    fn parse(&self) -> ClockReading {
         // A process that is stopped between the two readings would see a clock step that did not happen. So the
         // steady clock is read before and after, and both are read again if too much time lies between.
         const CLOSE: Duration = Duration::from_millis(20);
@@ -363,7 +363,7 @@ impl Clock for ManualClock {
         self.time.borrow().wall
     }
 
-    fn read(&self) -> ClockReading {
+    fn parse(&self) -> ClockReading {
         *self.time.borrow()
     }
 
@@ -435,7 +435,7 @@ mod tests {
         ];
         for text in texts {
             let read = text.parse::<Timestamp>();
-            assert_eq!(TimestampText::read(text).is_some(), read.is_ok(), "{text}");
+            assert_eq!(TimestampText::parse(text).is_some(), read.is_ok(), "{text}");
         }
         let honest = b"2024-12-28T12:34:56.123456Z";
         for at in 0..honest.len() {
@@ -444,7 +444,7 @@ mod tests {
                 bytes[at] = byte;
                 let text = std::str::from_utf8(&bytes).unwrap();
                 let read = text.parse::<Timestamp>();
-                assert_eq!(TimestampText::read(text).is_some(), read.is_ok(), "{text}");
+                assert_eq!(TimestampText::parse(text).is_some(), read.is_ok(), "{text}");
             }
         }
     }

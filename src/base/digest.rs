@@ -81,7 +81,7 @@ const SHA256_INITIAL_STATE: [u32; 8] = [
 ];
 
 /// The block size of SHA-256 in bytes.
-const BLOCK: usize = 64;
+const BLOCK_BYTES: usize = 64;
 
 /// A hash computation in steps of one block, interleaved with other work.
 ///
@@ -90,9 +90,9 @@ const BLOCK: usize = 64;
 #[derive(Debug)]
 pub struct InterleavedDigest<'t> {
     state: [u32; 8],
-    blocks: &'t [[u8; BLOCK]],
+    blocks: &'t [[u8; BLOCK_BYTES]],
     /// The padding after the whole blocks: the rest of the text, a bit, and the length. One block or two.
-    end: [[u8; BLOCK]; 2],
+    end: [[u8; BLOCK_BYTES]; 2],
     all: usize,
     done: usize,
 }
@@ -103,9 +103,9 @@ impl<'t> InterleavedDigest<'t> {
     #[inline]
     pub fn of(text: &'t [u8]) -> Self {
         let (blocks, rest) = text.as_chunks();
-        let mut end = [[0; BLOCK]; 2];
+        let mut end = [[0; BLOCK_BYTES]; 2];
         // The bit and the length need nine bytes.
-        let ends = if rest.len() + 9 <= BLOCK { 1 } else { 2 };
+        let ends = if rest.len() + 9 <= BLOCK_BYTES { 1 } else { 2 };
         let bits = (text.len() as u64).wrapping_mul(8).to_be_bytes();
         let flat = end.as_flattened_mut();
         let (ahead, behind) = flat.split_at_mut_checked(rest.len()).unwrap_or_default();
@@ -113,7 +113,7 @@ impl<'t> InterleavedDigest<'t> {
         if let Some(bit) = behind.first_mut() {
             *bit = 0x80;
         }
-        if let Some(length) = flat.get_mut(ends * BLOCK - bits.len()..ends * BLOCK) {
+        if let Some(length) = flat.get_mut(ends * BLOCK_BYTES - bits.len()..ends * BLOCK_BYTES) {
             length.copy_from_slice(&bits);
         }
         Self {

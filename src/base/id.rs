@@ -145,19 +145,19 @@ restricted_id!(
 
 impl SessionId {
     /// Prefix of log names. A log is a session without an agent.
-    pub const LOG: &str = "log-";
+    pub const LOG_PREFIX: &str = "log-";
 
     /// Returns true for the name of a log.
     #[must_use]
     pub fn is_log(&self) -> bool {
-        self.0.starts_with(Self::LOG)
+        self.0.starts_with(Self::LOG_PREFIX)
     }
 }
 
 impl GateId {
     /// Creates the id of the `number`th gate of a store.
     #[must_use]
-    pub fn numbered(number: u64) -> Self {
+    pub fn from_number(number: u64) -> Self {
         Self(format!("c-{number}"))
     }
 }

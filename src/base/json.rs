@@ -170,7 +170,9 @@ pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, StrictJsonError> {
 pub fn read_with_inexact_as_text(text: &[u8]) -> Result<Value, StrictJsonError> {
     let mut scanner = JsonScanner::new(text);
     scanner.inexact = Some(Vec::new());
-    scanner.whole().map_err(|stop| stop.told(text))?;
+    scanner
+        .scan_document()
+        .map_err(|stop| stop.into_error(text))?;
     let inexact = scanner.inexact.take().unwrap_or_default();
     if inexact.is_empty() {
         return serde_json::from_slice(text).map_err(StrictJsonError::of);
@@ -194,8 +196,8 @@ pub fn read_with_inexact_as_text(text: &[u8]) -> Result<Value, StrictJsonError> 
 /// Fails when the text does not meet these conditions.
 pub fn check(text: &[u8]) -> Result<(), StrictJsonError> {
     JsonScanner::new(text)
-        .whole()
-        .map_err(|stop| stop.told(text))
+        .scan_document()
+        .map_err(|stop| stop.into_error(text))
 }
 
 /// Checks that a text is JSON without duplicate keys. For texts that are passed on unchanged.
@@ -205,7 +207,9 @@ pub fn check(text: &[u8]) -> Result<(), StrictJsonError> {
 pub fn check_keys(text: &[u8]) -> Result<(), StrictJsonError> {
     let mut scanner = JsonScanner::new(text);
     scanner.inexact = Some(Vec::new());
-    scanner.whole().map_err(|stop| stop.told(text))
+    scanner
+        .scan_document()
+        .map_err(|stop| stop.into_error(text))
 }
 
 /// Returns the byte range of the value at `path`; every step of the path is an object key.
@@ -213,7 +217,7 @@ pub fn check_keys(text: &[u8]) -> Result<(), StrictJsonError> {
 pub fn locate(text: &[u8], path: &[&str]) -> Option<Range<usize>> {
     let mut scanner = JsonScanner::new(text);
     scanner.inexact = Some(Vec::new());
-    scanner.blanks();
+    scanner.skip_blanks();
     for key in path {
         scanner.enter(key)?;
     }

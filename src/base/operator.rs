@@ -1,6 +1,6 @@
 //! Operator names. A name is what a person types at a console, without proof: it distinguishes cooperating people.
 
-use super::text::{LineFeeds, visible};
+use super::text::{LineFeeds, sanitize};
 
 /// Maximum length of a name in characters.
 pub const MAX_OPERATOR_NAME_CHARS: usize = 64;
@@ -34,12 +34,12 @@ pub fn parse_operator_name(typed: &str) -> Result<String, OperatorNameError> {
     if name.chars().count() > MAX_OPERATOR_NAME_CHARS {
         return Err(OperatorNameError::TooLong);
     }
-    let shown = visible(name, LineFeeds::Escape);
+    let shown = sanitize(name, LineFeeds::Escape);
     if shown.text != name {
         return Err(OperatorNameError::Hidden(shown.text));
     }
     let first = name.split_whitespace().next().unwrap_or_default();
-    if same_name(first, "agent") {
+    if is_same_operator(first, "agent") {
         return Err(OperatorNameError::Agent(name.to_owned()));
     }
     Ok(name.to_owned())
@@ -47,7 +47,7 @@ pub fn parse_operator_name(typed: &str) -> Result<String, OperatorNameError> {
 
 /// Returns true if two names belong to the same person; case and surrounding blanks are ignored.
 #[must_use]
-pub fn same_name(one: &str, other: &str) -> bool {
+pub fn is_same_operator(one: &str, other: &str) -> bool {
     folded(one) == folded(other)
 }
 
@@ -86,8 +86,8 @@ mod tests {
 
     #[test]
     fn names_that_differ_only_in_case_or_blanks_are_the_same_operator() {
-        assert!(same_name("op-1@ops", " OP-1@OPS "));
-        assert!(same_name("ann  b", "Ann B"));
-        assert!(!same_name("op-1", "op-2"));
+        assert!(is_same_operator("op-1@ops", " OP-1@OPS "));
+        assert!(is_same_operator("ann  b", "Ann B"));
+        assert!(!is_same_operator("op-1", "op-2"));
     }
 }

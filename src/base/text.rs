@@ -11,7 +11,7 @@ pub struct SanitizedText {
 
 /// Escapes every character that a terminal would obey, hide or reorder. `lines` decides about line feeds.
 #[must_use]
-pub fn visible(text: &str, lines: LineFeeds) -> SanitizedText {
+pub fn sanitize(text: &str, lines: LineFeeds) -> SanitizedText {
     let mut shown = String::with_capacity(text.len());
     let mut escaped = 0;
     for c in text.chars() {
@@ -42,7 +42,7 @@ pub enum LineFeeds {
 /// Returns external text on one line, safe to show.
 #[must_use]
 pub fn one_line(text: &str) -> String {
-    visible(text, LineFeeds::Escape).text
+    sanitize(text, LineFeeds::Escape).text
 }
 
 /// Ranges of characters that a terminal would obey, hide or reorder instead of show, in addition to control
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn hidden_characters_are_escaped_and_counted() {
         let hostile = "dup\u{202e} \x1b[2Jx\u{200b}\r";
-        let shown = visible(hostile, LineFeeds::Keep);
+        let shown = sanitize(hostile, LineFeeds::Keep);
         assert_eq!(shown.text, "dup\\u{202e} \\u{1b}[2Jx\\u{200b}\\r");
         assert_eq!(shown.escaped, 4);
     }
@@ -108,7 +108,7 @@ mod tests {
     fn ordinary_text_of_any_script_is_unchanged() {
         let plain = "naïve 日本語 שלום e\u{301} 🙂";
         assert_eq!(one_line(plain), plain);
-        assert_eq!(visible("a\nb", LineFeeds::Keep).text, "a\nb");
+        assert_eq!(sanitize("a\nb", LineFeeds::Keep).text, "a\nb");
         assert_eq!(one_line("a\nb"), "a\\nb");
     }
 
@@ -131,7 +131,7 @@ mod tests {
             for c in [first, last] {
                 assert!(is_deceptive(c), "{c:?}");
                 assert_eq!(
-                    visible(&c.to_string(), LineFeeds::Escape).escaped,
+                    sanitize(&c.to_string(), LineFeeds::Escape).escaped,
                     1,
                     "{c:?}"
                 );

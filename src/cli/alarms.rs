@@ -59,16 +59,19 @@ pub(super) fn watch(
             }
             let (folder, bound) = (folder.clone(), bound.clone());
             let looked = tokio::task::spawn_blocking(move || {
-                let mut found = Alarm::all(AlarmKind::Socket, bound.trouble());
+                let mut found = Alarm::of_kind(AlarmKind::Socket, bound.find_problem());
                 let new = watched.add_rejected(RejectedAnswerReports::read(&folder));
-                found.extend(Alarm::all(
+                found.extend(Alarm::of_kind(
                     AlarmKind::RejectedAnswer,
                     watched.rejected_alarm(),
                 ));
-                found.extend(Alarm::all(AlarmKind::Connection, watched.look(&folder)));
+                found.extend(Alarm::of_kind(
+                    AlarmKind::Connection,
+                    watched.find_alarms(&folder),
+                ));
                 let own = watched.key.as_ref();
                 let key = own.and_then(|own| key_problem(&folder, own));
-                found.extend(Alarm::all(AlarmKind::Key, key));
+                found.extend(Alarm::of_kind(AlarmKind::Key, key));
                 (watched, found, new)
             });
             // The task fails only while the program is ending.
@@ -80,16 +83,25 @@ pub(super) fn watch(
                 record_rejected(&desk, report).await;
             }
             let snapshot = Arc::clone(&snapshots.borrow());
-            found.extend(Alarm::all(AlarmKind::AgentLeft, silent(&hall, &snapshot)));
-            let crowd = hall.recent_shortage(PASSING_ALARM_TIME);
-            found.extend(Alarm::all(
-                AlarmKind::Passing,
-                passing.look(crowd, &snapshot),
+            found.extend(Alarm::of_kind(
+                AlarmKind::AgentLeft,
+                disconnected_agents(&hall, &snapshot),
             ));
-            found.extend(Alarm::all(AlarmKind::State, distrusted(&snapshot)));
-            found.extend(Alarm::all(AlarmKind::Head, headless(&snapshot)));
-            found.extend(Alarm::all(
-                AlarmKind::RanUnasked,
+            let crowd = hall.recent_shortage(PASSING_ALARM_TIME);
+            found.extend(Alarm::of_kind(
+                AlarmKind::Passing,
+                passing.find_alarms(crowd, &snapshot),
+            ));
+            found.extend(Alarm::of_kind(
+                AlarmKind::State,
+                untrusted_state_alarm(&snapshot),
+            ));
+            found.extend(Alarm::of_kind(
+                AlarmKind::Head,
+                missing_head_alarm(&snapshot),
+            ));
+            found.extend(Alarm::of_kind(
+                AlarmKind::UnrequestedRun,
                 unrequested_run_alarm(&snapshot),
             ));
             recorded.record(&desk, &found).await;
@@ -136,12 +148,16 @@ impl ConnectionWatch {
         Some(format!("{told}; see cra doctor"))
     }
 
-    fn look(&mut self, folder: &Path) -> Vec<String> {
+    fn find_alarms(&mut self, folder: &Path) -> Vec<String> {
         let known = match ConnectionRegistry::load(folder) {
             Ok(known) => known,
             Err(error) => {
                 let mut found = vec![format!("the list of connections cannot be read: {error}")];
-                found.extend(self.seen.iter().filter_map(|one| self.told(one)));
+                found.extend(
+                    self.seen
+                        .iter()
+                        .filter_map(|one| self.connection_alarm(one)),
+                );
                 return found;
             }
         };
@@ -158,7 +174,12 @@ impl ConnectionWatch {
                 ));
             }
         }
-        found.extend(known.connections.iter().filter_map(|one| self.told(one)));
+        found.extend(
+            known
+                .connections
+                .iter()
+                .filter_map(|one| self.connection_alarm(one)),
+        );
         for connection in known.connections {
             let same = |seen: &&mut ConnectedAgent| {
                 seen.agent == connection.agent && seen.file == connection.file
@@ -171,8 +192,8 @@ impl ConnectionWatch {
         found
     }
 
-    fn told(&self, connection: &ConnectedAgent) -> Option<String> {
-        let trouble = connection.trouble(self.key.as_ref())?;
+    fn connection_alarm(&self, connection: &ConnectedAgent) -> Option<String> {
+        let trouble = connection.find_problem(self.key.as_ref())?;
         let (agent, file) = (connection.agent.as_str(), connection.file.display());
         Some(format!("{agent}: {trouble} ({file}); see cra doctor"))
     }
@@ -199,9 +220,9 @@ async fn record_rejected(desk: &OperatorHandle, found: rejected_answers::StoredR
 }
 
 /// Agents that disconnected while a request of theirs is held; their next steps are unknown.
-fn silent(hall: &GatewayState, snapshot: &RuntimeSnapshot) -> Vec<String> {
+fn disconnected_agents(hall: &GatewayState, snapshot: &RuntimeSnapshot) -> Vec<String> {
     let held: BTreeSet<_> = snapshot.held.iter().map(|held| &held.session).collect();
-    let silent = hall.silent(|session| held.contains(session));
+    let silent = hall.disconnected_sessions(|session| held.contains(session));
     let held = snapshot
         .held
         .iter()
@@ -224,21 +245,21 @@ fn silent(hall: &GatewayState, snapshot: &RuntimeSnapshot) -> Vec<String> {
 #[derive(Default)]
 struct RecentAlarms {
     clock_moved: Option<(ClockStepAt, Instant)>,
-    threads_full_alarm: Option<(Timestamp, Instant)>,
+    threads_full: Option<(Timestamp, Instant)>,
 }
 
 impl RecentAlarms {
-    fn look(
+    fn find_alarms(
         &mut self,
         crowd: Option<ConnectionShortage>,
         snapshot: &RuntimeSnapshot,
     ) -> Vec<String> {
-        let clock = recent(&mut self.clock_moved, snapshot.clock_moved);
+        let clock = recent(&mut self.clock_moved, snapshot.clock_step);
         let clock = clock.map(|ClockStepAt { step, at }| {
             let time = at.time_of_day();
             format!("the system clock was set {step} at {time} UTC; deadlines are kept")
         });
-        let full = recent(&mut self.threads_full_alarm, snapshot.threads_full_at);
+        let full = recent(&mut self.threads_full, snapshot.threads_full_at);
         let full = full.map(|at| threads_full_alarm(at, snapshot));
         let crowd = crowd.map(|crowd| crowd.alarm());
         clock.into_iter().chain(crowd).chain(full).collect()
@@ -280,16 +301,16 @@ fn threads_full_alarm(at: Timestamp, snapshot: &RuntimeSnapshot) -> String {
 }
 
 /// Alarm text: the state of the store was not trusted.
-fn distrusted(snapshot: &RuntimeSnapshot) -> Option<String> {
+fn untrusted_state_alarm(snapshot: &RuntimeSnapshot) -> Option<String> {
     let what = snapshot.distrusted.as_ref()?;
     Some(format!("{what}; agents have to ask again"))
 }
 
 /// Alarm text: the head file next to the store was missing.
-fn headless(snapshot: &RuntimeSnapshot) -> Option<String> {
+fn missing_head_alarm(snapshot: &RuntimeSnapshot) -> Option<String> {
     let told = "`cra.head` was missing at the start, so an older copy of the store would not have been noticed: \
                 compare with a head that is kept elsewhere";
-    snapshot.headless.then(|| told.to_owned())
+    snapshot.head_file_missing.then(|| told.to_owned())
 }
 
 /// Reason why the key in a folder differs from the key that this console signs with, if it does.
@@ -341,12 +362,12 @@ mod tests {
         let changed = connect("", Host::Cursor, &wiring).unwrap();
         fs::write(&file, changed.text).unwrap();
         let mut known = ConnectionRegistry::default();
-        known.remember(ConnectedAgent {
+        known.add(ConnectedAgent {
             agent: Host::Cursor,
             scope: ConnectScope::User,
             file: file.clone(),
             wiring,
-            made: changed.made,
+            made: changed.created,
         });
         known.save(folder.path()).unwrap();
         (folder, file)
@@ -361,30 +382,30 @@ mod tests {
     async fn a_clock_step_is_shown_for_a_while_and_a_full_socket_while_it_lasts() {
         let mut passing = RecentAlarms::default();
         let mut shown = RuntimeSnapshot::empty();
-        assert_eq!(passing.look(None, &shown), [""; 0]);
+        assert_eq!(passing.find_alarms(None, &shown), [""; 0]);
         let moved = ClockStepAt {
             step: ClockStep::from_micros(-600_000_000),
             at: "2026-01-31T23:59:59.000000Z".parse().unwrap(),
         };
         let told = "the system clock was set back by 10 min at 23:59:59 UTC; deadlines are kept";
-        shown.clock_moved = Some(moved);
-        assert_eq!(passing.look(None, &shown), [told]);
+        shown.clock_step = Some(moved);
+        assert_eq!(passing.find_alarms(None, &shown), [told]);
         tokio::time::advance(PASSING_ALARM_TIME).await;
-        assert_eq!(passing.look(None, &shown), [told]);
+        assert_eq!(passing.find_alarms(None, &shown), [told]);
         tokio::time::advance(Duration::from_millis(1)).await;
-        assert_eq!(passing.look(None, &shown), [""; 0]);
+        assert_eq!(passing.find_alarms(None, &shown), [""; 0]);
         // Another clock step is shown again.
         let step = ClockStep::from_micros(600_000_000);
         let again = ClockStepAt { step, ..moved };
-        shown.clock_moved = Some(again);
-        assert_eq!(passing.look(None, &shown).len(), 1);
+        shown.clock_step = Some(again);
+        assert_eq!(passing.find_alarms(None, &shown).len(), 1);
         let crowd = ConnectionShortage {
             interface: "socket",
-            most: 4096,
-            largest: Some(7),
+            max_connections: 4096,
+            busiest_process: Some(7),
             outcome: ShortageOutcome::IdleClosed,
         };
-        let told = passing.look(Some(crowd), &RuntimeSnapshot::empty());
+        let told = passing.find_alarms(Some(crowd), &RuntimeSnapshot::empty());
         let wanted = "connections of the socket ran short (4096 in all), and idle ones were closed to make room; \
                       process 7 has the most";
         assert_eq!(told, [wanted]);
@@ -403,21 +424,21 @@ mod tests {
             Arc::new(thread)
         };
         shown.threads = [thread("a", "http"), thread("b", "1/7"), thread("c", "1/7")].into();
-        let told = passing.look(None, &shown).concat();
+        let told = passing.find_alarms(None, &shown).concat();
         assert!(
             told.contains("a new one was refused at 23:59:59 UTC"),
             "{told}"
         );
         assert!(told.ends_with("process 7 has the most (2)"), "{told}");
         tokio::time::advance(PASSING_ALARM_TIME + Duration::from_millis(1)).await;
-        assert_eq!(passing.look(None, &shown), [""; 0]);
+        assert_eq!(passing.find_alarms(None, &shown), [""; 0]);
     }
 
     #[test]
     fn an_edited_or_removed_hook_entry_is_shown_until_it_is_restored() {
         let (folder, file) = connected();
         let mut watched = ConnectionWatch::default();
-        assert_eq!(watched.look(folder.path()), [""; 0]);
+        assert_eq!(watched.find_alarms(folder.path()), [""; 0]);
         let text = fs::read_to_string(&file).unwrap();
         fs::write(
             &file,
@@ -425,19 +446,28 @@ mod tests {
         )
         .unwrap();
         says(
-            &watched.look(folder.path()),
+            &watched.find_alarms(folder.path()),
             "cursor: beforeSubmitPrompt was edited, and 1 more",
         );
         fs::write(&file, "{}").unwrap();
-        says(&watched.look(folder.path()), "its hooks were removed");
+        says(
+            &watched.find_alarms(folder.path()),
+            "its hooks were removed",
+        );
         fs::remove_file(&file).unwrap();
-        says(&watched.look(folder.path()), "its hooks were removed");
+        says(
+            &watched.find_alarms(folder.path()),
+            "its hooks were removed",
+        );
         fs::write(&file, "{ // no").unwrap();
-        says(&watched.look(folder.path()), "the settings cannot be read");
+        says(
+            &watched.find_alarms(folder.path()),
+            "the settings cannot be read",
+        );
         fs::write(&file, &text).unwrap();
-        assert_eq!(watched.look(folder.path()), [""; 0]);
+        assert_eq!(watched.find_alarms(folder.path()), [""; 0]);
         fs::remove_file(folder.path().join("cra")).unwrap();
-        says(&watched.look(folder.path()), "is gone");
+        says(&watched.find_alarms(folder.path()), "is gone");
     }
 
     #[test]
@@ -447,11 +477,11 @@ mod tests {
             key: Some(key()),
             ..ConnectionWatch::default()
         };
-        assert_eq!(watched.look(folder.path()), [""; 0]);
+        assert_eq!(watched.find_alarms(folder.path()), [""; 0]);
         let other = Signer::new("cra/log-1", &[8; 32]).unwrap();
         watched.key = Some(AnswerSigner::derive(&other).verifier());
         let told = "cursor: its hooks pin another key than this console's";
-        says(&watched.look(folder.path()), told);
+        says(&watched.find_alarms(folder.path()), told);
     }
 
     #[test]
@@ -461,8 +491,8 @@ mod tests {
         assert_eq!(watched.rejected_alarm(), None);
         let socket = Path::new("/run/console.sock");
         let report =
-            RejectedAnswer::now("cra hook codex", None, socket, "it has no proof".to_owned());
-        report.leave(folder.path()).unwrap();
+            RejectedAnswer::new("cra hook codex", None, socket, "it has no proof".to_owned());
+        report.write_report(folder.path()).unwrap();
         let new = watched.add_rejected(RejectedAnswerReports::read(folder.path()));
         assert_eq!(new.len(), 1);
         let told = watched.rejected_alarm().unwrap();
@@ -481,16 +511,16 @@ mod tests {
     fn a_connection_removed_from_the_list_is_noticed() {
         let (folder, _) = connected();
         let mut watched = ConnectionWatch::default();
-        assert_eq!(watched.look(folder.path()), [""; 0]);
+        assert_eq!(watched.find_alarms(folder.path()), [""; 0]);
         let list = folder.path().join("connections.json");
         fs::write(&list, "no list").unwrap();
         says(
-            &watched.look(folder.path()),
+            &watched.find_alarms(folder.path()),
             "the list of connections cannot be read",
         );
         fs::remove_file(&list).unwrap();
         says(
-            &watched.look(folder.path()),
+            &watched.find_alarms(folder.path()),
             "it was disconnected while this console ran",
         );
     }
@@ -499,22 +529,28 @@ mod tests {
     fn a_regular_disconnect_raises_no_alarm_and_ends_an_earlier_one() {
         let (folder, file) = connected();
         let mut watched = ConnectionWatch::default();
-        assert_eq!(watched.look(folder.path()), [""; 0]);
+        assert_eq!(watched.find_alarms(folder.path()), [""; 0]);
         fs::write(&file, "{}").unwrap();
-        says(&watched.look(folder.path()), "its hooks were removed");
+        says(
+            &watched.find_alarms(folder.path()),
+            "its hooks were removed",
+        );
         let connected = ConnectionRegistry::load(folder.path()).unwrap();
         let mut known = connected.clone();
         known.disconnect(Host::Cursor, &file);
         known.save(folder.path()).unwrap();
-        assert_eq!(watched.look(folder.path()), [""; 0]);
+        assert_eq!(watched.find_alarms(folder.path()), [""; 0]);
         // After it is connected again, it is watched again.
         let mut known = ConnectionRegistry::load(folder.path()).unwrap();
-        known.remember(connected.connections[0].clone());
+        known.add(connected.connections[0].clone());
         known.save(folder.path()).unwrap();
-        says(&watched.look(folder.path()), "its hooks were removed");
+        says(
+            &watched.find_alarms(folder.path()),
+            "its hooks were removed",
+        );
         ConnectionRegistry::default().save(folder.path()).unwrap();
         says(
-            &watched.look(folder.path()),
+            &watched.find_alarms(folder.path()),
             "it was disconnected while this console ran",
         );
     }

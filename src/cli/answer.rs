@@ -18,7 +18,7 @@ pub(super) fn answer(settings: &Settings, given: AnswerArgs) -> Result<u8, Failu
         secret: secret.map_err(|error| Failure::Read(folder.join("hook.key"), error))?,
         command: hook::AnswerCommand {
             program: std::env::current_exe().map_err(super::error::ConnectFailure::Program)?,
-            place: settings.place()?,
+            location_args: settings.console_options()?,
         },
     };
     let line = AnswerLine {
@@ -28,7 +28,7 @@ pub(super) fn answer(settings: &Settings, given: AnswerArgs) -> Result<u8, Failu
         answers: given.answers,
     };
     let (words, code) = match hook::send_answers(&answerer, &line) {
-        AnswerOutcome::Taken(words) => (words, exit::OK),
+        AnswerOutcome::Accepted(words) => (words, exit::OK),
         AnswerOutcome::Refused(words) => (words, exit::FAILURE),
     };
     writeln!(io::stdout().lock(), "{words}")?;

@@ -16,7 +16,7 @@ pub(super) fn read(settings: &Settings) -> Result<Option<AnswerVerifier>, Failur
 
 /// Reads the public key. Creates one if the store has none yet, as the first start of the console
 /// would.
-pub(super) fn read_or_make(settings: &Settings) -> Result<AnswerVerifier, Failure> {
+pub(super) fn read_or_create(settings: &Settings) -> Result<AnswerVerifier, Failure> {
     if let Some(key) = read(settings)? {
         return Ok(key);
     }

@@ -150,7 +150,7 @@ pub(super) enum CliCommand {
     Notices(NoticesArgs),
     /// Take a saved conversation through the reconstruction protocol: the text that the next agent
     /// begins with
-    ReconstructArgs(ReconstructArgs),
+    Reconstruct(ReconstructArgs),
     /// Write where a session stands as a snapshot file, for whoever takes it up
     Snapshot(SnapshotArgs),
     /// Take turns of a conversation: classify each, record it, and keep the memento behind it
@@ -167,7 +167,7 @@ pub(super) enum CliCommand {
     },
     /// Answer a hook of an agent: its payload comes on standard input, and the answer goes out in its own
     /// format
-    HookArgs(HookArgs),
+    Hook(HookArgs),
     /// Answer a checkpoint for an agent, from its shell: a denial of `cra hook` has the whole command
     Answer(AnswerArgs),
     /// Have an agent ask here before each step: put hooks into its settings. Shows the change first

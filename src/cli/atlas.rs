@@ -26,7 +26,7 @@ pub(super) use types::types;
 
 /// Reports every problem of every file.
 pub(super) fn lint(settings: &Settings, lint: &LintArgs) -> Result<u8, Failure> {
-    let listed = listed(settings)?;
+    let listed = listed_extensions(settings)?;
     let configure = settings.configure();
     let mut out = io::stdout().lock();
     let colour = if out.is_terminal() && std::env::var_os("NO_COLOR").is_none() {
@@ -42,11 +42,11 @@ pub(super) fn lint(settings: &Settings, lint: &LintArgs) -> Result<u8, Failure> 
         let (ok, diagnostics, mut text): (bool, Vec<Diagnostic>, String) =
             match lint_file_with(file, &listed, &configure) {
                 Ok(mut loaded) => {
-                    let first = known.first_of(&loaded.atlas.id, file);
+                    let first = known.insert(&loaded.atlas.id, file);
                     let ok = first.is_none();
                     loaded
                         .warnings
-                        .extend(first.map(|first| taken(&loaded.atlas.id, &first, file)));
+                        .extend(first.map(|first| duplicate_id(&loaded.atlas.id, &first, file)));
                     code = if ok { code } else { exit::LINT };
                     let text = render(&loaded.warnings, &loaded.source, colour);
                     (ok, loaded.warnings, text)
@@ -76,7 +76,7 @@ pub(super) fn lint(settings: &Settings, lint: &LintArgs) -> Result<u8, Failure> 
 }
 
 /// Extensions of the operator's list.
-fn listed(settings: &Settings) -> Result<KnownExtensions, Failure> {
+fn listed_extensions(settings: &Settings) -> Result<KnownExtensions, Failure> {
     let table = settings.extensions()?.table();
     Ok(KnownExtensions {
         events: table.events.into_keys().collect(),
@@ -88,7 +88,7 @@ fn listed(settings: &Settings) -> Result<KnownExtensions, Failure> {
 
 /// Diagnostic about a duplicate identifier: with both Atlases in force, decisions could not be
 /// attributed.
-fn taken(id: &str, first: &Path, second: &Path) -> Diagnostic {
+fn duplicate_id(id: &str, first: &Path, second: &Path) -> Diagnostic {
     let first = one_line(&first.to_string_lossy());
     Diagnostic {
         code: Code::DuplicateId,

@@ -17,7 +17,7 @@ pub(super) fn load_all(
     let mut atlases = Vec::new();
     for file in files_of(named)? {
         let atlas = load_file_with(&file, configure)?.atlas;
-        if let Some(first) = known.first_of(&atlas.id, &file) {
+        if let Some(first) = known.insert(&atlas.id, &file) {
             return Err(Failure::SameAtlas {
                 id: atlas.id,
                 first,
@@ -75,7 +75,7 @@ pub(super) struct AtlasIds(BTreeMap<String, PathBuf>);
 
 impl AtlasIds {
     /// Earlier file with this identifier; `None` the first time.
-    pub(super) fn first_of(&mut self, id: &str, file: &Path) -> Option<PathBuf> {
+    pub(super) fn insert(&mut self, id: &str, file: &Path) -> Option<PathBuf> {
         if let Some(first) = self.0.get(id) {
             return Some(first.clone());
         }

@@ -45,7 +45,7 @@ impl Config {
 }
 
 fn read(root: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Config> {
-    root.only(&KEYS, faults);
+    root.reject_unknown_keys(&KEYS, faults);
     let mut config = Config::default();
     if let Some(theme) = root.get("theme") {
         config.theme = match theme.word("theme", &THEMES, faults)? {

@@ -11,7 +11,7 @@ use super::args::{ConnectArgs, DisconnectArgs, SettingsChangeArgs};
 use super::error::{ConnectFailure, Failure, verdict};
 use super::exit;
 use super::settings::Settings;
-use crate::base::text::{LineFeeds, one_line, visible};
+use crate::base::text::{LineFeeds, one_line, sanitize};
 use crate::gateway::connect::file::SettingsFile;
 use crate::gateway::connect::registry::{ConnectedAgent, ConnectionRegistry, FILE_NAME};
 use crate::gateway::connect::{self, ConnectScope, HookConfig, settings_file};
@@ -44,7 +44,7 @@ impl SettingsTarget {
             SettingsFile::read(&file).map_err(|error| ConnectFailure::File(file.clone(), error))?;
         let store = settings.data_dir()?;
         Ok(Self {
-            known: load(&store)?,
+            known: load_connections(&store)?,
             host,
             scope,
             file,
@@ -64,7 +64,7 @@ impl SettingsTarget {
     /// Writes the file; returns the path of the backup.
     fn write(&self, new: Option<&str>) -> Result<Option<PathBuf>, Failure> {
         let failed = |error| ConnectFailure::File(self.file.clone(), error);
-        Ok(self.found.change(new).map_err(failed)?)
+        Ok(self.found.replace_text(new).map_err(failed)?)
     }
 
     fn name(&self) -> String {
@@ -73,7 +73,7 @@ impl SettingsTarget {
 }
 
 /// Loads the list of connections.
-pub(super) fn load(store: &Path) -> Result<ConnectionRegistry, Failure> {
+pub(super) fn load_connections(store: &Path) -> Result<ConnectionRegistry, Failure> {
     let failed = |error| ConnectFailure::List(store.join(FILE_NAME), error);
     Ok(ConnectionRegistry::load(store).map_err(failed)?)
 }
@@ -97,26 +97,26 @@ pub(super) fn connect(settings: &Settings, given: &ConnectArgs) -> Result<u8, Fa
         program: program()?,
         timeout: given.timeout,
         offline: given.offline.into(),
-        place: settings.place()?,
+        place: settings.console_options()?,
         key: Some(pinned_key(settings, &given.change)?),
     };
     let form = |error| ConnectFailure::Form(target.file.clone(), error);
     let changed = connect::connect(target.found.text(), target.host, &wiring).map_err(form)?;
-    let mut made = changed.made;
+    let mut made = changed.created;
     if target.found.text.is_none() {
         made.insert(0, String::new());
     }
     let mut known = target.known.clone();
-    known.remember(ConnectedAgent {
+    known.add(ConnectedAgent {
         agent: target.host,
         scope: target.scope,
         file: target.file.clone(),
         wiring,
         made,
     });
-    let outcome = decide(&target, &given.change, Some(&changed.text))?;
+    let outcome = confirm_change(&target, &given.change, Some(&changed.text))?;
     let backup = match outcome {
-        ChangeOutcome::Same => {
+        ChangeOutcome::Unchanged => {
             if !given.change.dry_run {
                 target.save(&known)?;
             }
@@ -138,7 +138,7 @@ fn pinned_key(settings: &Settings, change: &SettingsChangeArgs) -> Result<String
         let key = answer_key::read(settings)?.map(|key| key.to_string());
         return Ok(key.unwrap_or_else(|| NO_KEY_YET.to_owned()));
     }
-    Ok(answer_key::read_or_make(settings)?.to_string())
+    Ok(answer_key::read_or_create(settings)?.to_string())
 }
 
 /// Removes our hooks from an agent's settings.
@@ -156,9 +156,9 @@ pub(super) fn disconnect(settings: &Settings, given: &DisconnectArgs) -> Result<
     let gone =
         target.found.text.is_none() || (ours && without != text && connect::is_blank(&without));
     let new = (!gone).then_some(without.as_str());
-    let outcome = decide(&target, &given.change, new)?;
+    let outcome = confirm_change(&target, &given.change, new)?;
     let backup = match outcome {
-        ChangeOutcome::Same => {
+        ChangeOutcome::Unchanged => {
             if !given.change.dry_run {
                 target.save(&known)?;
             }
@@ -185,7 +185,7 @@ pub(super) fn disconnect(settings: &Settings, given: &DisconnectArgs) -> Result<
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ChangeOutcome {
     /// The file needs no change.
-    Same,
+    Unchanged,
     /// The change was only shown.
     Shown,
     /// The user declined it.
@@ -200,13 +200,13 @@ fn can_ask(change: &SettingsChangeArgs) -> bool {
 }
 
 /// Shows a change and asks the user to confirm it.
-fn decide(
+fn confirm_change(
     target: &SettingsTarget,
     change: &SettingsChangeArgs,
     new: Option<&str>,
 ) -> Result<ChangeOutcome, Failure> {
     if new == target.found.text.as_deref() {
-        return Ok(ChangeOutcome::Same);
+        return Ok(ChangeOutcome::Unchanged);
     }
     if !change.json {
         let mut out = io::stdout().lock();
@@ -250,7 +250,7 @@ fn diff(target: &SettingsTarget, new: Option<&str>) -> String {
         .context_radius(CONTEXT_LINES)
         .header(before, after)
         .to_string();
-    visible(&text, LineFeeds::Keep).text
+    sanitize(&text, LineFeeds::Keep).text
 }
 
 fn report(
@@ -267,10 +267,10 @@ fn report(
             "agent": target.host.as_str(),
             "scope": target.scope.as_str(),
             "file": target.file.to_string_lossy(),
-            "changes": outcome != ChangeOutcome::Same,
+            "changes": outcome != ChangeOutcome::Unchanged,
             "written": outcome == ChangeOutcome::Write,
             "backup": backup,
-            "diff": if outcome == ChangeOutcome::Same { String::new() } else { diff(target, new) },
+            "diff": if outcome == ChangeOutcome::Unchanged { String::new() } else { diff(target, new) },
         });
         let written = serde_json::to_writer_pretty(&mut out, &told);
         let written = written.map_err(io::Error::from);
@@ -278,7 +278,7 @@ fn report(
     }
     let (agent, name) = (target.host.as_str(), target.name());
     let written = match outcome {
-        ChangeOutcome::Same => writeln!(out, "Nothing to do: {name} is as it should be."),
+        ChangeOutcome::Unchanged => writeln!(out, "Nothing to do: {name} is as it should be."),
         ChangeOutcome::Shown | ChangeOutcome::Declined => writeln!(out, "\nNothing was written."),
         ChangeOutcome::Write => {
             let what = if new.is_some() { "written" } else { "removed" };

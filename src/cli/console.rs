@@ -41,17 +41,20 @@ const EXAMPLE_SCRIPT: &str = include_str!("../../assets/demo/agents.json");
 
 /// Opens the console on the user's store.
 pub(super) fn open(settings: &Settings, named: &AtlasFileArgs) -> Result<u8, Failure> {
-    let atlases = in_force(settings, named)?;
+    let atlases = load_atlases(settings, named)?;
     let place = ConsolePaths {
         folder: settings.data_dir()?,
         socket: settings.socket(SocketOwner::Console)?,
     };
-    let shelf = shelf(named.files.clone());
+    let shelf = atlas_file_source(named.files.clone());
     run(settings, &place, (atlases, Some(shelf)), None)
 }
 
 /// The named Atlases, or those of the user's folder.
-pub(super) fn in_force(settings: &Settings, named: &AtlasFileArgs) -> Result<Vec<Atlas>, Failure> {
+pub(super) fn load_atlases(
+    settings: &Settings,
+    named: &AtlasFileArgs,
+) -> Result<Vec<Atlas>, Failure> {
     load_all(&list_atlas_files(&named.files)?, &settings.configure())
 }
 
@@ -64,7 +67,7 @@ fn list_atlas_files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     }
 }
 
-fn shelf(named: Vec<PathBuf>) -> AtlasFileSource {
+fn atlas_file_source(named: Vec<PathBuf>) -> AtlasFileSource {
     AtlasFileSource(Arc::new(move || {
         list_atlas_files(&named).map_err(|failure| failure.to_string())
     }))
@@ -95,7 +98,10 @@ pub(super) fn demo(settings: &Settings, demo: &DemoArgs) -> Result<u8, Failure> 
         folder: settings.demo_dir()?,
         socket: settings.socket(SocketOwner::Demo)?,
     };
-    let shelf = demo.atlas.clone().map(|named| shelf(vec![named]));
+    let shelf = demo
+        .atlas
+        .clone()
+        .map(|named| atlas_file_source(vec![named]));
     let code = run(settings, &place, (atlases, shelf), Some(script))?;
     let shown = place.folder.display();
     let told = writeln!(
@@ -104,7 +110,7 @@ pub(super) fn demo(settings: &Settings, demo: &DemoArgs) -> Result<u8, Failure> 
     );
     match told {
         // The terminal was closed, which ended the console.
-        Err(error) if console::is_terminal_gone(&error) => Ok(code),
+        Err(error) if console::is_terminal_closed(&error) => Ok(code),
         told => Ok(told.map(|()| code)?),
     }
 }
@@ -134,12 +140,12 @@ fn run(
     let options = options(settings, look, config, shelf);
     let store = match SqliteStore::open(folder) {
         Err(error) if can_be_viewed(settings.access, &error) => {
-            return view(settings, folder, atlases, options);
+            return show_read_only(settings, folder, atlases, options);
         }
         opened => opened?.with_quota(settings.quota),
     };
     let _log = start_log(folder);
-    let door = door::SocketLock::take(socket)?;
+    let door = door::SocketLock::acquire(socket)?;
     let threads = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
@@ -161,21 +167,22 @@ fn run(
         })
         .await?;
         runtime.watch_store();
-        let hall = GatewayState::new(runtime.agents(), answers);
-        let door = UnixServer::open(door, hall.clone())?;
-        let web = http::open(settings.http, &runtime, hall.clone(), (folder, door.path())).await?;
+        let hall = GatewayState::new(runtime.agent_handle(), answers);
+        let door = UnixServer::start(door, hall.clone())?;
+        let web = http::start_server(settings.http, &runtime, hall.clone(), (folder, door.path()))
+            .await?;
         if let Some(script) = script {
-            end_abandoned(&runtime).await;
+            end_abandoned_sessions(&runtime).await;
             script.start(door.path());
         }
-        let desk = runtime.desk();
+        let desk = runtime.operator_handle();
         let alarms = Some(alarms::watch(folder.clone(), door.bound(), hall, desk));
         let options = ConsoleOptions {
             alarms,
-            greeting: web.as_ref().map(http::greeting),
+            greeting: web.as_ref().map(http::address_message),
             ..options
         };
-        let shown = show(settings.manner, &runtime, options).await;
+        let shown = show(settings.display_mode, &runtime, options).await;
         drop((door, web));
         let stopped = stop(runtime).await;
         shown?;
@@ -190,15 +197,15 @@ fn options(
     config: Config,
     shelf: Option<AtlasFileSource>,
 ) -> ConsoleOptions {
-    let own = settings.own.clone();
+    let own = settings.own_extensions.clone();
     ConsoleOptions {
         look,
         theme: config.theme,
         toasts: config.toasts,
         mouse: config.mouse,
         clock: Arc::new(SystemClock),
-        trials: Some(ScenarioRunner(Arc::new(move |files| trials(files, &own)))),
-        shelf,
+        scenario_runner: Some(ScenarioRunner(Arc::new(move |files| trials(files, &own)))),
+        atlas_files: shelf,
         configure: settings.configure(),
         alarms: None,
         greeting: None,
@@ -210,7 +217,7 @@ fn options(
 /// A disk that does not respond must not keep the console from ending: in that case the process exits
 /// at once, because even closing the store would wait for that disk.
 async fn stop(runtime: Runtime) -> Result<(), Failure> {
-    let snapshots = runtime.desk().snapshots();
+    let snapshots = runtime.operator_handle().snapshots();
     let mut stopping = std::pin::pin!(runtime.stop());
     while tokio::time::timeout(STALL_TIME, &mut stopping)
         .await
@@ -238,21 +245,21 @@ fn can_be_viewed(access: ConsoleAccess, error: &StoreError) -> bool {
         | StoreError::Version { .. }
         | StoreError::Missing { .. }
         | StoreError::Damaged { .. }
-        | StoreError::Stopped
+        | StoreError::Cancelled
         | StoreError::Poisoned { .. } => false,
     };
     access == ConsoleAccess::ReadOnly && is_unwritable
 }
 
 /// Shows a store that another console writes to, or whose disk is read-only. Agents cannot connect.
-fn view(
+fn show_read_only(
     settings: &Settings,
     folder: &Path,
     atlases: Vec<Atlas>,
     options: ConsoleOptions,
 ) -> Result<u8, Failure> {
     let store = SqliteStore::open_read_only(folder)?;
-    let key = key::verifier(folder).ok_or(Failure::Unsigned)?;
+    let key = key::load_verifier(folder).ok_or(Failure::Unsigned)?;
     let threads = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
@@ -265,7 +272,7 @@ fn view(
             key,
         })
         .await?;
-        let shown = show(settings.manner, &runtime, options).await;
+        let shown = show(settings.display_mode, &runtime, options).await;
         runtime.stop().await;
         shown.map(|()| exit::OK)
     })
@@ -278,12 +285,12 @@ async fn show(
     options: ConsoleOptions,
 ) -> Result<(), Failure> {
     let shown = match manner {
-        DisplayMode::Screen => console::run(runtime.desk(), options).await,
+        DisplayMode::Screen => console::run(runtime.operator_handle(), options).await,
         DisplayMode::Linear => {
             if let Some(greeting) = &options.greeting {
                 writeln!(io::stdout().lock(), "{greeting}")?;
             }
-            console::run_linear(runtime.desk(), options.clock, options.alarms).await
+            console::run_linear(runtime.operator_handle(), options.clock, options.alarms).await
         }
     };
     Ok(shown?)
@@ -297,7 +304,12 @@ pub(super) async fn signer(folder: &Path, store: &SqliteStore) -> Result<Signer,
         None => SigningHistory::Unsigned,
     };
     let current = current_key(store).await?;
-    Ok(key::load(folder, &log.log, history, current.as_ref())?)
+    Ok(key::load_or_create(
+        folder,
+        &log.log,
+        history,
+        current.as_ref(),
+    )?)
 }
 
 /// Key that the log itself names as current.
@@ -320,8 +332,8 @@ async fn current_key(store: &SqliteStore) -> Result<Option<Verifier>, Failure> {
 }
 
 /// Ends sessions of an earlier demo: its agents ended with its process. Held requests stay held.
-async fn end_abandoned(runtime: &Runtime) {
-    let picture = Arc::clone(&runtime.desk().snapshots().borrow());
+async fn end_abandoned_sessions(runtime: &Runtime) {
+    let picture = Arc::clone(&runtime.operator_handle().snapshots().borrow());
     for session in picture.sessions.iter() {
         if picture.held.iter().any(|held| held.session == session.id) {
             continue;
@@ -333,7 +345,7 @@ async fn end_abandoned(runtime: &Runtime) {
             summary: Some("the demo was closed".to_owned()),
         };
         // A session that cannot be ended is shown as it is.
-        let _ = runtime.agents().end_session(end).await;
+        let _ = runtime.agent_handle().end_session(end).await;
     }
 }
 

@@ -58,7 +58,11 @@ fn folder(path: &str) -> Vec<(String, Vec<u8>)> {
 
 /// Runs a decoder over the seeds, then over `rounds` mutations of them. Returns the number of accepted
 /// seeds: if none is accepted, the mutations prove nothing.
-fn feed(seeds: &[(String, Vec<u8>)], rounds: usize, decode: impl Fn(Vec<u8>) -> bool) -> usize {
+fn run_decoder(
+    seeds: &[(String, Vec<u8>)],
+    rounds: usize,
+    decode: impl Fn(Vec<u8>) -> bool,
+) -> usize {
     let taken = seeds.iter().filter(|(_, seed)| decode(seed.clone()));
     let taken = taken.count();
     let mut dice = MutationRng::new(2026);
@@ -70,7 +74,7 @@ fn feed(seeds: &[(String, Vec<u8>)], rounds: usize, decode: impl Fn(Vec<u8>) -> 
 }
 
 /// True if the input was accepted; a rejection must give reasons at existing positions.
-fn judged<T>(read: Result<T, LoadError>) -> bool {
+fn check_rejection<T>(read: Result<T, LoadError>) -> bool {
     let Err(error) = read else { return true };
     assert!(!error.to_string().is_empty());
     assert!(!error.report(ReportColour::None).trim().is_empty());
@@ -81,13 +85,13 @@ fn judged<T>(read: Result<T, LoadError>) -> bool {
     {
         assert!(!diagnostics.is_empty());
         for told in diagnostics {
-            placed(told, source_text);
+            check_position(told, source_text);
         }
     }
     false
 }
 
-fn placed(told: &Diagnostic, source: &str) {
+fn check_position(told: &Diagnostic, source: &str) {
     assert!(!told.message.is_empty());
     if let Some(place) = told.span {
         assert!(source.get(place.start..place.end).is_some(), "{told:?}");
@@ -101,7 +105,9 @@ fn atlas_decoder_never_panics() {
     seeds.extend(folder("assets/scenarios/atlas"));
     let small = |(_, seed): &(String, Vec<u8>)| seed.len() < 4_000;
     seeds.retain(small);
-    let taken = feed(&seeds, 600, |bytes| judged(load_bytes("corpus", bytes)));
+    let taken = run_decoder(&seeds, 600, |bytes| {
+        check_rejection(load_bytes("corpus", bytes))
+    });
     assert!(taken >= 4, "{taken} of {} were taken", seeds.len());
 }
 
@@ -109,14 +115,18 @@ fn atlas_decoder_never_panics() {
 fn scenario_decoder_never_panics() {
     let mut seeds = folder("tests/data/corpus/scenario");
     seeds.extend(folder("assets/scenarios"));
-    let taken = feed(&seeds, 600, |bytes| judged(Scenario::decode(bytes)));
+    let taken = run_decoder(&seeds, 600, |bytes| {
+        check_rejection(Scenario::decode(bytes))
+    });
     assert!(taken >= 9, "{taken} of {} were taken", seeds.len());
 }
 
 #[test]
 fn extension_list_decoder_never_panics() {
     let seeds = folder("tests/data/corpus/extensions");
-    let taken = feed(&seeds, 1_000, |bytes| judged(Registry::decode(bytes)));
+    let taken = run_decoder(&seeds, 1_000, |bytes| {
+        check_rejection(Registry::decode(bytes))
+    });
     assert_eq!(taken, 2);
 }
 
@@ -127,7 +137,7 @@ fn module_loader_never_panics() {
         fuel: 1_000,
         memory_bytes: 1 << 20,
     };
-    let taken = feed(&seeds, 2_000, |bytes| {
+    let taken = run_decoder(&seeds, 2_000, |bytes| {
         match WasmExtension::new(&bytes, limits) {
             Ok(module) => {
                 // The answer does not matter; the call must return.
@@ -147,7 +157,7 @@ fn module_loader_never_panics() {
 fn demo_script_decoder_never_panics() {
     let mut seeds = folder("tests/data/corpus/agents");
     seeds.extend(folder("assets/demo"));
-    let taken = feed(&seeds, 2_000, |bytes| {
+    let taken = run_decoder(&seeds, 2_000, |bytes| {
         let text = String::from_utf8_lossy(&bytes);
         match AgentScript::read(&text) {
             Ok(_) => true,
@@ -163,7 +173,7 @@ fn demo_script_decoder_never_panics() {
 #[test]
 fn head_note_and_key_decoders_never_panic() {
     let seeds = folder("tests/data/corpus/heads");
-    let taken = feed(&seeds, 3_000, |bytes| {
+    let taken = run_decoder(&seeds, 3_000, |bytes| {
         let text = String::from_utf8_lossy(&bytes);
         let head = KnownHead::read(&text);
         if let Ok(known) = &head {
@@ -187,7 +197,7 @@ fn head_note_and_key_decoders_never_panic() {
 #[test]
 fn record_decoder_never_panics_and_is_unambiguous() {
     let seeds = folder("tests/data/corpus/records");
-    let taken = feed(&seeds, 5_000, |bytes| {
+    let taken = run_decoder(&seeds, 5_000, |bytes| {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         match Envelope::split(&text) {
             Ok(envelope) => {
@@ -195,7 +205,7 @@ fn record_decoder_never_panics_and_is_unambiguous() {
                 envelope.write(&mut again);
                 assert_eq!(again, text);
                 let record = Record::read(text, Digest::ZERO).unwrap();
-                record.event().unwrap();
+                record.event_of().unwrap();
                 true
             }
             Err(what) => {
@@ -225,14 +235,16 @@ fn export_verifier_never_panics_and_detects_every_change() {
                     assert!(!what.is_empty());
                 }
                 VerificationVerdict::Truncated { .. } => {}
-                VerificationVerdict::Holds(proven) => assert_eq!(proven.tail(), proven.count),
+                VerificationVerdict::Holds(proven) => {
+                    assert_eq!(proven.unproven_count(), proven.count);
+                }
             }
         }
         // A line without content counts as pruned and is reported as such.
         let is_whole = report.chains.iter().all(|checked| checked.pruned == 0);
         !report.chains.is_empty() && report.is_sound() && is_whole
     };
-    let taken = feed(&seeds, 1_000, decode);
+    let taken = run_decoder(&seeds, 1_000, decode);
     assert!(taken >= 1, "{taken} of {} were taken", seeds.len());
     // A changed line that is not a truncated end is detected.
     let (_, chain) = seeds
@@ -255,7 +267,7 @@ fn export_verifier_never_panics_and_detects_every_change() {
 }
 
 /// A line of stored state: `{"kind": ..., "key": ..., "body": ...}`.
-fn kept(line: &Value) -> Option<StateChange> {
+fn parse_state_change(line: &Value) -> Option<StateChange> {
     let kind = StateKind::ALL
         .into_iter()
         .find(|kind| line["kind"] == kind.as_str())?;
@@ -271,7 +283,7 @@ fn now() -> Timestamp {
 }
 
 /// State stored by an engine that has an item of every kind.
-fn lived() -> Vec<Value> {
+fn engine_state() -> Vec<Value> {
     let atlas = load_bytes("acme", ACME.as_bytes().to_vec()).unwrap().atlas;
     let mut engine = Engine::new(vec![atlas], Box::new(CountedIds::default()));
     let mut state: BTreeMap<(StateKind, String), Value> = BTreeMap::new();
@@ -281,14 +293,14 @@ fn lived() -> Vec<Value> {
         EngineCommand::RequestAction(CallerId(3), request("s-1", "ticket.delete")),
     ];
     for command in commands {
-        tell(&mut engine, command, &mut state);
+        apply_command(&mut engine, command, &mut state);
     }
     let onboarding = engine
         .held()
         .into_iter()
         .find(|held| held.session.as_str() == "s-1");
     decide(&mut engine, &onboarding.unwrap(), &mut state);
-    tell(
+    apply_command(
         &mut engine,
         EngineCommand::RequestAction(CallerId(4), request("s-1", "ticket.get")),
         &mut state,
@@ -320,7 +332,7 @@ fn request(session: &str, action: &str) -> ActionRequest {
     }
 }
 
-fn tell(
+fn apply_command(
     engine: &mut Engine,
     command: EngineCommand,
     state: &mut BTreeMap<(StateKind, String), Value>,
@@ -358,13 +370,13 @@ fn decide(
             answers: answers.collect(),
         },
     };
-    tell(engine, EngineCommand::Decide(CallerId(90), decide), state);
+    apply_command(engine, EngineCommand::Decide(CallerId(90), decide), state);
 }
 
 /// Restores an engine and uses it. Returns true if the state was accepted.
-fn restored(lines: &[Value]) -> bool {
+fn restore_and_use(lines: &[Value]) -> bool {
     let atlas = load_bytes("acme", ACME.as_bytes().to_vec()).unwrap().atlas;
-    let kept = lines.iter().filter_map(kept);
+    let kept = lines.iter().filter_map(parse_state_change);
     let ids = Box::new(CountedIds::starting_at(1_000));
     let (mut engine, _) = match Engine::restore(vec![atlas], ids, kept, BTreeSet::new(), now()) {
         Ok(restored) => restored,
@@ -380,19 +392,19 @@ fn restored(lines: &[Value]) -> bool {
         source: InputSource::User,
         reaches_asked_agent: false,
     };
-    tell(
+    apply_command(
         &mut engine,
         EngineCommand::Input(CallerId(5), input),
         &mut state,
     );
-    tell(
+    apply_command(
         &mut engine,
         EngineCommand::RequestAction(CallerId(6), request("s-1", "ticket.get")),
         &mut state,
     );
     for held in engine.held() {
         decide(&mut engine, &held, &mut state);
-        tell(
+        apply_command(
             &mut engine,
             EngineCommand::DeadlineReached(held.id.clone()),
             &mut state,
@@ -404,7 +416,7 @@ fn restored(lines: &[Value]) -> bool {
         status: FinalStatus::Completed,
         summary: None,
     };
-    tell(
+    apply_command(
         &mut engine,
         EngineCommand::EndSession(CallerId(7), end),
         &mut state,
@@ -414,8 +426,8 @@ fn restored(lines: &[Value]) -> bool {
 
 #[test]
 fn stored_state_never_panics_the_engine() {
-    let alive = lived();
-    assert!(restored(&alive));
+    let alive = engine_state();
+    assert!(restore_and_use(&alive));
     let kinds: BTreeSet<_> = alive.iter().map(|line| line["kind"].to_string()).collect();
     assert!(kinds.len() >= 3, "{kinds:?}");
     let mut seeds = vec![alive];
@@ -425,7 +437,7 @@ fn stored_state_never_panics_the_engine() {
             .lines()
             .map(|line| serde_json::from_str(line).expect(&name));
         let lines: Vec<Value> = lines.collect();
-        let taken = restored(&lines);
+        let taken = restore_and_use(&lines);
         let refused = [
             "broken-pattern.jsonl",
             "counter-at-its-end.jsonl",
@@ -441,6 +453,6 @@ fn stored_state_never_panics_the_engine() {
             let place = dice.below(lines.len());
             lines[place]["body"] = mutate_json(&lines[place]["body"], &mut dice);
         }
-        restored(&lines);
+        restore_and_use(&lines);
     }
 }

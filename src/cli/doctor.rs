@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 
 use super::answer_key;
 use super::args::DoctorArgs;
-use super::connect::load;
+use super::connect::load_connections;
 use super::error::{Failure, verdict};
 use super::exit;
 use super::settings::{Settings, SocketOwner};
 use crate::base::text::one_line;
-use crate::gateway::connect::agent_limits::bounds;
+use crate::gateway::connect::agent_limits::agent_limits;
 use crate::gateway::connect::codex_trust::{CodexTrust, codex_trust};
 use crate::gateway::connect::file::SettingsFile;
 use crate::gateway::connect::registry::{ConnectionRegistry, disabled_elsewhere};
@@ -31,10 +31,10 @@ use crate::gateway::rejected_answers::{FOLDER_NAME, RejectedAnswerReports};
 
 mod console;
 
-use console::{ConsoleStatus, missing_key, reach};
+use console::{ConsoleStatus, ask_console, missing_key};
 
 /// Longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Settings of an agent that mention `cra`.
 struct ConnectionFinding {
@@ -44,7 +44,7 @@ struct ConnectionFinding {
     wiring: Option<HookConfig>,
     problems: Vec<String>,
     /// Number of problems that connecting again fixes: they come first.
-    mended: usize,
+    fixable: usize,
 }
 
 /// Reports good and bad findings.
@@ -56,10 +56,10 @@ pub(super) fn doctor(settings: &Settings, given: &DoctorArgs) -> Result<u8, Fail
     }
     let folders = Settings::agent_folders(given.dir.as_deref())?;
     let store = settings.data_dir()?;
-    let known = load(&store)?;
+    let known = load_connections(&store)?;
     let key = answer_key::read(settings);
     let own = OwnConsole {
-        place: settings.place()?,
+        place: settings.console_options()?,
         key: key.as_ref().ok().cloned().flatten(),
     };
     let findings: Vec<_> = candidates(&hosts, &folders, &known)
@@ -75,7 +75,7 @@ pub(super) fn doctor(settings: &Settings, given: &DoctorArgs) -> Result<u8, Fail
         .collect();
     let socket = settings.socket(SocketOwner::Console)?;
     let console = match key {
-        Ok(Some(key)) => reach(&socket, key),
+        Ok(Some(key)) => ask_console(&socket, key),
         Ok(None) => ConsoleStatus::Unreachable(missing_key(&store, &socket)),
         Err(failure) => ConsoleStatus::Unreachable(one_line(&failure.to_string())),
     };
@@ -87,7 +87,7 @@ pub(super) fn doctor(settings: &Settings, given: &DoctorArgs) -> Result<u8, Fail
     };
     let http_is_well = http.as_ref().is_none_or(|(_, reached)| reached.is_ok());
     let rejected = RejectedAnswerReports::read(&store).summary();
-    let well = matches!(console, ConsoleStatus::Well)
+    let well = matches!(console, ConsoleStatus::Healthy)
         && rejected.is_none()
         && http_is_well
         && !lacking
@@ -186,7 +186,7 @@ fn examine(
                 file,
                 wiring: Some(connection.wiring.clone()),
                 problems: vec![format!("it cannot be read: {error}")],
-                mended: 0,
+                fixable: 0,
             });
         }
     };
@@ -211,7 +211,7 @@ fn examine(
         scope,
         file,
         wiring,
-        mended: problems.len(),
+        fixable: problems.len(),
         problems,
     };
     finding.check_environment(folders, own);
@@ -247,7 +247,7 @@ impl ConnectionFinding {
             // The key of another console is not known here.
             let key = own.key.as_ref().filter(|_| same_place);
             self.problems.extend(wiring.key_problem(self.host, key));
-            self.mended = self.problems.len();
+            self.fixable = self.problems.len();
             if !same_place {
                 let asks = match wiring.place.as_slice() {
                     [] => "the usual one".to_owned(),
@@ -263,7 +263,7 @@ impl ConnectionFinding {
             let config = folders.codex().join("config.toml");
             let config = fs::read_to_string(config).unwrap_or_default();
             let trouble = match codex_trust(&config, &self.file) {
-                CodexTrust::Given => None,
+                CodexTrust::Trusted => None,
                 CodexTrust::Missing => {
                     Some("Codex does not trust it yet, so it is not run: open /hooks in Codex")
                 }
@@ -276,7 +276,7 @@ impl ConnectionFinding {
     }
 
     /// Description of the wiring.
-    fn wired(&self) -> String {
+    fn describe_wiring(&self) -> String {
         match &self.wiring {
             Some(wiring) => format!(
                 "waits {} s, {} without a console",
@@ -328,14 +328,14 @@ fn version(program: &Path) -> Option<String> {
         // The receiver may be gone.
         let _ = sender.send(command.output());
     });
-    let output = answers.recv_timeout(PATIENCE).ok()?.ok()?;
+    let output = answers.recv_timeout(ANSWER_TIMEOUT).ok()?.ok()?;
     let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     (output.status.success() && !said.is_empty()).then_some(said)
 }
 
 /// Checks that a server listens at an address.
 fn check_http(address: SocketAddr) -> Result<(), String> {
-    let reached = TcpStream::connect_timeout(&address, PATIENCE);
+    let reached = TcpStream::connect_timeout(&address, ANSWER_TIMEOUT);
     let failed = |error| format!("nobody listens at http://{address}: {error}");
     reached.map(drop).map_err(failed)
 }
@@ -356,14 +356,14 @@ impl DoctorReport {
             })
         });
         let agents = self.hosts.iter().map(|host| {
-            let bounds = bounds(*host);
+            let bounds = agent_limits(*host);
             json!({
                 "agent": host.as_str(),
                 "connected": !self.missing.contains(host),
-                "hook_late": bounds.late,
-                "hook_broken": bounds.broken,
-                "asks_its_user": bounds.ask,
-                "never_asked_about": bounds.unseen,
+                "hook_late": bounds.on_late_hook,
+                "hook_broken": bounds.on_broken_hook,
+                "asks_its_user": bounds.asks_user,
+                "never_asked_about": bounds.uncovered,
             })
         });
         json!({
@@ -371,7 +371,7 @@ impl DoctorReport {
             "console": {
                 "socket": self.socket.to_string_lossy(),
                 "answers": !matches!(self.console, ConsoleStatus::Unreachable(_)),
-                "recording": matches!(self.console, ConsoleStatus::Well | ConsoleStatus::Denying(_)),
+                "recording": matches!(self.console, ConsoleStatus::Healthy | ConsoleStatus::Denying(_)),
                 "problem": self.console.problem(),
                 "key": self.key,
             },
@@ -392,7 +392,7 @@ impl DoctorReport {
     /// Prints the state of the console.
     fn print_console(&self, out: &mut impl Write) -> io::Result<()> {
         match &self.console {
-            ConsoleStatus::Well => {
+            ConsoleStatus::Healthy => {
                 let socket = one_line(&self.socket.to_string_lossy());
                 writeln!(out, "ok       console answers at {socket}")?;
                 let key = self.key.as_deref().unwrap_or_default();
@@ -447,11 +447,11 @@ impl DoctorReport {
             let (host, scope) = (finding.host.as_str(), finding.scope.as_str());
             let file = one_line(&finding.file.to_string_lossy());
             writeln!(out, "{mark:<8} {host:<12} {scope:<8} {file}")?;
-            writeln!(out, "{:8} {}", "", finding.wired())?;
+            writeln!(out, "{:8} {}", "", finding.describe_wiring())?;
             for problem in &finding.problems {
                 writeln!(out, "{:8} - {}", "", one_line(problem))?;
             }
-            if finding.mended > 0 {
+            if finding.fixable > 0 {
                 writeln!(
                     out,
                     "{:8} put it right: cra connect {host} --scope {scope}",
@@ -470,10 +470,14 @@ impl DoctorReport {
             "AGENT", "HOOK LATE", "HOOK BROKEN", "ASKS ITS OWN USER"
         )?;
         for host in &self.hosts {
-            let limits = bounds(*host);
+            let limits = agent_limits(*host);
             let name = host.as_str();
-            let (late, broken, ask, unseen) =
-                (limits.late, limits.broken, limits.ask, limits.unseen);
+            let (late, broken, ask, unseen) = (
+                limits.on_late_hook,
+                limits.on_broken_hook,
+                limits.asks_user,
+                limits.uncovered,
+            );
             writeln!(out, "{name:<12} {late:<10} {broken:<12} {ask:<22} {unseen}")?;
         }
         writeln!(

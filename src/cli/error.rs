@@ -99,7 +99,7 @@ pub(super) enum Failure {
     #[error(transparent)]
     Notice(#[from] NoticeFailure),
     #[error(transparent)]
-    Kept(#[from] RestoreError),
+    StoredState(#[from] RestoreError),
     #[error(transparent)]
     Agents(#[from] ServerFailure),
     #[error("`{}` has no scenario in it", .0.display())]
@@ -137,7 +137,7 @@ pub(super) enum Failure {
     #[error(transparent)]
     Console(#[from] ConsoleError),
     #[error(transparent)]
-    Door(#[from] SocketError),
+    SocketLock(#[from] SocketError),
     #[error(transparent)]
     Connect(#[from] ConnectFailure),
     #[error("cannot start: {0}")]
@@ -188,7 +188,7 @@ impl Failure {
             };
         }
         let text =
-            crate::base::text::visible(&self.to_string(), crate::base::text::LineFeeds::Keep);
+            crate::base::text::sanitize(&self.to_string(), crate::base::text::LineFeeds::Keep);
         match self.help() {
             Some(help) => format!("error: {}\n  help: {help}", text.text),
             None => format!("error: {}", text.text),
@@ -234,7 +234,7 @@ impl Failure {
             | Self::NoGate(_)
             | Self::Thread(_)
             | Self::Notice(_)
-            | Self::Kept(_)
+            | Self::StoredState(_)
             | Self::Agents(_)
             | Self::NoScenario(_)
             | Self::NoAtlas(_)
@@ -244,7 +244,7 @@ impl Failure {
             | Self::Store(_)
             | Self::Start(_)
             | Self::Console(_)
-            | Self::Door(_)
+            | Self::SocketLock(_)
             | Self::Tokio(_) => exit::FAILURE,
             Self::Connect(failure) => failure.exit_code(),
         }
@@ -272,7 +272,7 @@ impl Failure {
             Self::Upkeep(error) => Some(error.help()),
             Self::Start(StartError::Log(_)) => Some(RECORD_THAT_DOES_NOT_HOLD),
             Self::Start(StartError::HeadFile(_)) => Some(OTHER_HEAD_FILE),
-            Self::Door(error) => Some(error.help()),
+            Self::SocketLock(error) => Some(error.help()),
             Self::Connect(failure) => Some(failure.help()),
             Self::NoHome => Some("name a folder with --data-dir"),
             Self::NoSession(_) => Some("cra trace list names the sessions on record"),
@@ -289,7 +289,7 @@ impl Failure {
             Self::Notice(failure) => Some(failure.help()),
             Self::SnapshotFile(error) => error.help(),
             Self::NoArtifact(..) => Some("cra reconstruct FILE --phase retrieve lists them"),
-            Self::AtlasGone(_) | Self::Kept(_) => {
+            Self::AtlasGone(_) | Self::StoredState(_) => {
                 Some("cra trace verify says whether the record holds")
             }
             Self::Agents(error) => error.help(),

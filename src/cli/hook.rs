@@ -26,23 +26,23 @@ pub(super) fn hook(settings: &Settings, hook: &HookArgs) -> u8 {
     let done = answered.clone();
     let host = Host::from(hook.agent);
     let timer = hook.timer.map(Duration::from_secs);
-    let timer = timer.unwrap_or(host.usual_timer());
+    let timer = timer.unwrap_or(host.default_timeout());
     let first = begun + (timer / 2).min(PAYLOAD_TIME);
     let (settings, hook) = (settings.clone(), hook.clone());
     let asking = thread::Builder::new().spawn(move || {
         let printed = catch_unwind(AssertUnwindSafe(|| answer(&settings, &hook, begun, &done)));
         let printed = match printed {
             Ok(Ok(printed)) => printed,
-            Ok(Err(reason)) => refused(&reason),
-            Err(_) => refused("something went wrong inside cra hook"),
+            Ok(Err(reason)) => denial(&reason),
+            Err(_) => denial("something went wrong inside cra hook"),
         };
         // If the receiver is gone, the answer was already printed.
         let _ = done.send(HookProgress::Answered(printed));
     });
     drop(answered);
     match asking {
-        Ok(_) => print(&in_time(&watched, first)),
-        Err(error) => print(&refused(&format!("no thread could be started: {error}"))),
+        Ok(_) => print(&await_answer(&watched, first)),
+        Err(error) => print(&denial(&format!("no thread could be started: {error}"))),
     }
 }
 
@@ -55,9 +55,9 @@ enum HookProgress {
 }
 
 /// The answer, or the late output if the deadline passes.
-fn in_time(watched: &Receiver<HookProgress>, first: Instant) -> HookOutput {
+fn await_answer(watched: &Receiver<HookProgress>, first: Instant) -> HookOutput {
     let mut until = first;
-    let mut late = refused("what the agent sent did not end in time");
+    let mut late = denial("what the agent sent did not end in time");
     loop {
         let left = until.saturating_duration_since(Instant::now());
         match watched.recv_timeout(left) {
@@ -65,7 +65,7 @@ fn in_time(watched: &Receiver<HookProgress>, first: Instant) -> HookOutput {
             Ok(HookProgress::Answered(printed)) => return printed,
             Err(RecvTimeoutError::Timeout) => return late,
             Err(RecvTimeoutError::Disconnected) => {
-                return refused("something went wrong inside cra hook");
+                return denial("something went wrong inside cra hook");
             }
         }
     }
@@ -83,14 +83,14 @@ fn answer(
         Ok(told) => {
             let (until, late) = hook::too_late(&told, &options);
             let _ = progress.send(HookProgress::Read(until, late));
-            Ok(hook::answer(&told, &options))
+            Ok(hook::answer_event(&told, &options))
         }
         Err(unreadable) => Ok(HookOutput::unreadable(options.host, &unreadable)),
     }
 }
 
-fn refused(why: &str) -> HookOutput {
-    HookOutput::refused(&format!("cra: nothing is allowed, because {why}"))
+fn denial(why: &str) -> HookOutput {
+    HookOutput::denial(&format!("cra: nothing is allowed, because {why}"))
 }
 
 fn print(printed: &HookOutput) -> u8 {
@@ -118,18 +118,18 @@ fn options(settings: &Settings, hook: &HookArgs, begun: Instant) -> Result<HookO
     };
     Ok(HookOptions {
         host: hook.agent.into(),
-        begun,
-        timer: hook.timer.map(Duration::from_secs),
+        started_at: begun,
+        timeout: hook.timer.map(Duration::from_secs),
         offline: hook.offline.into(),
         socket: settings.socket(SocketOwner::Console)?,
         key,
         folder: folder.clone(),
         secret: secret.map_err(|error| Failure::Read(folder.join("hook.key"), error))?,
         api_key: hook.api_key.clone(),
-        leash: ConnectionCanceller::default(),
+        canceller: ConnectionCanceller::default(),
         answer_command: AnswerCommand {
             program: std::env::current_exe().map_err(ConnectFailure::Program)?,
-            place: settings.place()?,
+            location_args: settings.console_options()?,
         },
         transport: Transport::Direct,
     })

@@ -11,7 +11,7 @@ use crate::gateway::http::{HttpResources, HttpServer, remove_address_file};
 use crate::runtime::Runtime;
 
 /// Starts the server, if it is enabled.
-pub(super) async fn open(
+pub(super) async fn start_server(
     wanted: Option<SocketAddr>,
     runtime: &Runtime,
     hall: GatewayState,
@@ -22,17 +22,17 @@ pub(super) async fn open(
         return Ok(None);
     };
     let behind = HttpResources {
-        hall,
-        records: runtime.records(),
+        gateway: hall,
+        records: runtime.record_stream(),
         folder: folder.to_owned(),
         socket: socket.to_owned(),
         connections: MAX_HTTP_CONNECTIONS.min(raise_open_file_limit() / 4),
     };
-    Ok(Some(HttpServer::open(address, behind).await?))
+    Ok(Some(HttpServer::start(address, behind).await?))
 }
 
 /// Message with the address for agents.
-pub(super) fn greeting(door: &HttpServer) -> String {
+pub(super) fn address_message(door: &HttpServer) -> String {
     let address = door.address();
     format!("agents come in at http://{address}")
 }

@@ -15,10 +15,12 @@ use crate::gateway::mcp::proxy::{self, ProxyOptions};
 use crate::gateway::mcp::tool_server;
 
 /// Runs the proxy until the agent or the server is gone.
-pub(super) fn proxy(settings: &Settings, given: McpProxyArgs) -> Result<u8, Failure> {
-    let server = given.server.unwrap_or_else(|| name_of(&given.command));
+pub(super) fn run_proxy(settings: &Settings, given: McpProxyArgs) -> Result<u8, Failure> {
+    let server = given
+        .server
+        .unwrap_or_else(|| default_server_name(&given.command));
     let options = ProxyOptions {
-        guest: ConsoleIdentity {
+        identity: ConsoleIdentity {
             program: "cra mcp-proxy",
             socket: settings.socket(SocketOwner::Console)?,
             answers: given.key,
@@ -38,7 +40,7 @@ pub(super) fn proxy(settings: &Settings, given: McpProxyArgs) -> Result<u8, Fail
             stop.recv().await;
         };
         let agent = (tokio::io::stdin(), tokio::io::stdout());
-        Ok(proxy::run(options, agent, stop, aside).await?)
+        Ok(proxy::run(options, agent, stop, print_message).await?)
     });
     // A blocked reader of standard input cannot be cancelled: it is abandoned.
     threads.shutdown_background();
@@ -46,7 +48,7 @@ pub(super) fn proxy(settings: &Settings, given: McpProxyArgs) -> Result<u8, Fail
 }
 
 /// Serves tools until the agent is gone.
-pub(super) fn tools(settings: &Settings, given: McpArgs) -> Result<u8, Failure> {
+pub(super) fn serve_tools(settings: &Settings, given: McpArgs) -> Result<u8, Failure> {
     let guest = ConsoleIdentity {
         program: "cra mcp",
         socket: settings.socket(SocketOwner::Console)?,
@@ -66,12 +68,12 @@ pub(super) fn tools(settings: &Settings, given: McpArgs) -> Result<u8, Failure> 
 }
 
 /// Prints a message to standard error: standard output belongs to the agent's protocol.
-fn aside(words: &str) {
+fn print_message(words: &str) {
     let _ = writeln!(io::stderr().lock(), "cra: {words}");
 }
 
 /// Default name of a server: that of its program.
-fn name_of(command: &[std::ffi::OsString]) -> String {
+fn default_server_name(command: &[std::ffi::OsString]) -> String {
     let program = command.first().map(Path::new);
     let name = program.and_then(Path::file_stem).unwrap_or_default();
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');

@@ -96,35 +96,35 @@ fn table(out: &mut impl Write, kept: &[StoredNotice], now: Timestamp) -> io::Res
 
 fn retry(settings: &Settings, names: &NoticeNamesArgs) -> Result<u8, Failure> {
     settings.may_write("cra notices retry")?;
-    let changed = change(settings, names, async |store, notices| {
-        notices::retry(store, notices, SystemClock.now()).await
+    let changed = change_notices(settings, names, async |store, notices| {
+        notices::retry_notices(store, notices, SystemClock.now()).await
     })?;
-    tell(names, changed, "tried again when the console starts")
+    print_changed(names, changed, "tried again when the console starts")
 }
 
 fn forget(settings: &Settings, names: &NoticeNamesArgs) -> Result<u8, Failure> {
     settings.may_write("cra notices forget")?;
-    let changed = change(settings, names, async |store, notices| {
-        notices::forget(store, &notices).await
+    let changed = change_notices(settings, names, async |store, notices| {
+        notices::remove_notices(store, &notices).await
     })?;
-    tell(names, changed, "forgotten")
+    print_changed(names, changed, "forgotten")
 }
 
 /// Changes the named notices and prints their number. No console may use the store.
-fn change(
+fn change_notices(
     settings: &Settings,
     names: &NoticeNamesArgs,
     change: impl AsyncFnOnce(&SqliteStore, Vec<StoredNotice>) -> Result<(), crate::store::StoreError>,
 ) -> Result<usize, Failure> {
     let (kept, _) = stored_notices(open(settings)?.state()?);
-    let chosen = chosen(kept, names)?;
+    let chosen = select_notices(kept, names)?;
     let count = chosen.len();
     let store = SqliteStore::open(&settings.data_dir()?)?;
     in_runtime(async { Ok(change(&store, chosen).await?) })?;
     Ok(count)
 }
 
-fn chosen(
+fn select_notices(
     mut kept: Vec<StoredNotice>,
     names: &NoticeNamesArgs,
 ) -> Result<Vec<StoredNotice>, NoticeFailure> {
@@ -143,7 +143,7 @@ fn chosen(
     Ok(kept)
 }
 
-fn tell(names: &NoticeNamesArgs, changed: usize, done: &str) -> Result<u8, Failure> {
+fn print_changed(names: &NoticeNamesArgs, changed: usize, done: &str) -> Result<u8, Failure> {
     let mut out = io::stdout().lock();
     let written = match (names.json, changed) {
         (true, _) => writeln!(out, "{}", json!({ "notices": changed })),
@@ -158,7 +158,7 @@ fn print_secret(settings: &Settings, args: &NoticeSecretArgs) -> Result<u8, Fail
     let source = Settings::webhook_secret(&folder)?;
     let secret = match (&source, args.show) {
         (_, false) => None,
-        (SecretSource::Given(secret), true) => Some(secret.clone()),
+        (SecretSource::Fixed(secret), true) => Some(secret.clone()),
         (SecretSource::Folder(_), true) => {
             if !folder.join(SECRET_FILE).exists() {
                 settings.may_write("cra notices secret --show")?;
@@ -167,7 +167,7 @@ fn print_secret(settings: &Settings, args: &NoticeSecretArgs) -> Result<u8, Fail
         }
     };
     let place = match &source {
-        SecretSource::Given(_) => format!("the environment variable {SECRET_VARIABLE}"),
+        SecretSource::Fixed(_) => format!("the environment variable {SECRET_VARIABLE}"),
         SecretSource::Folder(folder) => path_words(&folder.join(SECRET_FILE)),
     };
     let secret = secret.map(|secret| secret.text());

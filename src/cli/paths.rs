@@ -20,7 +20,7 @@ use crate::store::sqlite::FILE_NAME;
 /// A folder or file: its name, its purpose and its path.
 type PathEntry = (&'static str, &'static str, PathBuf);
 
-fn known(settings: &Settings) -> Result<Vec<PathEntry>, Failure> {
+fn list_paths(settings: &Settings) -> Result<Vec<PathEntry>, Failure> {
     let data = settings.data_dir()?;
     Ok(vec![
         (
@@ -79,7 +79,7 @@ fn known(settings: &Settings) -> Result<Vec<PathEntry>, Failure> {
 
 /// Prints the folders and files in use, and which of them exist.
 pub(super) fn paths(settings: &Settings, paths: &PathsArgs) -> Result<u8, Failure> {
-    let known = known(settings)?;
+    let known = list_paths(settings)?;
     let head = settings.head_file.clone();
     let head = head.map(|file| {
         (

@@ -11,7 +11,7 @@ use super::exit;
 use super::settings::Settings;
 use super::trace::open;
 use crate::base::clock::{Clock, SystemClock, Timestamp};
-use crate::base::text::{LineFeeds, one_line, visible};
+use crate::base::text::{LineFeeds, one_line, sanitize};
 use crate::engine::command::{StateChange, StateKind};
 use crate::engine::held::{Gate, Held, HeldSubject};
 use crate::engine::held_in;
@@ -37,7 +37,7 @@ pub(super) fn queue(settings: &Settings, queue: &QueueArgs) -> Result<u8, Failur
         }
         (Some(_), false) => held
             .iter()
-            .try_for_each(|request| whole(&mut out, request, now)),
+            .try_for_each(|request| write_request(&mut out, request, now)),
         (None, false) => table(&mut out, &held, now),
     };
     verdict(exit::OK, written.and_then(|()| out.flush()))
@@ -67,14 +67,14 @@ fn to_json(held: &Held, now: Timestamp) -> Value {
         fields.insert("risk_tier".to_owned(), json!(held.tier().as_str()));
         fields.insert("seconds_left".to_owned(), json!(seconds(held, now)));
         fields.insert("approvers".to_owned(), json!(held.approvers().count()));
-        fields.insert("state".to_owned(), json!(state(held)));
+        fields.insert("state".to_owned(), json!(describe_state(held)));
     }
     value
 }
 
 /// Progress of a request and its participants.
-fn state(held: &Held) -> String {
-    let approval = held.progress().map(|(words, by)| match by {
+fn describe_state(held: &Held) -> String {
+    let approval = held.approval_progress().map(|(words, by)| match by {
         Some(by) => format!("{words} ({})", one_line(by)),
         None => words.to_owned(),
     });
@@ -91,7 +91,7 @@ fn seconds(held: &Held, now: Timestamp) -> u64 {
     held.deadline.since(now).as_secs()
 }
 
-fn left(held: &Held, now: Timestamp) -> String {
+fn time_left(held: &Held, now: Timestamp) -> String {
     match seconds(held, now) {
         0 => "overdue".to_owned(),
         some => format!("{}:{:02}", some / 60, some % 60),
@@ -113,7 +113,7 @@ fn table(out: &mut impl Write, held: &[Arc<Held>], now: Timestamp) -> io::Result
         "ID", "LEFT", "RISK", "ACTION", "AGENT/SESSION"
     )?;
     for request in held {
-        let (id, left, tier) = (&request.id, left(request, now), request.tier());
+        let (id, left, tier) = (&request.id, time_left(request, now), request.tier());
         let action = one_line(request.action());
         let who = one_line(&format!("{}/{}", request.agent, request.session));
         let gates = gates(request);
@@ -121,7 +121,7 @@ fn table(out: &mut impl Write, held: &[Arc<Held>], now: Timestamp) -> io::Result
             0 => String::new(),
             more => format!("  (asked {} times)", more + 1),
         };
-        let state = match state(request) {
+        let state = match describe_state(request) {
             open if open == "open" => String::new(),
             state => format!("  [{state}]"),
         };
@@ -133,9 +133,9 @@ fn table(out: &mut impl Write, held: &[Arc<Held>], now: Timestamp) -> io::Result
     Ok(())
 }
 
-fn whole(out: &mut impl Write, held: &Held, now: Timestamp) -> io::Result<()> {
+fn write_request(out: &mut impl Write, held: &Held, now: Timestamp) -> io::Result<()> {
     let mut line = |name: &str, text: &str| {
-        let text = visible(text, LineFeeds::Keep)
+        let text = sanitize(text, LineFeeds::Keep)
             .text
             .replace('\n', "\n           ");
         writeln!(out, "{name:<10} {text}")
@@ -146,9 +146,9 @@ fn whole(out: &mut impl Write, held: &Held, now: Timestamp) -> io::Result<()> {
     line("agent", &held.agent)?;
     line("session", held.session.as_str())?;
     line("intent", held.intent.as_deref().unwrap_or("not said"))?;
-    let silent = format!("{}, then denied", left(held, now));
+    let silent = format!("{}, then denied", time_left(held, now));
     line("left", &silent)?;
-    line("state", &state(held))?;
+    line("state", &describe_state(held))?;
     if let Some(first) = held.first_approval() {
         let why = first.justification.as_deref().unwrap_or("no reason given");
         let at = first.at.time_of_day();

@@ -11,13 +11,13 @@ use super::error::{Failure, verdict};
 use super::exit;
 use super::input::read;
 use crate::base::limits::MAX_SNAPSHOT_BYTES;
-use crate::base::text::{LineFeeds, visible};
+use crate::base::text::{LineFeeds, sanitize};
 use crate::reconstruct::{
     Artifact, COMPATIBLE_WITH, Checklist, ConversationSnapshot, GLOSSARY, Inference,
     LOAD_ARTIFACTS_FOR, NEVER_LOAD_ARTIFACTS_FOR, PROTOCOL_VERSION, QUALITY, Reconstruction,
     RetrievalStep, UPDATED,
 };
-use crate::runtime::snapshot_file::{artifact_content, of_text};
+use crate::runtime::snapshot_file::{artifact_content, parse_snapshot};
 
 /// Runs the protocol on a file.
 pub(super) fn reconstruct(args: &ReconstructArgs) -> Result<u8, Failure> {
@@ -25,7 +25,7 @@ pub(super) fn reconstruct(args: &ReconstructArgs) -> Result<u8, Failure> {
         return print(exit::OK, &glossary());
     };
     let text = read(file, MAX_SNAPSHOT_BYTES)?;
-    let snapshot = of_text(file, &text)?;
+    let snapshot = parse_snapshot(file, &text)?;
     if let Some(wanted) = &args.artifact {
         return artifact(file, &snapshot, wanted, args);
     }
@@ -146,7 +146,7 @@ fn artifact(
     }
     match content {
         Some(content) => {
-            let content = visible(&content, LineFeeds::Keep).text;
+            let content = sanitize(&content, LineFeeds::Keep).text;
             let _ = writeln!(text, "\n{}", content.trim_end());
         }
         None => {

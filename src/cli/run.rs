@@ -21,7 +21,7 @@ use crate::engine::command::{AgentReport, Reply};
 use crate::engine::resolution::Resolution;
 use crate::memento::TurnOutcome;
 use crate::runtime::extension::Registry;
-use expectations::{FailedExpectation, code, decision, failures, resolution, taken_up};
+use expectations::{FailedExpectation, code, decision, decision_effect, failures, resolution};
 use scenario::{OperatorAnswers, Scenario, ScenarioStep, StepAction};
 use scenario_engine::{ScenarioEngine, StepOutcome};
 
@@ -45,7 +45,11 @@ struct PlayedStep<'s> {
 pub(super) fn run(settings: &Settings, run: &RunArgs) -> Result<u8, Failure> {
     let scenario = Scenario::read(&run.scenario).map_err(Failure::Scenario)?;
     let atlases = load_all(&scenario.atlases, &settings.configure())?;
-    let mut stage = ScenarioEngine::new(atlases, scenario.extensions, settings.own.clone());
+    let mut stage = ScenarioEngine::new(
+        atlases,
+        scenario.extensions,
+        settings.own_extensions.clone(),
+    );
     let steps = scenario.steps.iter().enumerate();
     let played: Vec<_> = steps
         .map(|(index, step)| play(&mut stage, index + 1, step))
@@ -74,11 +78,11 @@ pub(super) fn test(settings: &Settings, test: &AtlasTestArgs) -> Result<u8, Fail
     let mut reports = Vec::new();
     let mut code = exit::OK;
     for file in scenarios(&test.scenarios)? {
-        let (steps, told) = play_file(&file, &settings.own)?;
+        let (steps, told) = play_file(&file, &settings.own_extensions)?;
         if !told.is_empty() {
             code = exit::EXPECTATION;
         }
-        let told: Vec<_> = told.into_iter().map(|failed| failed.what).collect();
+        let told: Vec<_> = told.into_iter().map(|failed| failed.mismatch).collect();
         reports.push((file, steps, told.len(), told));
     }
     let written = if test.json {
@@ -95,7 +99,7 @@ pub(super) fn test(settings: &Settings, test: &AtlasTestArgs) -> Result<u8, Fail
         reports.iter().try_for_each(|(file, steps, failed, told)| {
             let (word, steps) = (
                 if *failed == 0 { "ok" } else { "FAILED" },
-                counted(*steps, "step"),
+                count_noun(*steps, "step"),
             );
             writeln!(
                 out,
@@ -116,17 +120,17 @@ fn play_file(file: &Path, own: &Registry) -> Result<(usize, Vec<FailedScenarioSt
     let mut stage = ScenarioEngine::new(atlases, scenario.extensions, own.clone());
     let steps = (1..).zip(&scenario.steps);
     let played: Vec<_> = steps.map(|(n, step)| play(&mut stage, n, step)).collect();
-    Ok((played.len(), told(&played)))
+    Ok((played.len(), failed_steps(&played)))
 }
 
 /// Failed expectations, one line each.
-fn told(played: &[PlayedStep<'_>]) -> Vec<FailedScenarioStep> {
+fn failed_steps(played: &[PlayedStep<'_>]) -> Vec<FailedScenarioStep> {
     let failed = played.iter().flat_map(|played| {
-        let (number, deed) = (played.number, describe(&played.step.deed));
+        let (number, deed) = (played.number, describe(&played.step.action));
         played.failed.iter().map(
             move |FailedExpectation { wanted, actual }| FailedScenarioStep {
                 line: Some(played.step.line),
-                what: one_line(&format!(
+                mismatch: one_line(&format!(
                     "step {number}, {deed}: wanted {wanted}, actual {actual}"
                 )),
             },
@@ -154,7 +158,7 @@ fn scenarios(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 
 fn play<'s>(stage: &mut ScenarioEngine, number: usize, step: &'s ScenarioStep) -> PlayedStep<'s> {
     let at = stage.elapsed();
-    let noted = stage.play(&step.deed);
+    let noted = stage.play(&step.action);
     let failed = failures(&step.expected, &noted, stage);
     PlayedStep {
         number,
@@ -178,7 +182,7 @@ fn write_steps(
         failed,
     } in played
     {
-        let deed = one_line(&describe(&step.deed));
+        let deed = one_line(&describe(&step.action));
         let decision = one_line(&decision(noted));
         writeln!(
             out,
@@ -194,10 +198,10 @@ fn write_steps(
         }
     }
     let failed: usize = played.iter().map(|played| played.failed.len()).sum();
-    let steps = counted(played.len(), "step");
+    let steps = count_noun(played.len(), "step");
     match failed {
         0 => writeln!(out, "{steps}, all expectations hold"),
-        _ => writeln!(out, "{steps}, {} failed", counted(failed, "expectation")),
+        _ => writeln!(out, "{steps}, {} failed", count_noun(failed, "expectation")),
     }
 }
 
@@ -274,11 +278,11 @@ fn to_json(played: &PlayedStep<'_>, stage: &ScenarioEngine) -> Value {
     json!({
         "step": played.number,
         "seconds": played.at.as_secs(),
-        "kind": kind(&played.step.deed),
-        "what": describe(&played.step.deed),
+        "kind": step_kind(&played.step.action),
+        "what": describe(&played.step.action),
         "decision": decision(noted),
         "allowed": matches!(noted.reply, Some(Reply::Allowed(_))),
-        "outcome": taken_up(noted),
+        "outcome": decision_effect(noted),
         "held": noted.held,
         "asked": noted.asked,
         "resolved": resolution(noted),
@@ -289,7 +293,7 @@ fn to_json(played: &PlayedStep<'_>, stage: &ScenarioEngine) -> Value {
         "records": noted.records,
         "events": events(noted),
         "given": noted.given,
-        "turn": noted.turn.as_ref().map(|outcome| turned(outcome)),
+        "turn": noted.turn.as_ref().map(|outcome| turn_json(outcome)),
         "ok": played.failed.is_empty(),
         "failed": played.failed,
     })
@@ -303,17 +307,17 @@ fn events(noted: &StepOutcome) -> Vec<Value> {
     events.collect()
 }
 
-fn turned(outcome: &TurnOutcome) -> Value {
+fn turn_json(outcome: &TurnOutcome) -> Value {
     json!({
         "decision": outcome.decided.decision,
         "rule": outcome.decided.rule.number(),
-        "frozen": outcome.freeze.holds(),
+        "frozen": outcome.freeze.is_frozen(),
         "summary": outcome.summary.as_str(),
         "memento": outcome.memento,
     })
 }
 
-fn kind(deed: &StepAction) -> &'static str {
+fn step_kind(deed: &StepAction) -> &'static str {
     match deed {
         StepAction::Start(_) => "start",
         StepAction::Request { .. } => "request",
@@ -375,7 +379,7 @@ fn describe(deed: &StepAction) -> String {
             None => format!("context {}", request.session),
         },
         StepAction::Error(report) => format!("error {} {}", report.session, report.error_type),
-        StepAction::Report(report) => format!("{} {}", kind(deed), report.session()),
+        StepAction::Report(report) => format!("{} {}", step_kind(deed), report.session()),
         StepAction::Recovered(recovered) => {
             format!("recovered {} {:?}", recovered.session, recovered.method)
         }
@@ -388,8 +392,8 @@ fn describe(deed: &StepAction) -> String {
         }
         StepAction::Edit { thread, .. } => format!("edit {}", thread.as_str()),
         StepAction::Pass(pass) => match &pass.answers {
-            OperatorAnswers::Good => format!("pass {} with good answers", pass.gate),
-            OperatorAnswers::Given(answers) => format!("pass {} {}", pass.gate, json!(answers)),
+            OperatorAnswers::Generated => format!("pass {} with good answers", pass.gate),
+            OperatorAnswers::Explicit(answers) => format!("pass {} {}", pass.gate, json!(answers)),
         },
         StepAction::Deny(deny) => format!("deny {}: {}", deny.gate, deny.reason),
         StepAction::Wait(seconds) => format!("wait {seconds}s"),
@@ -397,7 +401,7 @@ fn describe(deed: &StepAction) -> String {
     }
 }
 
-fn counted(count: usize, noun: &str) -> String {
+fn count_noun(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }

@@ -23,7 +23,7 @@ pub(super) const SECRET_VARIABLE: &str = "CRA_WEBHOOK_SECRET";
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     /// Extensions that are part of this program.
-    pub(super) own: Registry,
+    pub(super) own_extensions: Registry,
     data_dir: Option<PathBuf>,
     socket: Option<PathBuf>,
     extensions: Option<PathBuf>,
@@ -34,7 +34,7 @@ pub(super) struct Settings {
     pub(super) access: ConsoleAccess,
     look: Appearance,
     theme: Option<Theme>,
-    pub(super) manner: DisplayMode,
+    pub(super) display_mode: DisplayMode,
 }
 
 /// Owner of a socket.
@@ -56,9 +56,9 @@ pub(super) enum DisplayMode {
 }
 
 impl Settings {
-    pub(super) fn from_args(common: &CommonArgs, own: Registry) -> Self {
+    pub(super) fn from_args(common: &CommonArgs, own_extensions: Registry) -> Self {
         Self {
-            own,
+            own_extensions,
             data_dir: common.data_dir.clone(),
             socket: common.socket.clone(),
             extensions: common.extensions.clone(),
@@ -75,7 +75,7 @@ impl Settings {
             } else {
                 ConsoleAccess::Write
             },
-            manner: if common.linear {
+            display_mode: if common.linear {
                 DisplayMode::Linear
             } else {
                 DisplayMode::Screen
@@ -166,7 +166,7 @@ impl Settings {
 
     /// Location of the console, as options for other programs. All options are given: another process may
     /// control the environment of those programs.
-    pub(super) fn place(&self) -> Result<Vec<String>, Failure> {
+    pub(super) fn console_options(&self) -> Result<Vec<String>, Failure> {
         let named = [
             ("--data-dir", self.data_dir()?),
             ("--socket", self.socket(SocketOwner::Console)?),
@@ -209,7 +209,7 @@ impl Settings {
 
     /// Extensions that may be called: those of this program, and those of the operator's list.
     pub(super) fn extensions(&self) -> Result<Registry, Failure> {
-        let own = self.own.clone();
+        let own = self.own_extensions.clone();
         let Ok(file) = self.extensions_file() else {
             return Ok(own);
         };
@@ -221,7 +221,7 @@ impl Settings {
 
     /// Changes that this program makes to manifests before they are validated.
     pub(super) fn configure(&self) -> ManifestTransform {
-        self.own.configuration()
+        self.own_extensions.configuration()
     }
 
     /// Delivery of notices by a console on the store in `folder`.
@@ -246,7 +246,7 @@ impl Settings {
             return Ok(SecretSource::Folder(folder.to_owned()));
         };
         let secret = given.to_string_lossy().parse();
-        Ok(SecretSource::Given(secret.map_err(NoticeFailure::Given)?))
+        Ok(SecretSource::Fixed(secret.map_err(NoticeFailure::Given)?))
     }
 
     /// Default folder of Atlases in force.

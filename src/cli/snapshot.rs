@@ -20,7 +20,7 @@ use crate::runtime::snapshot_file::{snapshot_text, write_snapshot};
 use crate::runtime::stored_threads;
 use crate::store::sqlite::StoreReader;
 use crate::trace::details::Details;
-use crate::trace::source::{EventSource as _, each};
+use crate::trace::source::{EventSource as _, for_each_event};
 
 /// Writes the snapshot file of a session.
 pub(super) fn snapshot(settings: &Settings, args: &SnapshotArgs) -> Result<u8, Failure> {
@@ -29,7 +29,7 @@ pub(super) fn snapshot(settings: &Settings, args: &SnapshotArgs) -> Result<u8, F
         let text = snapshot_text(&account);
         return verdict(exit::OK, io::stdout().lock().write_all(text.as_bytes()));
     };
-    write_snapshot(path, &account, ExistingFile::Stays)?;
+    write_snapshot(path, &account, ExistingFile::Keep)?;
     let shown = one_line(&path.to_string_lossy());
     let told = writeln!(
         io::stdout().lock(),
@@ -65,10 +65,13 @@ fn last_in_force(record: &SessionSource, reader: &StoreReader) -> Result<Vec<Atl
     let log = reader.log()?.log;
     let mut newest = BTreeMap::new();
     let end = record.end(&log)?;
-    each(record, &log, (0, end), |event| {
+    for_each_event(record, &log, (0, end), |event| {
         if event.event_type == "atlas_loaded" {
             let details = Details::of(&event);
-            newest.insert(details.owned("atlas_id"), details.owned("atlas_hash"));
+            newest.insert(
+                details.text_or_empty("atlas_id"),
+                details.text_or_empty("atlas_hash"),
+            );
         }
         Ok::<_, Failure>(())
     })?;

@@ -22,7 +22,7 @@ pub(super) fn list(settings: &Settings, args: &ThreadListArgs) -> Result<u8, Fai
     let threads = threads(settings)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let written = if args.json {
-        let all: Vec<_> = threads.iter().map(|thread| brief(thread)).collect();
+        let all: Vec<_> = threads.iter().map(|thread| summary_json(thread)).collect();
         serde_json::to_writer_pretty(&mut out, &all)
             .map_err(io::Error::from)
             .and_then(|()| writeln!(out))
@@ -44,11 +44,11 @@ pub(super) fn show(settings: &Settings, args: &ThreadShowArgs) -> Result<u8, Fai
     };
     let mut out = BufWriter::new(io::stdout().lock());
     let written = if args.json {
-        serde_json::to_writer_pretty(&mut out, &whole(found))
+        serde_json::to_writer_pretty(&mut out, &thread_json(found))
             .map_err(io::Error::from)
             .and_then(|()| writeln!(out))
     } else {
-        tell(&mut out, found)
+        write_thread(&mut out, found)
     };
     verdict(exit::OK, written.and_then(|()| out.flush()))
 }
@@ -67,7 +67,7 @@ fn threads(settings: &Settings) -> Result<Vec<Arc<Thread>>, Failure> {
     Ok(kept.threads)
 }
 
-fn brief(thread: &Thread) -> Value {
+fn summary_json(thread: &Thread) -> Value {
     let last = thread.turns.first();
     json!({
         "thread": thread.id,
@@ -88,15 +88,15 @@ fn brief(thread: &Thread) -> Value {
     })
 }
 
-fn whole(thread: &Thread) -> Value {
+fn thread_json(thread: &Thread) -> Value {
     let mut value = serde_json::to_value(thread).unwrap_or_default();
-    if let (Some(fields), Value::Object(more)) = (value.as_object_mut(), brief(thread)) {
+    if let (Some(fields), Value::Object(more)) = (value.as_object_mut(), summary_json(thread)) {
         let known = ["held_back", "session", "version", "frozen_since"];
         let more = more.into_iter();
         fields.extend(more.filter(|(name, _)| !known.contains(&name.as_str())));
-        let freeze = thread.turns.first().map(|turn| truth(turn.freeze));
+        let freeze = thread.turns.first().map(|turn| formula_json(turn.freeze));
         fields.insert("freeze".to_owned(), json!(freeze));
-        let thaws = thread.thaw_condition().map(ThawCondition::words);
+        let thaws = thread.thaw_condition().map(ThawCondition::description);
         fields.insert("thawed_by".to_owned(), json!(thaws));
     }
     value
@@ -113,7 +113,7 @@ fn table(out: &mut impl Write, threads: &[Arc<Thread>]) -> io::Result<()> {
     )?;
     for thread in threads {
         let last = thread.turns.first();
-        let heat = last.map_or_else(String::new, heat);
+        let heat = last.map_or_else(String::new, phase_and_intensity);
         let decision = last.map_or("", |turn| turn.decided.decision.as_str());
         let state = if thread.is_frozen() { "FROZEN" } else { "" };
         let arc = thread
@@ -130,7 +130,7 @@ fn table(out: &mut impl Write, threads: &[Arc<Thread>]) -> io::Result<()> {
     Ok(())
 }
 
-fn tell(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
+fn write_thread(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
     line(out, "thread", thread.id.as_str())?;
     line(out, "owner", &owner(thread))?;
     line(out, "session", thread.session.as_str())?;
@@ -218,7 +218,7 @@ fn write_guardrail(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
         line(out, "", &values)?;
     }
     match thread.thaw_condition() {
-        Some(thaws) => line(out, "next chance", thaws.words()),
+        Some(thaws) => line(out, "next chance", thaws.description()),
         None => Ok(()),
     }
 }
@@ -244,7 +244,7 @@ fn write_memento(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
 }
 
 fn write_held_back(out: &mut impl Write, thread: &Thread, held: &HeldProposal) -> io::Result<()> {
-    let why = because(&held.why);
+    let why = kept_reason(&held.why);
     let about = format!("{} at {}: {why}", held.message_id, held.at);
     line(out, "held back", &about)?;
     let kept = thread.latest.as_ref().map(ThreadMemento::shape);
@@ -259,8 +259,11 @@ fn write_held_back(out: &mut impl Write, thread: &Thread, held: &HeldProposal) -
 }
 
 fn write_turn_line(out: &mut impl Write, turned: &ProcessedTurn) -> io::Result<()> {
-    let (decision, heat) = (turned.decided.decision.as_str(), heat(turned));
-    let (word, version) = (turned.summary.word(), turned.version);
+    let (decision, heat) = (
+        turned.decided.decision.as_str(),
+        phase_and_intensity(turned),
+    );
+    let (word, version) = (turned.summary.label(), turned.version);
     let signals = match signals(turned) {
         none if none == NO_SIGNALS => String::new(),
         some => format!("  {some}"),
@@ -275,7 +278,7 @@ fn write_turn_line(out: &mut impl Write, turned: &ProcessedTurn) -> io::Result<(
 /// Text shown for a turn without signals.
 const NO_SIGNALS: &str = "none";
 
-fn heat(turned: &ProcessedTurn) -> String {
+fn phase_and_intensity(turned: &ProcessedTurn) -> String {
     let (phase, intensity) = turned.after;
     format!("{}/{}", phase.as_str(), intensity.as_str())
 }
@@ -295,14 +298,14 @@ fn signals(turned: &ProcessedTurn) -> String {
 /// Decision about a turn, and its rule.
 pub(super) fn decision(decided: TurnClassification) -> String {
     let (decision, rule) = (decided.decision.as_str(), decided.rule);
-    format!("{decision}, rule {}: {}", rule.number(), rule.words())
+    format!("{decision}, rule {}: {}", rule.number(), rule.description())
 }
 
 /// Formula of the guardrail, and the formula with the values of its terms.
 pub(super) fn formula(freeze: Freeze) -> [String; 2] {
     let word = |truth| if truth { "TRUE" } else { "FALSE" };
     let (peak, high) = (word(freeze.peak), word(freeze.high));
-    let (other, holds) = (word(!freeze.must), word(freeze.holds()));
+    let (other, holds) = (word(!freeze.must), word(freeze.is_frozen()));
     [
         "(phase=peak or intensity=high) and decision!=must".to_owned(),
         format!("({peak} or {high}) and {other} = {holds}"),
@@ -310,12 +313,12 @@ pub(super) fn formula(freeze: Freeze) -> [String; 2] {
 }
 
 /// Values of the guardrail's terms as JSON.
-pub(super) fn truth(freeze: Freeze) -> Value {
+pub(super) fn formula_json(freeze: Freeze) -> Value {
     json!({
         "peak": freeze.peak,
         "high": freeze.high,
         "must": freeze.must,
-        "holds": freeze.holds(),
+        "holds": freeze.is_frozen(),
     })
 }
 
@@ -323,14 +326,14 @@ pub(super) fn truth(freeze: Freeze) -> Value {
 pub(super) fn kept_because(summary: &SummaryResult) -> Option<String> {
     match summary {
         SummaryResult::Updated => None,
-        SummaryResult::Kept(kept) => Some(because(kept)),
+        SummaryResult::Kept(kept) => Some(kept_reason(kept)),
     }
 }
 
 /// Reason to hold back a proposal made before an operator's edit.
 const BEFORE_EDIT: &str = "it was proposed by an agent that had not read the operator's edit";
 
-fn because(kept: &KeptReason) -> String {
+fn kept_reason(kept: &KeptReason) -> String {
     match kept {
         KeptReason::NothingProposed => "nobody proposed another one".to_owned(),
         KeptReason::Invalid(what) => format!("what was proposed is none: {what}"),

@@ -147,7 +147,7 @@ fn import_line(import: &ImportEntry) -> String {
 
 fn write_event(out: &mut impl Write, event: &Event, show: &TraceShowArgs) -> io::Result<()> {
     if show.json {
-        return writeln!(out, "{}", jsonl::line(event));
+        return writeln!(out, "{}", jsonl::format_line(event));
     }
     let time = event.timestamp;
     let payload = if event.pruned {

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::args::TurnArgs;
-use super::console::{in_force, signer};
+use super::console::{load_atlases, signer};
 use super::error::{Failure, ThreadFailure, verdict};
 use super::exit;
 use super::input::read;
 use super::queue::held;
 use super::settings::Settings;
-use super::thread::{decision, formula, kept_because, line, truth};
+use super::thread::{decision, formula, formula_json, kept_because, line};
 use crate::atlas::Atlas;
 use crate::base::clock::SystemClock;
 use crate::base::id::RandomIds;
@@ -45,7 +45,7 @@ pub(super) fn turn(settings: &Settings, args: &TurnArgs) -> Result<u8, Failure> 
     let text = read(&args.file, MAX_MEMENTO_BYTES)?;
     let turns = SessionTurn::read_all(&text);
     let turns = turns.map_err(|error| ThreadFailure::NoTurn(args.file.clone(), error))?;
-    let atlases = in_force(settings, &args.atlas)?;
+    let atlases = load_atlases(settings, &args.atlas)?;
     let folder = settings.data_dir()?;
     let extensions = settings.extensions()?;
     let store = SqliteStore::open(&folder)?;
@@ -80,7 +80,9 @@ pub(super) fn turn(settings: &Settings, args: &TurnArgs) -> Result<u8, Failure> 
             .map_err(io::Error::from)
             .and_then(|()| writeln!(out))
     } else {
-        taken.iter().try_for_each(|taken| tell(&mut out, taken))
+        taken
+            .iter()
+            .try_for_each(|taken| write_turn(&mut out, taken))
     };
     let told = verdict(exit::OK, written.and_then(|()| out.flush()));
     match refused {
@@ -133,8 +135,8 @@ async fn take_one(
     take: SessionTurn,
     agent: &str,
 ) -> Result<TurnResult, DenialReply> {
-    let agents = runtime.agents();
-    let picture = Arc::clone(&runtime.desk().snapshots().borrow());
+    let agents = runtime.agent_handle();
+    let picture = Arc::clone(&runtime.operator_handle().snapshots().borrow());
     let mut known = picture.sessions.iter();
     if !known.any(|session| session.id == take.session) {
         let start = StartSession {
@@ -159,7 +161,7 @@ async fn take_one(
     })
 }
 
-fn tell(out: &mut impl Write, taken: &TurnResult) -> io::Result<()> {
+fn write_turn(out: &mut impl Write, taken: &TurnResult) -> io::Result<()> {
     let outcome = &taken.outcome;
     line(out, "message", taken.message.as_str())?;
     let place = format!("{}, session {}", taken.thread, taken.session);
@@ -169,8 +171,8 @@ fn tell(out: &mut impl Write, taken: &TurnResult) -> io::Result<()> {
     line(out, "freeze", &formula)?;
     line(out, "", &values)?;
     let summary = match kept_because(&outcome.summary) {
-        Some(why) => format!("{}: {why}", outcome.summary.word()),
-        None => outcome.summary.word().to_owned(),
+        Some(why) => format!("{}: {why}", outcome.summary.label()),
+        None => outcome.summary.label().to_owned(),
     };
     line(out, "summary", &summary)?;
     let rollup = &outcome.memento.affect.rollup;
@@ -201,7 +203,7 @@ fn to_json(taken: &TurnResult) -> Value {
         "decision": outcome.decided.decision,
         "rule": outcome.decided.rule.number(),
         "rule_name": outcome.decided.rule,
-        "freeze": truth(outcome.freeze),
+        "freeze": formula_json(outcome.freeze),
         "summary": outcome.summary.as_str(),
         "kept_because": kept_because(&outcome.summary),
         "source": outcome.source.as_str(),

@@ -14,7 +14,7 @@ use self::dialog_history::DialogHistory;
 use super::chrome;
 use super::dialog::gate::{DialogEntry, Draft, GateDialog};
 use super::dialog::help::HelpDialog;
-use super::keymap::{KeyAction, KeyScope, lookup};
+use super::keymap::{KeyAction, KeyScope, find_action};
 use super::layer::{KeyResult, Layer, LayerChange, Repaint};
 use super::request::{ConsoleMessage, ConsoleRequest, MouseOwner, TrailPurpose};
 use super::screen::atlas::AtlasScreen;
@@ -57,22 +57,22 @@ pub(crate) struct App {
     pub(super) threads: ThreadsScreen,
     pub(super) atlases: AtlasScreen,
     /// Number of the last dialog that sent a request; responses carry it, so each reaches its dialog.
-    numbers: u64,
+    last_dialog_number: u64,
     pub(super) layers: Vec<Layer>,
     /// Drafts typed since the console began. `None`: the operator discarded the draft.
     drafts: BTreeMap<GateId, Option<Draft>>,
     /// State that outlives a dialog: the minimised dialog, drafts that came too late, viewing times.
-    pub(super) aside: DialogHistory,
+    pub(super) dialog_history: DialogHistory,
     pub(super) notice: Option<(Meaning, String)>,
     /// Fault that the operator's own check of the record found.
-    found: Option<RecordFault>,
+    found_fault: Option<RecordFault>,
     /// Current alarms: problems outside the record.
     alarms: Arc<[String]>,
     /// Alarms that the operator acknowledged.
     known_alarms: BTreeSet<String>,
     /// Number of requests that wait for the runtime.
-    pub(super) queued: usize,
-    cancelled: Option<Timestamp>,
+    pub(super) queued_requests: usize,
+    last_cancel_at: Option<Timestamp>,
     mouse: MouseOwner,
     size: Rect,
 }
@@ -111,16 +111,16 @@ impl App {
             trace: TraceScreen::default(),
             threads: ThreadsScreen::default(),
             atlases: AtlasScreen::default(),
-            numbers: 0,
+            last_dialog_number: 0,
             layers: Vec::new(),
             drafts: BTreeMap::new(),
-            aside: DialogHistory::default(),
+            dialog_history: DialogHistory::default(),
             notice: None,
-            found: None,
+            found_fault: None,
             alarms: Arc::default(),
             known_alarms: BTreeSet::new(),
-            queued: 0,
-            cancelled: None,
+            queued_requests: 0,
+            last_cancel_at: None,
             mouse: MouseOwner::default(),
             size,
         };
@@ -142,7 +142,7 @@ impl App {
         let mut requests = match event {
             // Some terminals also report releases and repeats. Only a press counts as input.
             Event::Key(key) if key.kind == KeyEventKind::Press => self.on_key(*key, now),
-            Event::Paste(text) => match (self.is_small(), self.layers.last_mut()) {
+            Event::Paste(text) => match (self.is_too_small(), self.layers.last_mut()) {
                 (true, _) => Vec::new(),
                 (false, Some(layer)) => layer.on_paste(text, now),
                 (false, None) => {
@@ -163,23 +163,23 @@ impl App {
             Event::Key(_) | Event::FocusGained | Event::FocusLost => Vec::new(),
         };
         self.lay_out();
-        requests.extend(self.keep_typed());
+        requests.extend(self.save_open_draft());
         requests.extend(self.ask_rows());
         requests
             .into_iter()
-            .filter(|request| self.permits(request))
+            .filter(|request| self.may_send(request))
             .collect()
     }
 
     fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> Vec<ConsoleRequest> {
-        let global = lookup(KeyScope::Global, key);
-        if self.is_small() {
+        let global = find_action(KeyScope::Global, key);
+        if self.is_too_small() {
             return self.on_key_when_too_small(global, now);
         }
         self.notice = None;
         if let Some(layer) = self.layers.last_mut() {
             match layer.on_key(key, now) {
-                KeyResult::Consumed(changes) => return self.apply(changes, now),
+                KeyResult::Consumed(changes) => return self.apply_changes(changes, now),
                 KeyResult::Ignored => {}
             }
         } else if self.is_typing(global) {
@@ -197,7 +197,7 @@ impl App {
         {
             return requests;
         }
-        match global.or_else(|| lookup(self.tab.scope(), key)) {
+        match global.or_else(|| find_action(self.tab.scope(), key)) {
             Some(action) => self.act(action, now),
             None => Vec::new(),
         }
@@ -219,22 +219,22 @@ impl App {
         }
     }
 
-    fn apply(&mut self, changes: Vec<LayerChange>, now: Timestamp) -> Vec<ConsoleRequest> {
+    fn apply_changes(&mut self, changes: Vec<LayerChange>, now: Timestamp) -> Vec<ConsoleRequest> {
         let mut requests = Vec::new();
         for change in changes {
             match change {
                 LayerChange::Close => requests.extend(self.close()),
                 LayerChange::Help(scope) => self.layers.push(Layer::Help(HelpDialog::new(scope))),
-                LayerChange::Ask(request) => requests.push(request),
+                LayerChange::Send(request) => requests.push(request),
                 LayerChange::Minimise => self.minimise_dialog(),
-                LayerChange::Run(command) => requests.extend(self.run(command, now)),
+                LayerChange::Run(command) => requests.extend(self.run_command(command, now)),
                 LayerChange::Explain(gate) => requests.extend(self.explain_held(&gate)),
             }
         }
         requests
     }
 
-    fn open(&mut self, entry: DialogEntry) -> Vec<ConsoleRequest> {
+    fn open_selected(&mut self, entry: DialogEntry) -> Vec<ConsoleRequest> {
         match self.queue.selected().cloned() {
             Some(held) => self.open_held(&held, entry),
             None => Vec::new(),
@@ -255,7 +255,13 @@ impl App {
         let draft = self.draft_of(held);
         let mut sessions = self.snapshot.sessions.iter();
         let session = sessions.find(|session| session.id == held.session);
-        let mut dialog = GateDialog::new(Arc::clone(held), session, draft, entry, self.around());
+        let mut dialog = GateDialog::new(
+            Arc::clone(held),
+            session,
+            draft,
+            entry,
+            self.decision_context(),
+        );
         dialog.on_snapshot(&self.snapshot);
         requests.push(dialog.request_trail());
         self.layers.push(Layer::Gate(Box::new(dialog)));
@@ -264,7 +270,7 @@ impl App {
 
     /// Handles Ctrl-C: one level back; a second press soon after quits.
     fn cancel(&mut self, now: Timestamp) -> Vec<ConsoleRequest> {
-        let before = self.cancelled.replace(now);
+        let before = self.last_cancel_at.replace(now);
         if before.is_some_and(|before| now.since(before) <= QUIT_WINDOW) {
             return vec![ConsoleRequest::Quit];
         }
@@ -285,7 +291,9 @@ impl App {
                 | Layer::Snapshot(_),
             ) => true,
             None if self.tab == Tab::Atlas => {
-                return self.atlases.act(KeyAction::Back, &self.snapshot, now);
+                return self
+                    .atlases
+                    .handle_action(KeyAction::Back, &self.snapshot, now);
             }
             None if self.tab == Tab::Trace => return self.trace.cancel(now),
             None if self.tab == Tab::Threads => return self.act(KeyAction::Back, now),
@@ -315,7 +323,7 @@ impl App {
         if !arrivals.is_empty() || before.held.len() != snapshot.held.len() {
             requests.push(self.notify_arrivals(&arrivals));
         }
-        requests.extend(self.ask_last());
+        requests.extend(self.request_last_event());
         if self.tab == Tab::Trace && before.chain.events != snapshot.chain.events {
             requests.extend(self.trace.reload());
         }
@@ -329,7 +337,7 @@ impl App {
             ConsoleMessage::Decided(gate, reply) => self.on_reply(&gate, reply),
             ConsoleMessage::Trail(gate, TrailPurpose::Glance, events) => {
                 self.queue.on_last(&gate, &events);
-                self.ask_last()
+                self.request_last_event()
             }
             ConsoleMessage::Trail(gate, purpose, events) => {
                 let look = self.look;
@@ -356,13 +364,13 @@ impl App {
             ConsoleMessage::Sessions(sessions) => self.trace.on_sessions(sessions),
             ConsoleMessage::Read(told) => self.trace.on_told(told),
             ConsoleMessage::Explained(ticket, told) => self.on_explained(ticket, &told),
-            ConsoleMessage::Glanced(states) => self.on_files_checked(states),
-            ConsoleMessage::Listed(listed) => self.on_folder_listed(listed),
+            ConsoleMessage::FilesChecked(states) => self.on_files_checked(states),
+            ConsoleMessage::FolderChecked(listed) => self.on_folder_listed(listed),
             ConsoleMessage::Loaded(loaded) => self.on_loaded(loaded),
             ConsoleMessage::Studied(ticket, told) => self.on_studied(ticket, &told),
             ConsoleMessage::FileEdited(edited) => self.on_file_edited(edited),
             ConsoleMessage::Verified(checked) => {
-                self.found = record_faults::unsound(&checked);
+                self.found_fault = record_faults::fault_in_report(&checked);
                 let requests = self.trace.on_verified(checked);
                 self.update_decision_contexts();
                 requests
@@ -385,24 +393,24 @@ impl App {
 
     /// Sets the number of requests that wait for the runtime.
     pub(crate) fn on_queued(&mut self, queued: usize) {
-        self.queued = queued;
+        self.queued_requests = queued;
     }
 
     /// Sets the background that the terminal reported.
     pub(crate) fn on_background(&mut self, ground: Background) -> Vec<ConsoleRequest> {
-        self.look.ground = ground;
+        self.look.background = ground;
         Vec::new()
     }
 
     /// Notes that a frame was painted: the operator has now seen its content.
     pub(crate) fn on_drawn(&mut self, area: Rect, now: Timestamp) -> Repaint {
         self.size = area;
-        if self.is_small() {
+        if self.is_too_small() {
             return Repaint::No;
         }
         let content = chrome::content(self, area);
         self.trace.on_drawn(content);
-        self.atlases.on_drawn(content);
+        self.atlases.set_area(content);
         self.threads.on_drawn(content);
         if let Some(QueueTarget::Rows(height)) = place_of(&self.queue, content, None) {
             self.queue.on_drawn(height);
@@ -425,7 +433,7 @@ impl App {
 
     /// Lays out long texts for the area they will be painted in.
     fn lay_out(&mut self) {
-        let drafted = self.drafted();
+        let drafted = self.gates_with_draft();
         self.queue.set_drafts(drafted);
         let content = chrome::content(self, self.size);
         let look = self.look;
@@ -480,7 +488,7 @@ impl App {
     }
 
     /// Returns true if the terminal is too small to decide in.
-    fn is_small(&self) -> bool {
-        chrome::is_small(self.size)
+    fn is_too_small(&self) -> bool {
+        chrome::is_too_small(self.size)
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn clip(text: &str, cells: usize, look: Appearance) -> String {
     }
     let mark = look.mark(Mark::Ellipsis);
     let room = cells.saturating_sub(width(mark));
-    let mut clipped = take(text, room).0.to_owned();
+    let mut clipped = split_at_width(text, room).0.to_owned();
     if cells >= width(mark) {
         clipped.push_str(mark);
     }
@@ -43,7 +43,7 @@ pub(crate) fn fit(text: &str, cells: usize, look: Appearance) -> String {
 }
 
 /// Splits `text` into the longest prefix that fits, and the rest.
-fn take(text: &str, cells: usize) -> (&str, &str) {
+fn split_at_width(text: &str, cells: usize) -> (&str, &str) {
     let mut used = 0;
     for (at, grapheme) in text.grapheme_indices(true) {
         used += grapheme.width();
@@ -67,7 +67,7 @@ pub(crate) fn break_exactly(text: &str, cells: usize) -> Vec<&str> {
     let mut rows = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let (row, after) = take(rest, cells);
+        let (row, after) = split_at_width(rest, cells);
         // A single character wider than the line must not stop the loop.
         let (row, after) = if row.is_empty() {
             (rest, "")
@@ -90,7 +90,7 @@ pub(crate) fn break_gently(text: &str, cells: usize) -> Vec<&str> {
     let mut rows = Vec::new();
     let mut rest = text;
     loop {
-        let (row, after) = take(rest, cells);
+        let (row, after) = split_at_width(rest, cells);
         // A single character wider than the line must not stop the loop.
         if after.is_empty() || row.is_empty() {
             break;
@@ -168,7 +168,7 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
 }
 
 /// Formats agent and session of a request. An agent prefix in the session's name is left out.
-pub(crate) fn asker(agent: &str, session: &SessionId) -> String {
+pub(crate) fn asker_text(agent: &str, session: &SessionId) -> String {
     let own = session.as_str().strip_prefix(agent);
     let own = own.and_then(|rest| rest.strip_prefix('.'));
     format!("{}/{}", one_line(agent), own.unwrap_or(session.as_str()))
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn asker_leaves_out_the_agent_prefix_of_a_session() {
-        let of = |session: &str| asker("claude-code", &session.parse().unwrap());
+        let of = |session: &str| asker_text("claude-code", &session.parse().unwrap());
         assert_eq!(of("claude-code.abc"), "claude-code/abc");
         assert_eq!(of("claude-codex"), "claude-code/claude-codex");
         assert_eq!(of("s-1"), "claude-code/s-1");

@@ -21,7 +21,7 @@ use crate::runtime::snapshot::{ChainVerdict, ConsoleAccess, StoreState, Undelive
 mod footer;
 
 /// Returns true if an area is too small to decide in.
-pub(crate) fn is_small(area: Rect) -> bool {
+pub(crate) fn is_too_small(area: Rect) -> bool {
     let (width, height) = MIN_TERMINAL;
     area.width < width || area.height < height
 }
@@ -32,13 +32,13 @@ struct ScreenAreas {
     banner: Rect,
     content: Rect,
     /// Bar of the minimised dialog.
-    aside: Rect,
+    minimised: Rect,
     footer: Rect,
 }
 
-fn parts(app: &App, area: Rect) -> ScreenAreas {
+fn screen_areas(app: &App, area: Rect) -> ScreenAreas {
     let banner = coordinate(app.banners().len());
-    let aside = u16::from(app.aside.dialog.is_some());
+    let aside = u16::from(app.dialog_history.minimised.is_some());
     let [header, tabs, banner, content, aside, footer] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1),
@@ -53,25 +53,25 @@ fn parts(app: &App, area: Rect) -> ScreenAreas {
         tabs,
         banner,
         content,
-        aside,
+        minimised: aside,
         footer,
     }
 }
 
 /// Returns the area for screens and dialogs.
 pub(crate) fn content(app: &App, area: Rect) -> Rect {
-    parts(app, area).content
+    screen_areas(app, area).content
 }
 
 impl App {
     /// Paints the whole console.
     pub(crate) fn draw(&self, frame: &mut Frame, now: Timestamp) {
         let area = frame.area();
-        if is_small(area) {
+        if is_too_small(area) {
             draw_small(self, frame, area);
             return;
         }
-        let parts = parts(self, area);
+        let parts = screen_areas(self, area);
         let cells = usize::from(area.width);
         frame.render_widget(header(self, cells, now), parts.header);
         frame.render_widget(tabs(self, cells, now), parts.tabs);
@@ -88,8 +88,8 @@ impl App {
         for layer in &self.layers {
             layer.draw(frame, parts.content, self.look, now);
         }
-        if let Some(dialog) = &self.aside.dialog {
-            frame.render_widget(dialog.bar(cells, self.look, now), parts.aside);
+        if let Some(dialog) = &self.dialog_history.minimised {
+            frame.render_widget(dialog.bar(cells, self.look, now), parts.minimised);
         }
         frame.render_widget(footer::line(self, cells), parts.footer);
     }
@@ -150,8 +150,8 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     };
     // In narrow terminals the tabs alone give the number of held requests.
     let counts = (cells >= 80).then_some(counts);
-    let queued = (app.queued > 0).then(|| format!("queued {}", app.queued));
-    let dropped = dropped_text(snapshot.dropped, cells);
+    let queued = (app.queued_requests > 0).then(|| format!("queued {}", app.queued_requests));
+    let dropped = dropped_text(snapshot.undelivered, cells);
     let operator = clip(&one_line(&snapshot.operator), cells / 3, look);
     let fixed = counts.map(|text| (text, Meaning::Text));
     let fixed = fixed.into_iter().chain([(verdict, verdict_meaning)]);
@@ -164,7 +164,7 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     let room = cells.saturating_sub(width(name) + right + 2);
     let bar = format!(" {} ", look.mark(Mark::Separator));
     let mut spans = vec![Span::styled(name, look.style(Meaning::Title))];
-    let parts = fitting(&operator, fixed.collect(), extras.collect(), room, look);
+    let parts = fitting_header_parts(&operator, fixed.collect(), extras.collect(), room, look);
     for (text, meaning) in parts {
         spans.push(Span::styled(bar.clone(), look.style(Meaning::Dim)));
         spans.push(Span::styled(text, look.style(meaning)));
@@ -180,7 +180,7 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
 /// Selects the parts of the header that fit next to the fixed ones. A long operator name is cut first.
 /// Then parts are left out in this order: dropped messages, unsent notices, waiting requests, more of
 /// the name. The verdict always stays.
-fn fitting(
+fn fitting_header_parts(
     operator: &str,
     fixed: Vec<(String, Meaning)>,
     mut extras: Vec<(String, Meaning)>,
@@ -229,7 +229,7 @@ fn dropped_text(dropped: UndeliveredCounts, cells: usize) -> Option<String> {
 /// Text for notices that were given up or left out, so that no steward receives them; `None` if there
 /// are none.
 fn unsent_text(notices: &NoticeSummary, cells: usize) -> Option<String> {
-    let unsent = notices.unheard();
+    let unsent = notices.undelivered_count();
     match cells {
         _ if unsent == 0 => None,
         0..100 => Some(format!("unsent {unsent}")),
@@ -261,7 +261,7 @@ fn verdict(app: &App) -> (String, Meaning) {
         ChainVerdict::Broken { .. } => broken,
         // A fault found by the operator's own check takes precedence over the earlier verdict.
         ChainVerdict::Unchecked | ChainVerdict::Verified { .. }
-            if matches!(app.trouble(), Some(RecordTrouble::Chain(_))) =>
+            if matches!(app.record_trouble(), Some(RecordTrouble::Chain(_))) =>
         {
             broken
         }
@@ -305,7 +305,7 @@ fn tab_labels(app: &App, cells: usize) -> [(Tab, String); 4] {
 
 /// Returns the tab at a position on screen.
 pub(crate) fn tab_at(app: &App, area: Rect, at: Position) -> Option<Tab> {
-    if !parts(app, area).tabs.contains(at) {
+    if !screen_areas(app, area).tabs.contains(at) {
         return None;
     }
     let mut from = 1;
@@ -371,7 +371,7 @@ fn frozen(app: &App, cells: usize) -> Option<String> {
 
 /// Label of the Atlas tab, with the number of problems.
 fn atlas_name(app: &App) -> String {
-    match app.atlases.count(&app.snapshot) {
+    match app.atlases.problem_count(&app.snapshot) {
         0 => "4 Atlas".to_owned(),
         problems => format!("4 Atlas !{problems}"),
     }

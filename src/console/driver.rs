@@ -37,8 +37,8 @@ const MESSAGE_QUEUE: usize = 64;
 /// Next step of the console's main loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum LoopStep {
-    On,
-    Over,
+    Continue,
+    Quit,
     /// Run an external editor, then continue.
     Edit(EditorJob),
 }
@@ -58,7 +58,7 @@ pub(super) async fn drive(
     let mut outbox = DraftOutbox::new(desk.clone());
     let ended = run(desk, options, &mut outbox).await;
     // The terminal is restored by now. The last draft must be saved too.
-    outbox.finish().await;
+    outbox.send_all().await;
     ended.or_else(ConsoleError::ok_if_terminal_closed)
 }
 
@@ -76,7 +76,7 @@ async fn run(
     let mut alarms = options.alarms.clone();
     let mut events = EventStream::new();
     let mut picture = ScreenState::Outdated;
-    errands.run(app.begin(), &mut screen, outbox)?;
+    errands.run(app.initial_requests(), &mut screen, outbox)?;
     loop {
         let now = options.clock.now();
         let requests = tokio::select! {
@@ -96,19 +96,19 @@ async fn run(
             event = events.next() => match event {
                 Some(event) => match answer.take(event?, now) {
                     QueryEvent::Events(events) => app.on_events(&events, options.clock.now()),
-                    QueryEvent::Ground(ground) => app.on_background(ground),
+                    QueryEvent::Background(ground) => app.on_background(ground),
                 },
                 // The terminal was closed; held requests stay held.
                 None => return Ok(()),
             },
             // Drafts are sent before painting, so that typed text is not lost. This changes nothing on
             // screen.
-            () = outbox.hand_over(), if !outbox.is_empty() => continue,
+            () = outbox.send_next(), if !outbox.is_empty() => continue,
             // Painting comes last, if nothing above is ready: a burst is painted once. Nothing above
             // can starve it, because keys and results arrive one at a time, from people and from
             // earlier requests.
             () = std::future::ready(()), if picture == ScreenState::Outdated => {
-                app.on_queued(errands.desk.queued());
+                app.on_queued(errands.desk.queue_len());
                 let area = screen.paint(&app, now)?;
                 picture = match app.on_drawn(area, options.clock.now()) {
                     Repaint::Yes => ScreenState::Outdated,
@@ -121,8 +121,8 @@ async fn run(
         };
         picture = ScreenState::Outdated;
         match errands.run(requests, &mut screen, outbox)? {
-            LoopStep::On => {}
-            LoopStep::Over => return Ok(()),
+            LoopStep::Continue => {}
+            LoopStep::Quit => return Ok(()),
             LoopStep::Edit(editing) => {
                 // A reader of keys here would take them from the editor.
                 drop(events);
@@ -147,22 +147,22 @@ fn open(
     } else {
         MouseOwner::Terminal
     };
-    let mut screen = TerminalScreen::take(options.toasts, mouse)?;
+    let mut screen = TerminalScreen::set_up(options.toasts, mouse)?;
     let colorfgbg = std::env::var("COLORFGBG").ok();
     let look = Appearance {
-        ground: options.theme.ground(None, colorfgbg.as_deref()),
+        background: options.theme.background(None, colorfgbg.as_deref()),
         ..options.look
     };
     let answer = if options.theme == Theme::Auto && look.colour == ColourMode::Ansi {
         screen.send(background_query::BACKGROUND_QUERY)?;
-        BackgroundQuery::asked(options.clock.now())
+        BackgroundQuery::with_query(options.clock.now())
     } else {
-        BackgroundQuery::unasked()
+        BackgroundQuery::without_query()
     };
     let mut app = App::new(look, first, screen.size()?);
     app.set_mouse(mouse);
     if let Some(greeting) = &options.greeting {
-        app.greet(greeting);
+        app.show_greeting(greeting);
     }
     Ok((screen, app, answer))
 }
@@ -208,7 +208,7 @@ impl QuitSignals {
 struct RequestExecutor {
     desk: OperatorHandle,
     sender: mpsc::Sender<ConsoleMessage>,
-    left: QuitFlag,
+    quit_flag: QuitFlag,
     trials: Option<ScenarioRunner>,
     shelf: Option<AtlasFileSource>,
     configure: ManifestTransform,
@@ -216,7 +216,7 @@ struct RequestExecutor {
 
 impl Drop for RequestExecutor {
     fn drop(&mut self) {
-        self.left.leave();
+        self.quit_flag.set();
     }
 }
 
@@ -229,9 +229,9 @@ impl RequestExecutor {
         Self {
             desk,
             sender,
-            left: QuitFlag::default(),
-            trials: options.trials.clone(),
-            shelf: options.shelf.clone(),
+            quit_flag: QuitFlag::default(),
+            trials: options.scenario_runner.clone(),
+            shelf: options.atlas_files.clone(),
             configure: options.configure.clone(),
         }
     }
@@ -244,14 +244,16 @@ impl RequestExecutor {
     ) -> Result<LoopStep, ConsoleError> {
         for request in requests {
             match request {
-                ConsoleRequest::Quit => return Ok(LoopStep::Over),
+                ConsoleRequest::Quit => return Ok(LoopStep::Quit),
                 ConsoleRequest::Redraw => screen.clear()?,
                 ConsoleRequest::Suspend => screen.suspend()?,
                 ConsoleRequest::Notify(notice) => screen.notify(&notice)?,
                 ConsoleRequest::Copy(text) => screen.copy(&text)?,
                 ConsoleRequest::Mouse(mouse) => screen.set_mouse(mouse)?,
-                ConsoleRequest::KeepDraft(gate, draft) => outbox.put(gate.into(), draft),
-                ConsoleRequest::KeepThreadDraft(thread, draft) => outbox.put(thread.into(), draft),
+                ConsoleRequest::KeepDraft(gate, draft) => outbox.queue_draft(gate.into(), draft),
+                ConsoleRequest::KeepThreadDraft(thread, draft) => {
+                    outbox.queue_draft(thread.into(), draft);
+                }
                 ConsoleRequest::Edit(edit) => return Ok(LoopStep::Edit(EditorJob::Text(edit))),
                 ConsoleRequest::EditThread(edit) => {
                     return Ok(LoopStep::Edit(EditorJob::Thread(edit)));
@@ -270,29 +272,29 @@ impl RequestExecutor {
                 | ConsoleRequest::Explain(..)
                 | ConsoleRequest::Watch(_)
                 | ConsoleRequest::Shadow(_)
-                | ConsoleRequest::Glance(_)
-                | ConsoleRequest::List(_)
+                | ConsoleRequest::CheckFiles(_)
+                | ConsoleRequest::CheckFolder(_)
                 | ConsoleRequest::Load(_)
                 | ConsoleRequest::Study(..)
                 | ConsoleRequest::LayOut(_)
                 | ConsoleRequest::Verify(_) => self.send(request),
             }
         }
-        Ok(LoopStep::On)
+        Ok(LoopStep::Continue)
     }
 
     /// Executes a request in its own task, so that a slow disk never delays a key. If the console
     /// quits meanwhile, only the response is lost: the runtime still executes the request.
     fn send(&self, request: ConsoleRequest) {
         let (desk, sender) = (self.desk.clone(), self.sender.clone());
-        let left = self.left.clone();
+        let left = self.quit_flag.clone();
         let beside = (
             self.trials.clone(),
             self.shelf.clone(),
             self.configure.clone(),
         );
         tokio::spawn(async move {
-            if let Some(message) = answer(&desk, request, left, beside).await {
+            if let Some(message) = execute(&desk, request, left, beside).await {
                 // If the console has quit, the response has no receiver.
                 let _ = sender.send(message).await;
             }
@@ -300,7 +302,7 @@ impl RequestExecutor {
     }
 }
 
-async fn answer(
+async fn execute(
     desk: &OperatorHandle,
     request: ConsoleRequest,
     left: QuitFlag,
@@ -328,7 +330,7 @@ async fn answer(
             Some(ConsoleMessage::Snapshot(ticket, told))
         }
         ConsoleRequest::FindEvent(session, event) => {
-            let found = record_reader::find(desk, session.clone(), event, left).await;
+            let found = record_reader::find_event(desk, session.clone(), event, left).await;
             Some(ConsoleMessage::EventFound(session, found))
         }
         ConsoleRequest::LoadSessions => {
@@ -356,15 +358,17 @@ async fn answer(
             Some(atlas::explain(desk, ticket, questions).await)
         }
         ConsoleRequest::Watch(watch) => {
-            desk.watch(watch).await;
+            desk.set_watch(watch).await;
             None
         }
         ConsoleRequest::Shadow(load) => shadow(desk, load).await,
-        ConsoleRequest::Glance(glances) => atlas::glance(glances, configure).await,
-        ConsoleRequest::List(listing) => atlas::list(listing, shelf?, configure).await,
-        ConsoleRequest::Load(load) => Some(ConsoleMessage::Loaded(desk.load(load).await)),
+        ConsoleRequest::CheckFiles(glances) => atlas::check_files(glances, configure).await,
+        ConsoleRequest::CheckFolder(listing) => {
+            atlas::check_folder(listing, shelf?, configure).await
+        }
+        ConsoleRequest::Load(load) => Some(ConsoleMessage::Loaded(desk.load_atlases(load).await)),
         ConsoleRequest::Study(ticket, wanted) => {
-            let studied = study::study(desk, wanted, trials, left).await;
+            let studied = study::run_study(desk, wanted, trials, left).await;
             Some(ConsoleMessage::Studied(ticket, studied))
         }
         ConsoleRequest::Edit(_)
@@ -383,7 +387,7 @@ async fn answer(
 
 /// Starts or stops shadow evaluation. The snapshots carry its results.
 async fn shadow(desk: &OperatorHandle, load: Option<AtlasLoad>) -> Option<ConsoleMessage> {
-    desk.shadow(load).await;
+    desk.set_shadow(load).await;
     None
 }
 

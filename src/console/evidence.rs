@@ -14,7 +14,7 @@ use crate::engine::explanation::{
 use crate::engine::held::TierSource;
 
 /// Width of the outcome word, in cells.
-const WORD: usize = 10;
+const OUTCOME_CELLS: usize = 10;
 
 /// Label of a condition.
 const WHEN: &str = "when   ";
@@ -32,13 +32,13 @@ struct EvidenceRow {
 }
 
 /// Renders an account, or the reason why there is none.
-pub(crate) fn told(
+pub(crate) fn render_result(
     told: &Result<Box<FullExplanation>, String>,
     cells: usize,
     look: Appearance,
 ) -> Vec<Line<'static>> {
     match told {
-        Ok(account) => lines(account, cells, look),
+        Ok(account) => render_account(account, cells, look),
         Err(what) => {
             let rows = wrap(&one_line(what), cells).into_iter();
             rows.map(|row| Line::styled(row, look.style(Meaning::Error)))
@@ -48,7 +48,7 @@ pub(crate) fn told(
 }
 
 /// Renders an account in lines of at most `cells` cells.
-pub(crate) fn lines(
+pub(crate) fn render_account(
     account: &FullExplanation,
     cells: usize,
     look: Appearance,
@@ -93,7 +93,7 @@ pub(crate) fn lines(
         .collect();
     rules.sort_by_key(|rule| (!rule.decides, rank(rule)));
     push_all(&mut lines, rules, names, cells, look);
-    let others = beside(account);
+    let others = other_rows(account);
     if !others.is_empty() {
         lines.push(title("BESIDE", "", cells, look));
         push_all(&mut lines, others, names, cells, look);
@@ -142,11 +142,11 @@ fn head(account: &FullExplanation, cells: usize, look: Appearance) -> Vec<Line<'
         rows.into_iter()
             .map(|row| Line::styled(row, look.style(meaning))),
     );
-    if let Some(waits) = &account.waits {
+    if let Some(waits) = &account.session_gates {
         let rows = wrap(&one_line(waits), cells).into_iter();
         lines.extend(rows.map(|row| Line::styled(row, look.style(Meaning::Warning))));
     }
-    if decided(account) {
+    if has_deciding_rule(account) {
         let words = format!("{} marks what decides", look.mark(Mark::Arrow));
         lines.push(Line::styled(words, look.style(Meaning::Dim)));
     }
@@ -163,7 +163,7 @@ fn head(account: &FullExplanation, cells: usize, look: Appearance) -> Vec<Line<'
 }
 
 /// Returns true if one of the listed rules decides.
-fn decided(account: &FullExplanation) -> bool {
+fn has_deciding_rule(account: &FullExplanation) -> bool {
     account
         .checkpoints
         .iter()
@@ -271,7 +271,7 @@ pub(crate) fn policy_word(kind: PolicyKind) -> &'static str {
 }
 
 /// Builds the rules other than checkpoints and policies: capabilities, contexts, extensions.
-fn beside(account: &FullExplanation) -> Vec<EvidenceRow> {
+fn other_rows(account: &FullExplanation) -> Vec<EvidenceRow> {
     let mut rules = Vec::new();
     for capability in &account.capabilities {
         let (word, meaning) = if capability.locked {
@@ -341,9 +341,9 @@ fn push_all(
     let mark = look.mark(Mark::Arrow);
     let margin = width(mark) + 1;
     // Next to the name if there is room for both, otherwise below it.
-    let beside = cells >= margin + names + 1 + WORD + 30;
+    let beside = cells >= margin + names + 1 + OUTCOME_CELLS + 30;
     let indent = if beside {
-        margin + names + 1 + WORD
+        margin + names + 1 + OUTCOME_CELLS
     } else {
         margin + 2
     };
@@ -361,7 +361,10 @@ fn push_all(
                 }),
             ),
             Span::raw(" "),
-            Span::styled(fit(rule.word, WORD, look), look.style(rule.meaning)),
+            Span::styled(
+                fit(rule.word, OUTCOME_CELLS, look),
+                look.style(rule.meaning),
+            ),
         ];
         if !beside {
             lines.push(Line::from(std::mem::take(&mut first)));

@@ -332,7 +332,7 @@ impl KeyCombination {
     }
 
     /// Name of the key as the help shows it.
-    pub(crate) fn name(self) -> String {
+    pub(crate) fn display_name(self) -> String {
         match self.code {
             KeyCode::Char(' ') => "Space".to_owned(),
             KeyCode::Char(c) if self.modifiers.contains(KeyModifiers::CONTROL) => {
@@ -376,26 +376,29 @@ pub(crate) enum FooterVisibility {
 
 impl KeyBinding {
     /// Names of all keys, separated by spaces.
-    pub(crate) fn names(&self) -> String {
-        let names: Vec<_> = self.keys.iter().map(|key| key.name()).collect();
+    pub(crate) fn display_names(&self) -> String {
+        let names: Vec<_> = self.keys.iter().map(|key| key.display_name()).collect();
         names.join(" ")
     }
 
     /// Name of the key that the footer shows.
     pub(crate) fn footer_key_name(&self) -> String {
-        self.keys.first().map(|key| key.name()).unwrap_or_default()
+        self.keys
+            .first()
+            .map(|key| key.display_name())
+            .unwrap_or_default()
     }
 }
 
 /// Returns the action of a key press in a scope. A key pressed with Alt has no action.
-pub(crate) fn lookup(scope: KeyScope, event: KeyEvent) -> Option<KeyAction> {
+pub(crate) fn find_action(scope: KeyScope, event: KeyEvent) -> Option<KeyAction> {
     let bindings = BINDINGS.iter().filter(|binding| binding.scope == scope);
     let mut hits = bindings.filter(|binding| binding.keys.iter().any(|key| key.matches(event)));
     hits.next().map(|binding| binding.action)
 }
 
 /// Returns the bindings that the footer of a scope shows.
-pub(crate) fn footer(scope: KeyScope) -> impl Iterator<Item = &'static KeyBinding> {
+pub(crate) fn footer_bindings(scope: KeyScope) -> impl Iterator<Item = &'static KeyBinding> {
     BINDINGS
         .iter()
         .filter(move |binding| binding.scope == scope && binding.footer == FooterVisibility::Shown)
@@ -410,7 +413,7 @@ pub fn markdown() -> String {
             let keys: Vec<_> = binding
                 .keys
                 .iter()
-                .map(|key| format!("`{}`", key.name()))
+                .map(|key| format!("`{}`", key.display_name()))
                 .collect();
             let keys = keys.join(" ");
             // Writing to a String cannot fail.
@@ -430,7 +433,11 @@ mod tests {
             let mut seen: Vec<KeyCombination> = Vec::new();
             for binding in BINDINGS.iter().filter(|binding| binding.scope == scope) {
                 for key in binding.keys {
-                    assert!(!seen.contains(key), "{} twice in {scope:?}", key.name());
+                    assert!(
+                        !seen.contains(key),
+                        "{} twice in {scope:?}",
+                        key.display_name()
+                    );
                     seen.push(*key);
                 }
             }
@@ -450,7 +457,7 @@ mod tests {
                 KeyScope::Queue | KeyScope::Trace | KeyScope::Threads | KeyScope::Atlas
             ) {
                 for key in binding.keys {
-                    assert!(!global.contains(key), "{} is global", key.name());
+                    assert!(!global.contains(key), "{} is global", key.display_name());
                 }
             }
         }
@@ -462,7 +469,7 @@ mod tests {
             .iter()
             .filter(|binding| binding.action.can_decide());
         for key in deciding.flat_map(|binding| binding.keys) {
-            assert!(!key.is_printable(), "{} could decide", key.name());
+            assert!(!key.is_printable(), "{} could decide", key.display_name());
         }
     }
 
@@ -472,7 +479,11 @@ mod tests {
             .iter()
             .filter(|binding| binding.scope == KeyScope::Gate);
         for key in gate.flat_map(|binding| binding.keys) {
-            assert!(!key.is_printable(), "{} could not be typed", key.name());
+            assert!(
+                !key.is_printable(),
+                "{} could not be typed",
+                key.display_name()
+            );
         }
     }
 
@@ -481,7 +492,12 @@ mod tests {
         for binding in BINDINGS {
             for key in binding.keys {
                 let event = KeyEvent::new(key.code, key.modifiers | KeyModifiers::ALT);
-                assert_eq!(lookup(binding.scope, event), None, "{}", key.name());
+                assert_eq!(
+                    find_action(binding.scope, event),
+                    None,
+                    "{}",
+                    key.display_name()
+                );
             }
         }
     }

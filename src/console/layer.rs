@@ -13,7 +13,7 @@ use super::dialog::palette::{PaletteCommand, PaletteDialog};
 use super::dialog::quit_confirmation::QuitDialog;
 use super::dialog::snapshot::SnapshotDialog;
 use super::dialog::what_if::WhatIfDialog;
-use super::keymap::{KeyAction, KeyScope, lookup};
+use super::keymap::{KeyAction, KeyScope, find_action};
 use super::request::ConsoleRequest;
 use super::theme::Appearance;
 use crate::base::clock::Timestamp;
@@ -81,7 +81,7 @@ pub(crate) enum LayerChange {
     /// Shows the help, with this scope first.
     Help(KeyScope),
     /// Sends this request.
-    Ask(ConsoleRequest),
+    Send(ConsoleRequest),
     /// Minimises this layer.
     Minimise,
     /// Runs this command of the palette.
@@ -128,7 +128,7 @@ impl Layer {
     /// Handles a key press.
     pub(crate) fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> KeyResult {
         // These have one meaning everywhere; a dialog receives every other key.
-        let global = lookup(KeyScope::Global, key);
+        let global = find_action(KeyScope::Global, key);
         if matches!(
             global,
             Some(KeyAction::Cancel | KeyAction::Redraw | KeyAction::Suspend)

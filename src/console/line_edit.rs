@@ -9,7 +9,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::base::text::is_deceptive;
 
 /// Maximum length of the line.
-const MOST_CHARS: usize = 200;
+const MAX_CHARS: usize = 200;
 
 /// Single-line text input with the cursor at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl LineEdit {
 
     /// Pastes the first line of a text, without deceptive characters.
     pub(crate) fn paste(&mut self, text: &str) {
-        let room = MOST_CHARS.saturating_sub(self.text.chars().count());
+        let room = MAX_CHARS.saturating_sub(self.text.chars().count());
         let first = text.lines().next().unwrap_or_default();
         let clean = first.chars().filter(|c| !is_deceptive(*c)).take(room);
         self.text.extend(clean);
@@ -79,7 +79,7 @@ mod tests {
         line.paste("a\u{202e}\tb\nsecond line");
         assert_eq!(line.text(), "ab");
         line.paste(&"x".repeat(500));
-        assert_eq!(line.text().chars().count(), MOST_CHARS);
+        assert_eq!(line.text().chars().count(), MAX_CHARS);
         let mut line = LineEdit::of("e\u{301}");
         let key = KeyEvent::new(KeyCode::Backspace, KeyModifiers::NONE);
         assert_eq!(line.on_key(key), InputChange::Changed);

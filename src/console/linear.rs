@@ -39,16 +39,16 @@ enum RuntimeResponse {
 
 /// Runs the line console until the operator quits, the terminal closes, or the process receives a signal to
 /// end.
-pub(super) async fn drive(
+pub(super) async fn run_line_console(
     desk: OperatorHandle,
     clock: Arc<dyn Clock>,
     alarms: Option<AlarmReceiver>,
 ) -> Result<(), ConsoleError> {
-    let ended = run(desk, clock, alarms).await;
+    let ended = run_loop(desk, clock, alarms).await;
     ended.or_else(ConsoleError::ok_if_terminal_closed)
 }
 
-async fn run(
+async fn run_loop(
     desk: OperatorHandle,
     clock: Arc<dyn Clock>,
     mut alarms: Option<AlarmReceiver>,
@@ -62,7 +62,7 @@ async fn run(
     let mut lines = read_lines();
     let (sender, mut answers) = mpsc::channel(LINES);
     loop {
-        say(&talk.take())?;
+        print(&talk.take_output())?;
         let now = clock.now();
         let deeds = tokio::select! {
             biased;
@@ -93,7 +93,7 @@ async fn run(
             let (desk, sender) = (desk.clone(), sender.clone());
             match deed {
                 LineEffect::Leave => {
-                    say(&talk.take())?;
+                    print(&talk.take_output())?;
                     return Ok(());
                 }
                 LineEffect::Decide(decide) => drop(tokio::spawn(async move {
@@ -119,7 +119,7 @@ async fn run(
     }
 }
 
-fn say(text: &str) -> io::Result<()> {
+fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()

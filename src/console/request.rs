@@ -68,9 +68,9 @@ pub(crate) enum ConsoleRequest {
     /// Start or stop shadow evaluation with these Atlases; the loaded ones still decide.
     Shadow(Option<AtlasLoad>),
     /// Check the Atlas files for changes.
-    Glance(Vec<FileCheck>),
+    CheckFiles(Vec<FileCheck>),
     /// Check the Atlas folder for changes.
-    List(FolderCheck),
+    CheckFolder(FolderCheck),
     /// Load other Atlases.
     Load(AtlasLoad),
     /// Run a study about Atlases.
@@ -195,9 +195,9 @@ pub(crate) enum ConsoleMessage {
     /// Explanations, one per question.
     Explained(Ticket, Vec<Result<Box<FullExplanation>, String>>),
     /// State of the Atlas files.
-    Glanced(Vec<FileCheckResult>),
+    FilesChecked(Vec<FileCheckResult>),
     /// State of the Atlas folder.
-    Listed(FolderListing),
+    FolderChecked(FolderListing),
     /// Result of a load.
     Loaded(Result<(), LoadRefusal>),
     /// Result of a study.

@@ -23,7 +23,7 @@ pub(crate) struct StudyResult {
     /// Lines to show.
     pub(crate) lines: Vec<PageLine>,
     /// Summary of the result.
-    pub(crate) sum: Option<StudySummary>,
+    pub(crate) summary: Option<StudySummary>,
 }
 
 /// Summary of a study.
@@ -32,7 +32,7 @@ pub(crate) enum StudySummary {
     /// Number of tests that hold, and number of all tests.
     Tests(usize, usize),
     /// Number of verdicts that would change, and number of all verdicts.
-    Past(usize, usize),
+    Rehearsal(usize, usize),
 }
 
 /// A line of a page.

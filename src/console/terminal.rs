@@ -59,14 +59,14 @@ const MAX_CLIPBOARD_BYTES: usize = 64 * 1024;
 
 impl TerminalScreen {
     /// Sets up the terminal.
-    pub(crate) fn take(toasts: ToastMethod, mouse: MouseOwner) -> io::Result<Self> {
+    pub(crate) fn set_up(toasts: ToastMethod, mouse: MouseOwner) -> io::Result<Self> {
         restore_on_panic();
         enter()?;
         let terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
         apply_mouse_capture(mouse)?;
         Ok(Self {
             terminal: ManuallyDrop::new(terminal),
-            toasts: toasts.known(),
+            toasts: toasts.resolve(),
             mouse,
         })
     }
@@ -159,7 +159,7 @@ impl Drop for TerminalScreen {
 
 impl ToastMethod {
     /// Resolves `Auto` from the terminal's environment variables.
-    fn known(self) -> Self {
+    fn resolve(self) -> Self {
         let is =
             |name: &str, word: &str| std::env::var(name).is_ok_and(|value| value.contains(word));
         match self {

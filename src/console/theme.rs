@@ -19,7 +19,7 @@ pub struct Appearance {
     /// Use of colours.
     pub colour: ColourMode,
     /// Background of the terminal.
-    pub ground: Background,
+    pub background: Background,
 }
 
 /// Background of the terminal.
@@ -46,7 +46,7 @@ pub enum Theme {
 
 impl Theme {
     /// Returns the background: the setting, the terminal's response, or the value of `COLORFGBG`.
-    pub(crate) fn ground(
+    pub(crate) fn background(
         self,
         answered: Option<Background>,
         colorfgbg: Option<&str>,
@@ -149,18 +149,18 @@ pub(crate) enum Meaning {
     /// A disabled button.
     ButtonDisabled,
     /// The focused button while it is disabled.
-    ButtonBarred,
+    ButtonFocusedDisabled,
 }
 
 impl Appearance {
     /// Returns the style of a meaning.
     pub(crate) fn style(self, meaning: Meaning) -> Style {
         match self.colour {
-            ColourMode::Ansi => match self.ground {
+            ColourMode::Ansi => match self.background {
                 Background::Dark => coloured(meaning),
                 Background::Light => on_light(meaning),
             },
-            ColourMode::Plain => plain(meaning),
+            ColourMode::Plain => colourless_style(meaning),
         }
     }
 
@@ -268,7 +268,7 @@ pub(crate) fn outcome_meaning(outcome: HeldOutcome) -> Meaning {
 }
 
 fn coloured(meaning: Meaning) -> Style {
-    let plain = plain(meaning);
+    let plain = colourless_style(meaning);
     match meaning {
         Meaning::Text
         | Meaning::Strong
@@ -281,7 +281,7 @@ fn coloured(meaning: Meaning) -> Style {
         | Meaning::Border
         | Meaning::Hint
         | Meaning::ButtonDisabled
-        | Meaning::ButtonBarred => plain.fg(Color::DarkGray),
+        | Meaning::ButtonFocusedDisabled => plain.fg(Color::DarkGray),
         Meaning::Title | Meaning::TabActive | Meaning::Key | Meaning::Medium | Meaning::Frozen => {
             plain.fg(Color::Cyan)
         }
@@ -308,7 +308,7 @@ fn on_light(meaning: Meaning) -> Style {
     }
 }
 
-fn plain(meaning: Meaning) -> Style {
+fn colourless_style(meaning: Meaning) -> Style {
     let style = Style::new();
     match meaning {
         Meaning::Text
@@ -338,7 +338,7 @@ fn plain(meaning: Meaning) -> Style {
         | Meaning::Frozen
         | Meaning::ButtonFocused
         | Meaning::Banner => style.add_modifier(Modifier::BOLD | Modifier::REVERSED),
-        Meaning::ButtonBarred => style.add_modifier(Modifier::REVERSED),
+        Meaning::ButtonFocusedDisabled => style.add_modifier(Modifier::REVERSED),
     }
 }
 
@@ -349,21 +349,27 @@ mod tests {
     #[test]
     fn background_follows_the_setting_then_the_terminal_then_colorfgbg() {
         let light = Some(Background::Light);
-        assert_eq!(Theme::Dark.ground(light, Some("0;15")), Background::Dark);
-        assert_eq!(Theme::Light.ground(None, None), Background::Light);
-        assert_eq!(Theme::Auto.ground(light, Some("15;0")), Background::Light);
         assert_eq!(
-            Theme::Auto.ground(None, Some("0;default;15")),
+            Theme::Dark.background(light, Some("0;15")),
+            Background::Dark
+        );
+        assert_eq!(Theme::Light.background(None, None), Background::Light);
+        assert_eq!(
+            Theme::Auto.background(light, Some("15;0")),
             Background::Light
         );
-        assert_eq!(Theme::Auto.ground(None, Some("15;0")), Background::Dark);
-        assert_eq!(Theme::Auto.ground(None, Some("x")), Background::Dark);
+        assert_eq!(
+            Theme::Auto.background(None, Some("0;default;15")),
+            Background::Light
+        );
+        assert_eq!(Theme::Auto.background(None, Some("15;0")), Background::Dark);
+        assert_eq!(Theme::Auto.background(None, Some("x")), Background::Dark);
     }
 
     #[test]
     fn no_pale_colour_is_used_on_a_light_background() {
         let look = Appearance {
-            ground: Background::Light,
+            background: Background::Light,
             ..Appearance::default()
         };
         let pale = [Color::Yellow, Color::Cyan, Color::LightBlue, Color::White];

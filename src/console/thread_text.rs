@@ -13,7 +13,7 @@ pub(crate) fn frozen_threads(snapshot: &RuntimeSnapshot) -> usize {
 }
 
 /// Returns the thread of a session: a frozen one first, then the one with the newest turn.
-pub(crate) fn of_session<'s>(
+pub(crate) fn thread_of_session<'s>(
     snapshot: &'s RuntimeSnapshot,
     session: &SessionId,
 ) -> Option<&'s Thread> {
@@ -50,7 +50,7 @@ pub(crate) fn offered_text(thread: &Thread) -> Option<String> {
 }
 
 /// Returns the phase and the intensity of a thread.
-pub(crate) fn heat(thread: &Thread) -> (AffectPhase, Intensity) {
+pub(crate) fn phase_and_intensity(thread: &Thread) -> (AffectPhase, Intensity) {
     match &thread.latest {
         Some(latest) => {
             let rollup = &latest.affect.rollup;
@@ -75,12 +75,12 @@ pub(crate) fn frozen_text(thread: &Thread) -> Option<String> {
 }
 
 /// Lists what an operator should know before deciding a request of this thread, one line each.
-pub(crate) fn told(thread: &Thread) -> Vec<String> {
+pub(crate) fn thread_lines(thread: &Thread) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(latest) = &thread.latest {
         lines.push(format!("arc: {}", one_line(latest.arc.as_str())));
     }
-    let heat = phase_and_intensity_text(heat(thread));
+    let heat = phase_and_intensity_text(phase_and_intensity(thread));
     lines.push(match frozen_text(thread) {
         Some(frozen) => format!("{heat}, summary {frozen}"),
         None => format!("{heat}, summary follows the turns"),

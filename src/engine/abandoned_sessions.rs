@@ -8,7 +8,7 @@ use crate::base::limits::{ABANDONED_RUN_TIME, ABANDONED_TIME};
 impl Engine {
     /// Returns the sessions whose agent was silent for [`ABANDONED_TIME`] and that have no held request.
     #[must_use]
-    pub fn abandoned(&self, now: Timestamp) -> Vec<SessionId> {
+    pub fn abandoned_sessions(&self, now: Timestamp) -> Vec<SessionId> {
         let ids: Vec<SessionId> = self.session_ids().cloned().collect();
         let sessions = ids.into_iter().filter(|id| {
             let Some(session) = self.session(id) else {

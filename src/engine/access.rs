@@ -20,7 +20,7 @@ use super::session_limits::peer;
 use super::transaction::Transaction;
 
 /// Length of the window in which requests are counted.
-const MINUTE: Duration = Duration::from_mins(1);
+const RATE_WINDOW: Duration = Duration::from_mins(1);
 
 /// Request times of the last minute, by caller. They are not persisted.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ pub(super) struct RequestRates(BTreeMap<Digest, VecDeque<Timestamp>>);
 
 impl RequestRates {
     /// Applies `adjust` to every counted timestamp.
-    pub(super) fn adjust_moments(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
+    pub(super) fn adjust_timestamps(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
         for moment in self.0.values_mut().flatten() {
             *moment = adjust(*moment);
         }
@@ -38,20 +38,26 @@ impl RequestRates {
     /// next one is accepted.
     fn count(&mut self, asker: Digest, most: u64, now: Timestamp) -> Result<(), Duration> {
         if self.0.len() >= MAX_COUNTED_CALLERS {
-            self.0
-                .retain(|_, times| times.back().is_some_and(|last| last.plus(MINUTE) > now));
+            self.0.retain(|_, times| {
+                times
+                    .back()
+                    .is_some_and(|last| last.plus(RATE_WINDOW) > now)
+            });
             // Too many distinct callers at once: most likely one client that invents names.
             if self.0.len() >= MAX_COUNTED_CALLERS && !self.0.contains_key(&asker) {
-                return Err(MINUTE);
+                return Err(RATE_WINDOW);
             }
         }
         let times = self.0.entry(asker).or_default();
-        while times.front().is_some_and(|first| first.plus(MINUTE) <= now) {
+        while times
+            .front()
+            .is_some_and(|first| first.plus(RATE_WINDOW) <= now)
+        {
             times.pop_front();
         }
         if times.len() as u64 >= most {
             let first = times.front().copied().unwrap_or(now);
-            return Err(first.plus(MINUTE).since(now));
+            return Err(first.plus(RATE_WINDOW).since(now));
         }
         times.push_back(now);
         Ok(())
@@ -65,9 +71,9 @@ impl Session {
     }
 
     /// Stores the owner of the session.
-    pub(super) fn own(&mut self, start: &StartSession) {
+    pub(super) fn set_owner(&mut self, start: &StartSession) {
         self.owner = start.owner.as_ref().map(|owner| owner.secret);
-        self.asker = asker(start);
+        self.asker = rate_limit_key(start);
         self.peer = peer(start);
         self.begun_by.clone_from(&self.peer);
     }
@@ -77,7 +83,7 @@ impl Session {
 ///
 /// Callers that show the same API key count together, and so do all callers without a key. The agent's name
 /// is not used: the agent chooses it, and a new name would get a new allowance.
-fn asker(start: &StartSession) -> Option<Digest> {
+fn rate_limit_key(start: &StartSession) -> Option<Digest> {
     let owner = start.owner.as_ref()?;
     Some(match &owner.api_key {
         Some(key) => Digest::of(format!("api key\n{key}")),
@@ -111,7 +117,7 @@ impl Transaction<'_> {
 
     /// Denies a command that exceeds the request rate. Returns whether it was denied.
     pub(super) fn deny_if_rate_limited(&mut self, command: &EngineCommand) -> bool {
-        let Some((ask, asker)) = self.counted(command) else {
+        let Some((ask, asker)) = self.rate_limited_caller(command) else {
             return false;
         };
         let limits = self.engine.atlases.iter().filter_map(access);
@@ -120,7 +126,7 @@ impl Transaction<'_> {
             return false;
         };
         let now = self.now;
-        let Err(wait) = self.state().asked.count(asker, most, now) else {
+        let Err(wait) = self.state().request_rates.count(asker, most, now) else {
             return false;
         };
         let denied = DenialReply {
@@ -135,31 +141,33 @@ impl Transaction<'_> {
 
     /// Returns the waiting caller and the key it is counted under, for commands that count. Reports of
     /// results and resuming a session do not count.
-    fn counted(&self, command: &EngineCommand) -> Option<(CallerId, Digest)> {
-        let of = |session: &SessionId| self.live(session)?.asker;
+    fn rate_limited_caller(&self, command: &EngineCommand) -> Option<(CallerId, Digest)> {
+        let of = |session: &SessionId| self.live_session(session)?.asker;
         match command {
-            EngineCommand::StartSession(ask, start) if self.live(&start.session).is_none() => {
-                Some((*ask, asker(start)?))
+            EngineCommand::StartSession(ask, start)
+                if self.live_session(&start.session).is_none() =>
+            {
+                Some((*ask, rate_limit_key(start)?))
             }
             EngineCommand::RequestAction(..)
             | EngineCommand::Input(..)
             | EngineCommand::RequestContext(..)
-            | EngineCommand::Resolve(..) => Some((command.ask()?, of(command.session()?)?)),
+            | EngineCommand::Resolve(..) => Some((command.caller()?, of(command.session()?)?)),
             EngineCommand::StartSession(..)
             | EngineCommand::EndSession(..)
             | EngineCommand::CompleteAction(..)
             | EngineCommand::ReportError(..)
             | EngineCommand::Report(..)
-            | EngineCommand::AskerLeft(_)
+            | EngineCommand::CallerLeft(_)
             | EngineCommand::Decide(..)
             | EngineCommand::Operate(..)
-            | EngineCommand::Note(..)
-            | EngineCommand::RecordSound
+            | EngineCommand::RecordFinding(..)
+            | EngineCommand::RecordIntact
             | EngineCommand::ClockMoved(_)
             | EngineCommand::Answer(..)
             | EngineCommand::Consult(..)
             | EngineCommand::DeadlineReached(_)
-            | EngineCommand::Returned(..) => None,
+            | EngineCommand::ExtensionReturned(..) => None,
         }
     }
 
@@ -222,10 +230,10 @@ mod tests {
         for n in 0..MAX_COUNTED_CALLERS {
             assert_eq!(askers.count(Digest::of(n.to_string()), 9, now), Ok(()));
         }
-        assert_eq!(askers.count(Digest::of("more"), 9, now), Err(MINUTE));
+        assert_eq!(askers.count(Digest::of("more"), 9, now), Err(RATE_WINDOW));
         // Known callers go on, and there is room again when others have been silent.
         assert_eq!(askers.count(Digest::of("7"), 9, now), Ok(()));
-        let later = now.plus(MINUTE);
+        let later = now.plus(RATE_WINDOW);
         assert_eq!(askers.count(Digest::of("more"), 9, later), Ok(()));
         assert!(askers.0.len() < MAX_COUNTED_CALLERS);
     }

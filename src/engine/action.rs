@@ -13,14 +13,14 @@ use crate::base::limits::{
 use crate::trace::event::{Durability, Recommendation};
 
 use super::attempt::{Attempt, OVERRULE_HELP};
-use super::attempt_records::hash_of;
+use super::attempt_records::hash_of_request;
 use super::command::{
     ActionRequest, CallerId, DenyCode, EngineCommand, HeldOutcome, Injected, Reply, StateKind,
 };
 use super::decision::overruled_denials;
 use super::gate::SESSION_START;
 use super::held::{ActionCall, HeldSubject};
-use super::lifecycle::{ATLAS_CHANGED, session_place};
+use super::lifecycle::{ATLAS_CHANGED, session_position};
 use super::redacted_records::BlockReason;
 use super::session::StartState;
 use super::settlement::denied;
@@ -28,7 +28,7 @@ use super::transaction::{SpanPosition, Transaction};
 
 impl Transaction<'_> {
     pub(super) fn request_action(&mut self, ask: CallerId, request: ActionRequest) {
-        if self.live(&request.session).is_none() {
+        if self.live_session(&request.session).is_none() {
             self.deny_unknown_session(ask, &request.session);
             return;
         }
@@ -36,21 +36,21 @@ impl Transaction<'_> {
             self.deny(ask, DenyCode::BadRequest, fault);
             return;
         }
-        if self.renew(&request.session) {
+        if self.adopt_loaded_atlases(&request.session) {
             // Other Atlases may involve other extensions.
-            self.take_up(EngineCommand::RequestAction(ask, request));
+            self.start_command(EngineCommand::RequestAction(ask, request));
             return;
         }
         if let Some(asked) = self.reenter(&request.session) {
             self.reply(ask, Reply::Asked(asked));
             return;
         }
-        let Some(session) = self.live(&request.session) else {
+        let Some(session) = self.live_session(&request.session) else {
             return;
         };
         match session.entry.clone() {
             StartState::Open => self.judge_or_park(ask, request),
-            StartState::Held(_) => self.park(ask, request),
+            StartState::Held(_) => self.park_request(ask, request),
             StartState::Lapsed { .. } => {
                 let reason = "too much is held to ask about this session".to_owned();
                 self.refuse_action(ask, &request, DenyCode::Overload, SESSION_START, reason);
@@ -65,7 +65,7 @@ impl Transaction<'_> {
     /// Judges a request, unless a gate blocks its whole session.
     fn judge_or_park(&mut self, ask: CallerId, request: ActionRequest) {
         self.raise_required_gates(&request);
-        let Some(session) = self.live(&request.session) else {
+        let Some(session) = self.live_session(&request.session) else {
             return;
         };
         if !session.unpassed.is_empty() {
@@ -74,28 +74,28 @@ impl Transaction<'_> {
         } else if session.pending.is_empty() {
             self.judge_action(ask, &request);
         } else {
-            self.park(ask, request);
+            self.park_request(ask, request);
         }
     }
 
     /// Judges a request whose session may act, and denies, holds or allows it.
     pub(super) fn judge_action(&mut self, ask: CallerId, request: &ActionRequest) {
-        let Some(session) = self.live(&request.session) else {
+        let Some(session) = self.live_session(&request.session) else {
             self.deny_unknown_session(ask, &request.session);
             return;
         };
-        let root = session_place(session);
+        let root = session_position(session);
         if self.refuse_resolution(ask, request) {
             return;
         }
-        let hash = hash_of(request);
+        let hash = hash_of_request(request);
         let call = ActionCall::of(&self.engine.atlases, &request.action, &request.params);
         self.void_outdated_twins(hash);
         if let Some(gate) = self.joinable(request, hash) {
             if self.is_override(&gate) {
                 self.ask_override_again(ask, request, &root, &gate);
             } else {
-                self.join(ask, &root, &call, &gate);
+                self.join_held(ask, &root, &call, &gate);
             }
             return;
         }
@@ -122,7 +122,7 @@ impl Transaction<'_> {
             overruled: judged.overruled,
         };
         match judged.denial {
-            Some(denial) => self.forbid(ask, attempt, denial),
+            Some(denial) => self.deny_attempt(ask, attempt, denial),
             None => self.apply_handlers(ask, attempt),
         }
     }
@@ -163,13 +163,13 @@ impl Transaction<'_> {
     }
 
     /// Lets a request wait for the decision about a request that is already held.
-    fn join(&mut self, ask: CallerId, root: &SpanPosition, call: &ActionCall, gate: &GateId) {
+    fn join_held(&mut self, ask: CallerId, root: &SpanPosition, call: &ActionCall, gate: &GateId) {
         let Some(waiting) = self.engine.state.held.get(gate) else {
             return;
         };
         let held = Arc::clone(&waiting.held);
         let trace_id = held.trace_id.clone();
-        if let Some(asked) = self.asked(&held) {
+        if let Some(asked) = self.agent_questions(&held) {
             self.reply(ask, Reply::Asked(asked));
             return;
         }
@@ -183,7 +183,7 @@ impl Transaction<'_> {
         };
         let place = SpanPosition {
             trace_id,
-            ..root.below(self.new_span())
+            ..root.child(self.new_span())
         };
         self.record_unjudged(ask, place, call);
         if let Some(earliest) = earliest {
@@ -208,7 +208,7 @@ impl Transaction<'_> {
         root: &SpanPosition,
         gate: &GateId,
     ) {
-        let hash = hash_of(request);
+        let hash = hash_of_request(request);
         let call = ActionCall::of(&self.engine.atlases, &request.action, &request.params);
         let Some(judged) = self.judge_call(&request.session, &call, hash) else {
             return;
@@ -216,7 +216,7 @@ impl Transaction<'_> {
         let Some(denial) = judged.denial else {
             self.withdraw(gate, HeldOutcome::Voided, NO_LONGER_DENIED);
             // Extensions may have a say about it now.
-            self.take_up(EngineCommand::RequestAction(ask, request.clone()));
+            self.start_command(EngineCommand::RequestAction(ask, request.clone()));
             return;
         };
         let waiting = self.engine.state.held.get(gate);
@@ -225,9 +225,9 @@ impl Transaction<'_> {
         };
         let new = SpanPosition {
             trace_id,
-            ..root.below(self.new_span())
+            ..root.child(self.new_span())
         };
-        let begun = self.engine.state.begun.get(&ask);
+        let begun = self.engine.state.pending_attempts.get(&ask);
         let place = begun.map_or(new, |begun| begun.place().clone());
         self.record_judged(ask, (&place, &call), judged.checked, Durability::Async);
         self.record_risk(&place, &call, Recommendation::Block);
@@ -238,7 +238,7 @@ impl Transaction<'_> {
             override_available: overridable,
             under: denial.atlas.as_slice(),
         };
-        self.block(&place, &call, &denial.by, why);
+        self.record_blocked_action(&place, &call, &denial.by, why);
         let mut denied = denial.denied;
         if overridable {
             denied.help = Some(OVERRULE_HELP.to_owned());
@@ -275,19 +275,19 @@ impl Transaction<'_> {
         };
         let place = self.record_unjudged(ask, place, &call);
         self.record_risk(&place, &call, Recommendation::Block);
-        self.block(&place, &call, by, BlockReason::final_reason(code, &reason));
+        self.record_blocked_action(&place, &call, by, BlockReason::final_reason(code, &reason));
         self.deny(ask, code, reason);
     }
 
     /// Records that an action may not run.
-    pub(super) fn block(
+    pub(super) fn record_blocked_action(
         &mut self,
         place: &SpanPosition,
         call: &ActionCall,
         by: &str,
         why: BlockReason<'_>,
     ) {
-        let record = self.blocked(call, by, why);
+        let record = self.blocked_record(call, by, why);
         self.record_below(place, record);
     }
 }

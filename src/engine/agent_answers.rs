@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::atlas::document::Respondent;
 use crate::trace::event::{CheckpointResponse, Durability, Redaction};
 
-use super::answer::judge;
+use super::answer::judge_answer;
 use super::answer_validation::{UnansweredTreatment, judge_gates};
 use super::approval::{self, Approver};
 use super::command::{
@@ -26,7 +26,7 @@ use super::suspension::{ExtensionAnswers, RequiredCall};
 use super::transaction::Transaction;
 
 /// Method that marks an agent's answers in the record.
-const METHOD: &str = "agent";
+const AGENT_METHOD: &str = "agent";
 
 impl Transaction<'_> {
     /// Handles an agent's answers to the gates that it may answer. All other gates stay.
@@ -43,9 +43,9 @@ impl Transaction<'_> {
         let name = format!("agent {}", held.agent);
         let by = Decider {
             name: &name,
-            method: METHOD,
-            why: None,
-            first: None,
+            method: AGENT_METHOD,
+            justification: None,
+            first_approver: None,
             side: DeciderSide::Agent,
         };
         let own = own_answers(&held, answer);
@@ -53,8 +53,8 @@ impl Transaction<'_> {
         self.record_responses(&held, &judged, by);
         if let Some(wrong) = self.apply_invalid_answers(&held, by, &judged) {
             let reply = match wrong {
-                InvalidAnswerOutcome::Again(invalid) => Reply::Invalid(invalid),
-                InvalidAnswerOutcome::Over(over) => {
+                InvalidAnswerOutcome::StillHeld(invalid) => Reply::Invalid(invalid),
+                InvalidAnswerOutcome::Refused(over) => {
                     denied(&held, DenyCode::InvalidAnswer, &over.detail)
                 }
             };
@@ -63,7 +63,7 @@ impl Transaction<'_> {
         }
         let mut held = (*held).clone();
         let warnings = judged.warnings.clone();
-        self.owe(
+        self.add_pending_injections(
             &held.session,
             Injected {
                 warnings,
@@ -100,7 +100,7 @@ impl Transaction<'_> {
         for name in answer.answers.keys() {
             check_name(held, name)?;
         }
-        if let Some(gate) = self.stands_before(held) {
+        if let Some(gate) = self.blocking_gate(held) {
             let reason = format!("`{gate}` stands before this session; answer when it is passed");
             return Err(AnswerRefusal::bad(reason));
         }
@@ -119,35 +119,35 @@ impl Transaction<'_> {
         let held = Arc::clone(&waiting.held);
         if held.session != answer.session {
             let what = format!("the agent answered at `{}` of another session", held.id);
-            self.tried(&answer.session, Misuse::Gate, what);
+            self.record_misuse(&answer.session, Misuse::Gate, what);
             return;
         }
         let by = Approver {
             name: &format!("agent {}", held.agent),
-            method: METHOD,
-            why: None,
-            first: None,
+            method: AGENT_METHOD,
+            justification: None,
+            first_approver: None,
         };
         let place = self.held_position(&held);
         for at in &refusal.gates {
             let Some(gate) = held.gates.get(*at) else {
                 continue;
             };
-            let given = given_for(gate, answer).cloned().unwrap_or_default();
+            let given = answers_for(gate, answer).cloned().unwrap_or_default();
             let answers = gate.questions.iter().filter_map(|question| {
                 let raw = given.get(question.id())?;
-                let answer = judge(question, raw).recorded(raw)?;
+                let answer = judge_answer(question, raw).recorded_answer(raw)?;
                 Some((question.id().to_owned(), answer))
             });
             let (answers, redacted) = self.agents_recordable(&held, gate, &answers.collect());
             let problems = vec![refusal.reason.clone()];
             let record = CheckpointResponse {
                 redacted,
-                ..approval::response(gate, answers, problems, by)
+                ..approval::response_record(gate, answers, problems, by)
             };
-            let here = place.below(gate.span_id.clone());
+            let here = place.child(gate.span_id.clone());
             let span = self.new_span();
-            self.record_as(&here.below(span), record, Durability::Sync);
+            self.record_as(&here.child(span), record, Durability::Sync);
         }
     }
 
@@ -168,9 +168,9 @@ impl Transaction<'_> {
 
     /// The first gate that has to be passed before a held request. The start gate comes before everything. Gates
     /// of moments come before actions, and one before the other: those that need an operator first, then the oldest.
-    pub(super) fn stands_before(&self, held: &Held) -> Option<String> {
+    pub(super) fn blocking_gate(&self, held: &Held) -> Option<String> {
         let session = match held.subject {
-            HeldSubject::Action(_) | HeldSubject::Moment(_) => self.live(&held.session)?,
+            HeldSubject::Action(_) | HeldSubject::Moment(_) => self.live_session(&held.session)?,
             HeldSubject::SessionStart => return None,
         };
         let owed = session.unpassed.iter();
@@ -195,7 +195,7 @@ impl Transaction<'_> {
     /// Stores an agent's answers, and passes the request when no gate is open. If the agent left gates open,
     /// it is asked for them.
     fn store_answers(&mut self, ask: CallerId, held: Held, by: Decider<'_>, release: ReleaseTo) {
-        let rest = self.asked(&held);
+        let rest = self.agent_questions(&held);
         let complete = held.answered.len() == held.gates.len();
         let repeats =
             release == ReleaseTo::Repeat && matches!(held.subject, HeldSubject::Action(_));
@@ -237,14 +237,14 @@ impl Transaction<'_> {
             };
             self.reply(ask, Reply::Accepted(accepted));
         } else if !waits {
-            self.accept(Some(ask), &held.session, Injected::default());
+            self.reply_accepted(Some(ask), &held.session, Injected::default());
         }
     }
 
     /// Returns the questions and guidance for the agent, if it may answer some gates of a held request.
     ///
     /// Behind another gate there are none.
-    pub(super) fn asked(&self, held: &Held) -> Option<AgentQuestions> {
+    pub(super) fn agent_questions(&self, held: &Held) -> Option<AgentQuestions> {
         let gates: Vec<_> = open_gates(held)
             .map(|(_, gate)| AgentGate {
                 atlas_id: gate.origin.atlas_id().to_owned(),
@@ -253,7 +253,7 @@ impl Transaction<'_> {
                 guidance: gate.guidance.clone(),
             })
             .collect();
-        if gates.is_empty() || self.stands_before(held).is_some() {
+        if gates.is_empty() || self.blocking_gate(held).is_some() {
             return None;
         }
         Some(AgentQuestions {
@@ -267,7 +267,7 @@ impl Transaction<'_> {
     /// Returns the denial for an agent that has to answer a held request, but only after another gate.
     pub(super) fn later_questions_denial(&self, held: &Held) -> Option<DenialReply> {
         open_gates(held).next()?;
-        let before = self.stands_before(held)?;
+        let before = self.blocking_gate(held)?;
         let gate = &held.id;
         Some(DenialReply {
             code: DenyCode::InvalidAnswer,
@@ -291,7 +291,7 @@ impl Transaction<'_> {
             return Vec::new();
         };
         let own = own_answers(&held, answer);
-        self.validators(&held, answers, own)
+        self.validator_calls(&held, answers, own)
     }
 }
 
@@ -322,13 +322,13 @@ fn own_answers<'a>(
     held: &Held,
     answer: &'a AgentAnswer,
 ) -> impl Fn(usize, &Gate) -> Option<&'a ByQuestion> {
-    let open = open_gates(held).map(|(index, gate)| (index, given_for(gate, answer)));
+    let open = open_gates(held).map(|(index, gate)| (index, answers_for(gate, answer)));
     let open: BTreeMap<_, _> = open.collect();
     move |index, _| open.get(&index).copied().flatten()
 }
 
 /// Returns an agent's answers to a gate, under its full name or its short name.
-fn given_for<'a>(gate: &Gate, answer: &'a AgentAnswer) -> Option<&'a ByQuestion> {
+fn answers_for<'a>(gate: &Gate, answer: &'a AgentAnswer) -> Option<&'a ByQuestion> {
     let full = answer.answers.get(&gate.origin.full_name());
     full.or_else(|| answer.answers.get(gate.origin.id()))
 }

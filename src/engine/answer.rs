@@ -34,7 +34,7 @@ impl JudgedAnswer {
     /// Returns the answer as it is recorded. An unreadable answer is recorded as sent, cut to the maximum
     /// length.
     #[must_use]
-    pub fn recorded(&self, raw: &Value) -> Option<Value> {
+    pub fn recorded_answer(&self, raw: &Value) -> Option<Value> {
         let as_it_came = || match raw {
             Value::Null => None,
             Value::String(text) if text.trim().is_empty() => None,
@@ -76,7 +76,7 @@ pub(super) const ACKNOWLEDGED: &str = "acknowledged";
 ///
 /// `Null` and blank text count as unanswered.
 #[must_use]
-pub fn judge(question: &CompiledQuestion, raw: &Value) -> JudgedAnswer {
+pub fn judge_answer(question: &CompiledQuestion, raw: &Value) -> JudgedAnswer {
     let blank = match raw {
         Value::Null => true,
         Value::String(text) => text.trim().is_empty(),
@@ -303,7 +303,7 @@ fn judge_json(question: &CompiledQuestion, raw: &Value) -> JudgedAnswer {
     }
     let mut rules = vec![rule("valid JSON", true)];
     if let Some(schema) = question.schema() {
-        let faults = schema.faults(&value, MAX_SCHEMA_ERRORS);
+        let faults = schema.errors(&value, MAX_SCHEMA_ERRORS);
         if faults.is_empty() {
             rules.push(rule("keeps the schema", true));
         }

@@ -6,7 +6,7 @@ use crate::atlas::document::InvalidAnswerAction;
 use crate::atlas::model::CompiledQuestion;
 
 use super::agent_answers::ByQuestion;
-use super::answer::judge;
+use super::answer::judge_answer;
 use super::command::{AnswerProblem, DecisionRequest, Ruling};
 use super::extension::{CallQuestion, CheckpointContext, RequestedAction};
 use super::held::{Gate, Held, HeldSubject};
@@ -40,7 +40,7 @@ enum ValidatorOpinion {
     Bad(String),
     /// The validator failed to answer: the answer is not accepted, regardless of the question's rule for
     /// invalid answers.
-    Unheard(String),
+    Failed(String),
 }
 
 /// Treatment of a gate that is not answered.
@@ -105,15 +105,15 @@ fn judge_question(
     all: &mut JudgedAnswers,
 ) {
     let raw = raw.unwrap_or(&Value::Null);
-    let judged = judge(question, raw);
+    let judged = judge_answer(question, raw);
     let mut rules = judged.failures();
     let mut unheard = false;
-    if let Some(answer) = judged.recorded(raw) {
+    if let Some(answer) = judged.recorded_answer(raw) {
         if rules.is_empty() {
             match opinion(turn, gate, question) {
                 ValidatorOpinion::Good => {}
                 ValidatorOpinion::Bad(rule) => rules.push(rule),
-                ValidatorOpinion::Unheard(rule) => {
+                ValidatorOpinion::Failed(rule) => {
                     unheard = true;
                     rules.push(rule);
                 }
@@ -177,10 +177,10 @@ fn opinion(turn: &Transaction<'_>, gate: &Gate, question: &CompiledQuestion) -> 
         return ValidatorOpinion::Good;
     };
     if !turn.engine.extensions.validators.contains(name) {
-        return ValidatorOpinion::Unheard(format!("validator `{name}` is not there to judge it"));
+        return ValidatorOpinion::Failed(format!("validator `{name}` is not there to judge it"));
     }
     let Some(returned) = turn.answers.get(&key(gate, question, name)) else {
-        return ValidatorOpinion::Unheard(format!("validator `{name}` was not asked"));
+        return ValidatorOpinion::Failed(format!("validator `{name}` was not asked"));
     };
     match returned.yes_no() {
         Ok(said) if said.yes => ValidatorOpinion::Good,
@@ -190,7 +190,7 @@ fn opinion(turn: &Transaction<'_>, gate: &Gate, question: &CompiledQuestion) -> 
             ValidatorOpinion::Bad(format!("{reason} (validator `{name}`)"))
         }
         Err(fault) => {
-            ValidatorOpinion::Unheard(format!("validator `{name}` could not be heard: {fault}"))
+            ValidatorOpinion::Failed(format!("validator `{name}` could not be heard: {fault}"))
         }
     }
 }
@@ -217,11 +217,11 @@ impl Transaction<'_> {
         let Some(waiting) = self.engine.state.held.get(&decide.gate) else {
             return Vec::new();
         };
-        self.validators(&waiting.held, answers, |index, _| given.get(index))
+        self.validator_calls(&waiting.held, answers, |index, _| given.get(index))
     }
 
     /// Returns the extension calls that validate answers which keep every other rule.
-    pub(super) fn validators<'a>(
+    pub(super) fn validator_calls<'a>(
         &self,
         held: &Held,
         answers: &ExtensionAnswers,
@@ -236,7 +236,8 @@ impl Transaction<'_> {
                 let Some(name) = &question.validation().custom_validator else {
                     continue;
                 };
-                let judged = judge(question, given.get(question.id()).unwrap_or(&Value::Null));
+                let judged =
+                    judge_answer(question, given.get(question.id()).unwrap_or(&Value::Null));
                 let key = key(gate, question, name);
                 let there = self.engine.extensions.validators.contains(name);
                 if let (true, true, Some(answer), None) =
@@ -262,7 +263,7 @@ impl Transaction<'_> {
         question: &CompiledQuestion,
         answer: Value,
     ) -> Option<(CallQuestion, CheckpointContext)> {
-        let session = self.live(&held.session)?;
+        let session = self.live_session(&held.session)?;
         let action = match &held.subject {
             HeldSubject::Action(call) => Some(RequestedAction::of(call)),
             HeldSubject::SessionStart | HeldSubject::Moment(_) => None,

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::atlas::document::ResponseType;
 use crate::base::canonical_json::canonical;
 use crate::base::limits::MAX_ANSWER_CHARS;
-use crate::base::operator::same_name;
+use crate::base::operator::is_same_operator;
 use crate::base::text::one_line;
 use crate::trace::event::{
     AtlasRef, CheckpointApproved, CheckpointPassed, CheckpointResponse, JustificationSource,
@@ -19,7 +19,7 @@ use crate::trace::event::{
 use super::answer::ACKNOWLEDGED;
 use super::command::DecisionRefusal;
 use super::held::{Gate, GateOrigin, Held};
-use super::redacted_records::tier;
+use super::redacted_records::recorded_tier;
 
 /// Id of the question whose answer justifies an approval.
 pub const JUSTIFICATION: &str = "justification";
@@ -35,15 +35,15 @@ pub struct Approver<'a> {
     /// The approval method, such as `console+challenge`.
     pub method: &'a str,
     /// The justification, if no question asked for it.
-    pub why: Option<&'a str>,
+    pub justification: Option<&'a str>,
     /// The first approver, where two operators must approve.
-    pub first: Option<&'a str>,
+    pub first_approver: Option<&'a str>,
 }
 
 impl Approver<'_> {
     /// Returns both approvers in the order they approved, where two had to.
-    fn both(self) -> Vec<String> {
-        let first = self.first.into_iter();
+    fn both_approvers(self) -> Vec<String> {
+        let first = self.first_approver.into_iter();
         let both = first.flat_map(|first| [first.to_owned(), self.name.to_owned()]);
         both.collect()
     }
@@ -54,22 +54,22 @@ impl Approver<'_> {
 pub fn bars(held: &Held, operator: &str) -> Option<DecisionRefusal> {
     let agent = format!("agent {}", held.agent);
     let askers = [held.agent.as_str(), &agent, held.session.as_str()];
-    if askers.iter().any(|asker| same_name(asker, operator)) {
+    if askers.iter().any(|asker| is_same_operator(asker, operator)) {
         return Some(DecisionRefusal::Requester(operator.to_owned()));
     }
     let first = held.first_approval()?;
-    same_name(&first.by, operator).then(|| DecisionRefusal::SameOperator(first.by.clone()))
+    is_same_operator(&first.by, operator).then(|| DecisionRefusal::SameOperator(first.by.clone()))
 }
 
 /// Returns the justification of an approval: the first text among the answers, or `why`. `answers` maps a
 /// gate's index to its answers.
-pub fn said<'a>(
+pub fn approval_text<'a>(
     held: &'a Held,
     answers: impl Fn(usize) -> Option<&'a Map<String, Value>>,
     why: Option<&'a str>,
 ) -> Option<&'a str> {
     let gates = held.gates.iter().enumerate();
-    let mut texts = gates.filter_map(|(at, gate)| own_text(gate, answers(at)?));
+    let mut texts = gates.filter_map(|(at, gate)| readable_text(gate, answers(at)?));
     texts.next().or(why)
 }
 
@@ -100,19 +100,19 @@ pub fn justification<'a>(
     answers: impl Fn(usize) -> Option<&'a Map<String, Value>>,
     why: Option<&'a str>,
 ) -> Justification {
-    let text = own.and_then(|own| own_text(gate, own));
+    let text = own.and_then(|own| readable_text(gate, own));
     let first = match &gate.origin {
         GateOrigin::Checkpoint { .. } => why.or(text),
         GateOrigin::Approval { .. } | GateOrigin::Override { .. } => text.or(why),
     };
-    let typed = first.or_else(|| said(held, answers, why));
+    let typed = first.or_else(|| approval_text(held, answers, why));
     typed.map_or_else(|| composed(gate, own), Justification::typed)
 }
 
 /// Reason of an agent at a gate that the agent answered: its first text, or its answers.
 #[must_use]
 pub fn agent_justification(gate: &Gate, own: Option<&Map<String, Value>>) -> Justification {
-    let text = own.and_then(|own| own_text(gate, own));
+    let text = own.and_then(|own| readable_text(gate, own));
     text.map_or_else(
         || composed(gate, own),
         |text| Justification {
@@ -128,7 +128,7 @@ pub fn request_justification<'a>(
     answers: impl Fn(usize) -> Option<&'a Map<String, Value>>,
     why: Option<&'a str>,
 ) -> String {
-    if let Some(said) = said(held, &answers, why) {
+    if let Some(said) = approval_text(held, &answers, why) {
         return said.to_owned();
     }
     let gates = held.gates.iter().enumerate();
@@ -175,7 +175,7 @@ fn cut(text: &str) -> String {
 }
 
 /// Returns the first text among the answers to a gate that is recorded in readable form.
-fn own_text<'a>(gate: &Gate, answers: &'a Map<String, Value>) -> Option<&'a str> {
+fn readable_text<'a>(gate: &Gate, answers: &'a Map<String, Value>) -> Option<&'a str> {
     let mut texts = gate
         .questions
         .iter()
@@ -196,7 +196,7 @@ pub fn judged_under(gate: &Gate) -> Vec<AtlasRef> {
 
 /// Builds the record of the answers to a gate, with the rules that they break.
 #[must_use]
-pub fn response(
+pub fn response_record(
     gate: &Gate,
     answers: Map<String, Value>,
     problems: Vec<String>,
@@ -220,7 +220,7 @@ pub fn response(
 
 /// Builds the record that only some gates need: a verified risk, or an overruled policy.
 #[must_use]
-pub fn approval(
+pub fn approval_record(
     held: &Held,
     gate: &Gate,
     why: &Justification,
@@ -232,13 +232,13 @@ pub fn approval(
     match &gate.origin {
         GateOrigin::Checkpoint { kind, .. } if kind == "risk_threshold" => {
             let verified = RiskVerified {
-                risk_tier: tier(held.tier()),
+                risk_tier: recorded_tier(held.tier()),
                 verification_method: by.method.to_owned(),
                 verified_by: Some(by.name.to_owned()),
                 action_type: held.action().to_owned(),
                 justification,
                 justification_source,
-                approvers: by.both(),
+                approvers: by.both_approvers(),
                 request_hash,
                 judged_under: judged_under(gate),
             };
@@ -253,7 +253,7 @@ pub fn approval(
                 approval_method: by.method.to_owned(),
                 justification,
                 justification_source,
-                approvers: by.both(),
+                approvers: by.both_approvers(),
                 request_hash,
                 judged_under: judged_under(gate),
             };
@@ -264,7 +264,7 @@ pub fn approval(
 
 /// Builds the record of a passed gate, with the contexts that were injected.
 #[must_use]
-pub fn passed(
+pub fn passed_record(
     held: &Held,
     gate: &Gate,
     contexts: Vec<String>,
@@ -279,7 +279,7 @@ pub fn passed(
         approval_method: Some(by.method.to_owned()),
         justification: Some(why.text.clone()),
         justification_source: Some(why.source),
-        approvers: by.both(),
+        approvers: by.both_approvers(),
         request_hash: Some(held.request_hash.to_string()),
         judged_under: judged_under(gate),
     }
@@ -287,7 +287,7 @@ pub fn passed(
 
 /// Builds the record of the first of two approvals, with its justification.
 #[must_use]
-pub fn approved(
+pub fn first_approval_record(
     held: &Held,
     gate: &Gate,
     why: Justification,

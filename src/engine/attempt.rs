@@ -51,7 +51,7 @@ pub(super) const OVERRULE_HELP: &str =
 impl Transaction<'_> {
     /// Denies an attempt. If an operator may overrule the denial, it is queued for that, and no caller waits
     /// for it.
-    pub(super) fn forbid(&mut self, ask: CallerId, mut attempt: Attempt, denial: Denial) {
+    pub(super) fn deny_attempt(&mut self, ask: CallerId, mut attempt: Attempt, denial: Denial) {
         self.apply_access_checkpoints(&attempt, &denial);
         let Denial {
             by,
@@ -66,7 +66,7 @@ impl Transaction<'_> {
             under: atlas.as_slice(),
         };
         self.record_risk(&attempt.place, &attempt.call, Recommendation::Block);
-        self.block(&attempt.place, &attempt.call, &by, why);
+        self.record_blocked_action(&attempt.place, &attempt.call, &by, why);
         if let Some(overrides) = overrides
             && self.overload(&attempt.place.session).is_none()
         {
@@ -82,7 +82,7 @@ impl Transaction<'_> {
                 advice: Vec::new(),
                 modified_input: None,
             };
-            denied.gate = self.hold(None, request, raised);
+            denied.gate = self.hold_request(None, request, raised);
             denied.help = Some(OVERRULE_HELP.to_owned());
         }
         self.reply(ask, Reply::Denied(denied));
@@ -91,7 +91,7 @@ impl Transaction<'_> {
     /// Applies the results of the handlers of fired checkpoints, then allows or holds the attempt.
     pub(super) fn apply_handlers(&mut self, ask: CallerId, mut attempt: Attempt) {
         let gated = !attempt.approvals.is_empty() || attempt.overruled;
-        self.beside_gate = gated.then(Vec::new);
+        self.withheld_for_gate = gated.then(Vec::new);
         let handled = self.apply_handler_outcomes(
             &attempt.place,
             &attempt.subject,
@@ -101,18 +101,18 @@ impl Transaction<'_> {
         if let Some(stop) = handled.stop {
             let fired = attempt.fired.get(stop.index);
             let by = fired.map_or_else(String::new, |fired| fired.checkpoint.id.clone());
-            let under = self.under(fired.map(|fired| fired.atlas_id.as_str()));
+            let under = self.atlas_refs(fired.map(|fired| fired.atlas_id.as_str()));
             let why = BlockReason {
                 under: &under,
                 ..BlockReason::final_reason(DenyCode::Extension, &stop.reason)
             };
             self.record_risk(&attempt.place, &attempt.call, Recommendation::Block);
-            self.block(&attempt.place, &attempt.call, &by, why);
+            self.record_blocked_action(&attempt.place, &attempt.call, &by, why);
             self.deny(ask, DenyCode::Extension, stop.reason);
             return;
         }
         attempt.approvals.extend(handled.approvals);
-        attempt.given = handled.given;
+        attempt.given = handled.injected;
         self.pass_or_hold(ask, attempt);
     }
 
@@ -157,22 +157,22 @@ impl Transaction<'_> {
         let beside = if gated && permit.is_none() {
             GatePresence::Gate
         } else {
-            GatePresence::Nothing
+            GatePresence::NoGate
         };
         if beside == GatePresence::Gate && self.refuse_overload(ask, &place, &call) {
             return;
         }
         let recommended = match beside {
             GatePresence::Gate => Recommendation::Verify,
-            GatePresence::Nothing => Recommendation::Proceed,
+            GatePresence::NoGate => Recommendation::Proceed,
         };
         self.record_risk(&place, &call, recommended);
         self.store_interval_firings(&place.session, &fired);
         let (more, mut raised) = self.apply_fired(&place, &fired, &subject, beside);
         given.extend(more);
-        let withheld = self.beside_gate.take().unwrap_or_default();
+        let withheld = self.withheld_for_gate.take().unwrap_or_default();
         if !gated {
-            let allowed = self.allow(&place, &call, given);
+            let allowed = self.allow_run(&place, &call, given);
             self.amend_attempt(event.as_ref(), &allowed.given);
             self.notify_release(&place, &call, None);
             self.reply(ask, Reply::Allowed(allowed));
@@ -202,10 +202,10 @@ impl Transaction<'_> {
             deadline,
             same_call,
             withheld,
-            advice: advice.map(OwnedFiredCheckpoint::advice).collect(),
+            advice: advice.map(OwnedFiredCheckpoint::advisory_effects).collect(),
             modified_input: None,
         };
-        self.hold(Some(ask), request, raised);
+        self.hold_request(Some(ask), request, raised);
     }
 
     /// Refuses an attempt that would have to be held while the queue is full.
@@ -213,10 +213,10 @@ impl Transaction<'_> {
         let Some(reason) = self.overload(&place.session) else {
             return false;
         };
-        self.beside_gate = None;
+        self.withheld_for_gate = None;
         let why = BlockReason::final_reason(DenyCode::Overload, &reason);
         self.record_risk(place, call, Recommendation::Block);
-        self.block(place, call, "overload", why);
+        self.record_blocked_action(place, call, "overload", why);
         self.deny(ask, DenyCode::Overload, reason);
         true
     }
@@ -232,9 +232,9 @@ impl Transaction<'_> {
         subject: &HeldSubject,
         beside: GatePresence,
     ) -> (Injected, Vec<RaisedGate>) {
-        let withheld = self.beside_gate.take().unwrap_or_default();
+        let withheld = self.withheld_for_gate.take().unwrap_or_default();
         if beside == GatePresence::Gate {
-            self.beside_gate = Some(withheld);
+            self.withheld_for_gate = Some(withheld);
             return self.apply_in_order(place, subject, fired, beside);
         }
         let mut given = self.inject_withheld(place, withheld);
@@ -256,8 +256,8 @@ impl Transaction<'_> {
         };
         let (place, subject) = (&attempt.place, &attempt.subject);
         for fired in attempt.fired.iter().filter(at_capability) {
-            let given = self.apply_non_blocking(place, fired, subject, GatePresence::Nothing);
-            self.owe(&place.session, given);
+            let given = self.apply_non_blocking(place, fired, subject, GatePresence::NoGate);
+            self.add_pending_injections(&place.session, given);
         }
     }
 
@@ -334,7 +334,7 @@ impl Transaction<'_> {
             self.record_permitted(place, (atlas_id, gate), &permit);
         }
         given.extend(permit.given);
-        let mut allowed = self.allow(place, call, given);
+        let mut allowed = self.allow_run(place, call, given);
         self.amend_attempt(event, &allowed.given);
         let release = ReleaseInfo {
             gate: &permit.gate,
@@ -371,21 +371,21 @@ impl Transaction<'_> {
             justification_source: None,
             approvers: Vec::new(),
             request_hash: Some(permit.request_hash.to_string()),
-            judged_under: self.under(Some(atlas_id)),
+            judged_under: self.atlas_refs(Some(atlas_id)),
         };
         let span = self.new_span();
-        self.record_as(&place.below(span), passed, Durability::Sync);
+        self.record_as(&place.child(span), passed, Durability::Sync);
     }
 
     /// Registers a run of an action and counts it against its limits. Returns the reply to the agent.
-    pub(super) fn allow(
+    pub(super) fn allow_run(
         &mut self,
         place: &SpanPosition,
         call: &ActionCall,
         new: Injected,
     ) -> RunPermission {
         let session = self.engine.state.sessions.get(&place.session);
-        let limits = session.map(|session| policy::limits(self.case(session, call)));
+        let limits = session.map(|session| policy::limits(self.evaluation_case(session, call)));
         let now = self.now;
         let counted = self
             .state()
@@ -412,7 +412,7 @@ impl Transaction<'_> {
             }
             session.running.insert(execution.clone(), running);
         }
-        self.touch(&place.session);
+        self.mark_changed(&place.session);
         given.extend(new);
         given.extend(called);
         RunPermission {

@@ -51,11 +51,11 @@ impl Transaction<'_> {
         let EngineCommand::RequestAction(ask, request) = command else {
             return;
         };
-        let begun = &self.engine.state.begun;
-        if begun.contains_key(ask) || self.live(&request.session).is_none() {
+        let begun = &self.engine.state.pending_attempts;
+        if begun.contains_key(ask) || self.live_session(&request.session).is_none() {
             return;
         }
-        let hash = hash_of(request);
+        let hash = hash_of_request(request);
         let call = ActionCall::of(&self.engine.atlases, &request.action, &request.params);
         let Some(place) = self.attempt_place(*ask, &request.session, hash) else {
             return;
@@ -71,7 +71,7 @@ impl Transaction<'_> {
             call,
             checked,
         };
-        self.state().begun.insert(*ask, begun);
+        self.state().pending_attempts.insert(*ask, begun);
     }
 
     /// Judges an action of a session, with the permit that is valid for it.
@@ -83,9 +83,9 @@ impl Transaction<'_> {
     ) -> Option<JudgedAttempt> {
         let known = self.engine.state.sessions.get(session)?;
         let overridden = self.permitted_overrides(hash);
-        let found = evaluation::action(EvaluationCase {
+        let found = evaluation::evaluate_action(EvaluationCase {
             overridden: &overridden,
-            ..self.case(known, call)
+            ..self.evaluation_case(known, call)
         });
         let mut checked = self.policy_record(session, call, &found);
         let denial = found.denial;
@@ -127,7 +127,7 @@ impl Transaction<'_> {
             policy_id: policy.policy_id.clone().into_owned(),
             action_type: call.action.clone(),
             decision: policy.decision,
-            conditions_evaluated: policy.clear_changed,
+            conditions_evaluated: policy.looked_at,
             matching_rule: policy.rule.map(str::to_owned),
             context_used: self.contexts_in_use(session),
             permit: None,
@@ -144,9 +144,9 @@ impl Transaction<'_> {
         checked: PolicyChecked,
         durability: Durability,
     ) -> Option<EventId> {
-        let begun = self.state().begun.remove(&ask);
+        let begun = self.state().pending_attempts.remove(&ask);
         let event = begun.is_none().then(|| {
-            let mut attempted = self.attempted(call, PolicyCheck::Yes);
+            let mut attempted = self.attempt_record(call, PolicyCheck::Yes);
             attempted.permit.clone_from(&checked.permit);
             attempted.approved_by.clone_from(&checked.approved_by);
             self.record_as(place, attempted, durability)
@@ -165,10 +165,10 @@ impl Transaction<'_> {
         place: SpanPosition,
         call: &ActionCall,
     ) -> SpanPosition {
-        if let Some(begun) = self.state().begun.remove(&ask) {
+        if let Some(begun) = self.state().pending_attempts.remove(&ask) {
             return begun.place;
         }
-        let attempted = self.attempted(call, PolicyCheck::No);
+        let attempted = self.attempt_record(call, PolicyCheck::No);
         self.record(&place, attempted);
         place
     }
@@ -181,7 +181,7 @@ impl Transaction<'_> {
         session: &SessionId,
         hash: Digest,
     ) -> Option<SpanPosition> {
-        if let Some(begun) = self.engine.state.begun.get(&ask) {
+        if let Some(begun) = self.engine.state.pending_attempts.get(&ask) {
             return Some(begun.place.clone());
         }
         let mut place = self.new_position(session)?;
@@ -193,12 +193,12 @@ impl Transaction<'_> {
 
     /// Records the end of an attempt whose agent left while extensions were called.
     pub(super) fn abandon_attempt(&mut self, ask: CallerId) {
-        let Some(begun) = self.state().begun.remove(&ask) else {
+        let Some(begun) = self.state().pending_attempts.remove(&ask) else {
             return;
         };
         let reason = "the agent left before extensions had answered";
         let why = BlockReason::final_reason(DenyCode::Withdrawn, reason);
-        self.block(&begun.place, &begun.call, "withdrawn", why);
+        self.record_blocked_action(&begun.place, &begun.call, "withdrawn", why);
     }
 
     /// Returns the durability of an attempt's record.
@@ -218,6 +218,6 @@ impl Transaction<'_> {
 }
 
 /// Returns the digest that binds decisions to a request.
-pub(super) fn hash_of(request: &ActionRequest) -> Digest {
+pub(super) fn hash_of_request(request: &ActionRequest) -> Digest {
     request_hash(&request.session, &request.action, &request.params)
 }

@@ -38,10 +38,10 @@ impl Caches {
     }
 
     /// Applies `adjust` to the expiry time of each entry.
-    pub(super) fn adjust_moments(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
-        let contexts = self.contexts.untils();
-        let untils = contexts.chain(self.keywords.untils());
-        for until in untils.chain(self.policies.untils()) {
+    pub(super) fn adjust_timestamps(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
+        let contexts = self.contexts.expiry_times();
+        let untils = contexts.chain(self.keywords.expiry_times());
+        for until in untils.chain(self.policies.expiry_times()) {
             *until = adjust(*until);
         }
     }
@@ -119,7 +119,7 @@ impl<K, V> Default for ExpiringMap<K, V> {
 }
 
 impl<K, V> ExpiringMap<K, V> {
-    fn untils(&mut self) -> impl Iterator<Item = &mut Timestamp> {
+    fn expiry_times(&mut self) -> impl Iterator<Item = &mut Timestamp> {
         self.entries.values_mut().map(|entry| &mut entry.until)
     }
 }

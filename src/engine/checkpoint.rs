@@ -45,7 +45,7 @@ use crate::atlas::document::{
 };
 use crate::atlas::model::CompiledQuestion;
 
-use super::answer::judge;
+use super::answer::judge_answer;
 use super::answer_validation::{InvalidAnswerConsequence, consequence};
 use super::gate::implicit_acknowledgment;
 
@@ -243,9 +243,11 @@ impl CheckpointValidator {
             (CheckpointMode::Observational, _) => {
                 return passed(vec![CheckpointAction::Proceed], Vec::new());
             }
-            (CheckpointMode::Advisory, None) => return passed(effects(definition), Vec::new()),
+            (CheckpointMode::Advisory, None) => {
+                return passed(passing_actions(definition), Vec::new());
+            }
             (CheckpointMode::Advisory, Some(_)) => {
-                return passed(without_grants(effects(definition)), Vec::new());
+                return passed(without_grants(passing_actions(definition)), Vec::new());
             }
             (CheckpointMode::Blocking, Some(why)) => return blocked(why.clone(), Vec::new()),
             (CheckpointMode::Blocking, None) => {}
@@ -290,7 +292,7 @@ fn judge_answers(
     let mut worst = InvalidAnswerConsequence::Continue;
     for question in &questions {
         let id = question.id();
-        let judged = judge(question, response.answers.get(id).unwrap_or(&Value::Null));
+        let judged = judge_answer(question, response.answers.get(id).unwrap_or(&Value::Null));
         let mut failures = judged.failures();
         let mut unheard = false;
         if let (Some(name), Some(answer), true) = (
@@ -322,7 +324,7 @@ fn judge_answers(
             problems,
         },
         InvalidAnswerConsequence::Continue | InvalidAnswerConsequence::Warn => {
-            passed(effects(definition), problems)
+            passed(passing_actions(definition), problems)
         }
     }
 }
@@ -356,7 +358,7 @@ fn blocked(reason: String, problems: Vec<String>) -> CheckpointValidation {
 }
 
 /// Returns the effects of passing, in the order they are applied.
-fn effects(definition: &StewardCheckpointDef) -> Vec<CheckpointAction> {
+fn passing_actions(definition: &StewardCheckpointDef) -> Vec<CheckpointAction> {
     let mut actions = vec![CheckpointAction::Proceed];
     let contexts = definition.inject_contexts.iter().cloned();
     actions.extend(contexts.map(|context_id| CheckpointAction::InjectContext { context_id }));

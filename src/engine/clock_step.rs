@@ -16,12 +16,12 @@ use super::command::{ActionRequest, Effect, EngineCommand, StateKind};
 use super::held::Held;
 use super::session::Session;
 use super::transaction::{Transaction, state_change};
-use super::usage::UNKNOWN;
+use super::usage::UNKNOWN_KEY;
 use super::{Engine, Permit};
 
 impl Session {
     /// Applies `adjust` to every timestamp that a duration is measured from.
-    fn adjust_moments(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
+    fn adjust_timestamps(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
         self.started_at = adjust(self.started_at);
         let contexts = self.contexts.values_mut();
         let beats = self.beats.iter_mut().map(|beat| &mut beat.at);
@@ -40,7 +40,7 @@ fn adjust_deadline(request: &mut ActionRequest, step: ClockStep) {
 impl Transaction<'_> {
     /// Records a step of the wall clock, and keeps the remaining time of everything unchanged.
     pub(super) fn clock_moved(&mut self, step: ClockStep) {
-        self.push(Effect::Enter(
+        self.push(Effect::AppendToLog(
             ClockMoved {
                 moved_ms: step.millis(),
                 what: format!("the system clock was set {step}"),
@@ -50,11 +50,11 @@ impl Transaction<'_> {
         ));
         let adjust = |moment| step.apply(moment);
         let state = self.state();
-        state.asked.adjust_moments(adjust);
-        state.tries.adjust_moments(adjust);
-        state.caches.adjust_moments(adjust);
+        state.request_rates.adjust_timestamps(adjust);
+        state.misuse.adjust_timestamps(adjust);
+        state.caches.adjust_timestamps(adjust);
         for issued in &mut state.resolutions {
-            issued.adjust_moments(adjust);
+            issued.adjust_timestamps(adjust);
         }
         for request in state.parked.requests_mut() {
             adjust_deadline(request, step);
@@ -67,15 +67,15 @@ impl Transaction<'_> {
         let sessions: Vec<SessionId> = state.sessions.keys().cloned().collect();
         for session in sessions {
             if let Some(session) = self.state().sessions.get_mut(&session) {
-                session.adjust_moments(adjust);
+                session.adjust_timestamps(adjust);
             }
-            self.touch(&session);
+            self.mark_changed(&session);
         }
-        for (key, spent) in self.state().usage.adjust_moments(adjust) {
+        for (key, spent) in self.state().usage.adjust_timestamps(adjust) {
             self.persist(StateKind::Usage, &key, Some(&spent));
         }
         if let Some(unknown) = self.state().usage.adjust_unknown(adjust) {
-            self.persist(StateKind::Usage, UNKNOWN, Some(&unknown));
+            self.persist(StateKind::Usage, UNKNOWN_KEY, Some(&unknown));
         }
         let mut permits: Vec<Permit> = self.state().permits.values().cloned().collect();
         for permit in &mut permits {
@@ -110,17 +110,17 @@ impl Engine {
         let state = &mut self.state;
         for session in state.sessions.values_mut() {
             let before = session.clone();
-            session.adjust_moments(past);
+            session.adjust_timestamps(past);
             if *session != before {
                 let key = session.id.as_str();
                 changed.push(state_change(StateKind::Session, key, Some(&*session)));
             }
         }
-        for (key, spent) in state.usage.adjust_moments(past) {
+        for (key, spent) in state.usage.adjust_timestamps(past) {
             changed.push(state_change(StateKind::Usage, &key, Some(&spent)));
         }
         if let Some(unknown) = state.usage.adjust_unknown(past) {
-            changed.push(state_change(StateKind::Usage, UNKNOWN, Some(&unknown)));
+            changed.push(state_change(StateKind::Usage, UNKNOWN_KEY, Some(&unknown)));
         }
         let latest = now.plus(PERMIT_LIFETIME);
         for permit in state.permits.values_mut() {

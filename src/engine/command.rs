@@ -50,15 +50,15 @@ pub enum EngineCommand {
     /// An agent reports something that is only recorded.
     Report(CallerId, AgentReport),
     /// The caller is gone and can no longer receive the reply.
-    AskerLeft(CallerId),
+    CallerLeft(CallerId),
     /// An operator decides about a held request.
     Decide(CallerId, DecisionRequest),
     /// An operator does something other than deciding. Nothing passes by it.
     Operate(CallerId, OperatorAction),
     /// The runtime found something about a session that is only recorded. Agents cannot send this command.
-    Note(CallerId, SessionId, Box<RuntimeFinding>),
+    RecordFinding(CallerId, SessionId, Box<RuntimeFinding>),
     /// Every chain was verified and is intact.
-    RecordSound,
+    RecordIntact,
     /// The wall clock was set. Durations continue unchanged.
     ClockMoved(ClockStep),
     /// An agent answers gates that it may answer.
@@ -70,7 +70,7 @@ pub enum EngineCommand {
     /// The deadline of a held request has passed.
     DeadlineReached(GateId),
     /// An extension answered, or failed to answer.
-    Returned(CallId, CallResult),
+    ExtensionReturned(CallId, CallResult),
 }
 
 impl EngineCommand {
@@ -89,15 +89,15 @@ impl EngineCommand {
             Self::Resolve(_, resolve) => Some(&resolve.session),
             // Handlers of a suspended command ask these questions: they must not wait behind that command.
             Self::Consult(..)
-            | Self::AskerLeft(_)
+            | Self::CallerLeft(_)
             | Self::Decide(..)
             | Self::Operate(..)
             // A finding is independent of the session's requests.
-            | Self::Note(..)
-            | Self::RecordSound
+            | Self::RecordFinding(..)
+            | Self::RecordIntact
             | Self::ClockMoved(_)
             | Self::DeadlineReached(_)
-            | Self::Returned(..) => None,
+            | Self::ExtensionReturned(..) => None,
         }
     }
 
@@ -106,13 +106,13 @@ impl EngineCommand {
     pub fn named_session(&self) -> Option<&SessionId> {
         match self {
             Self::Consult(_, consult) => Some(consult.session()),
-            Self::Note(_, session, _) => Some(session),
+            Self::RecordFinding(_, session, _) => Some(session),
             _ => self.session(),
         }
     }
 
     /// Returns the caller that waits for a reply.
-    pub(super) fn ask(&self) -> Option<CallerId> {
+    pub(super) fn caller(&self) -> Option<CallerId> {
         match self {
             Self::StartSession(ask, _)
             | Self::EndSession(ask, _)
@@ -124,15 +124,15 @@ impl EngineCommand {
             | Self::Report(ask, _)
             | Self::Decide(ask, _)
             | Self::Operate(ask, _)
-            | Self::Note(ask, ..)
+            | Self::RecordFinding(ask, ..)
             | Self::Answer(ask, _)
             | Self::Resolve(ask, _)
             | Self::Consult(ask, _) => Some(*ask),
-            Self::AskerLeft(_)
-            | Self::RecordSound
+            Self::CallerLeft(_)
+            | Self::RecordIntact
             | Self::ClockMoved(_)
             | Self::DeadlineReached(_)
-            | Self::Returned(..) => None,
+            | Self::ExtensionReturned(..) => None,
         }
     }
 }
@@ -372,11 +372,11 @@ pub enum Ruling {
         answers: Vec<BTreeMap<String, Value>>,
     },
     /// A wrong text where the operator had to confirm a decision. It is recorded, and nothing else.
-    Unconfirmed {
+    WrongConfirmation {
         /// The expected text.
         wanted: Confirmation,
         /// The typed text.
-        typed: String,
+        typed_text: String,
     },
 }
 
@@ -399,9 +399,9 @@ pub enum Effect {
     /// Append to TRACE.
     Record(Draft),
     /// Append to the log of the record itself. The entry concerns no session, or an ended one.
-    Enter(Payload),
+    AppendToLog(Payload),
     /// Make this operator the current operator of the console.
-    Seat(String),
+    SetOperator(String),
     /// Store, replace or delete a piece of the engine's state, together with the records around it.
     Persist(StateChange),
     /// Reply to the caller, once everything before this effect is as durable as required.
@@ -409,11 +409,11 @@ pub enum Effect {
     /// Wake the engine with `DeadlineReached` at this time.
     SetDeadline(GateId, Timestamp),
     /// Call an extension, and return its answer as `Returned`, always and in bounded time.
-    CallOut(ExtensionCall),
+    CallExtension(ExtensionCall),
     /// Report a newly held request to the operators.
-    Held(GateId),
+    RequestHeld(GateId),
     /// Report that a held request is no longer held.
-    Settled(SettledRequest),
+    RequestSettled(SettledRequest),
     /// Send a notice that a steward asked for.
     Notify(StewardNotice),
 }

@@ -2,18 +2,18 @@
 
 use crate::atlas::redaction::Redactor;
 use crate::base::limits::MAX_TEXT_BYTES;
-use crate::trace::event::{ActionCompletion as CompletedRecord, ErrorDetail};
+use crate::trace::event::{ActionCompleted as CompletedRecord, ErrorDetail};
 
 use super::command::{ActionCompletion, CallerId, DeliveryTime, DenyCode, Injected, Reply};
 use super::events::RunResult;
-use super::lifecycle::{millis, session_place};
+use super::lifecycle::{millis, session_position};
 use super::misuse::Misuse;
-use super::redacted_records::listed;
+use super::redacted_records::redaction_list;
 use super::transaction::{SpanPosition, Transaction};
 
 impl Transaction<'_> {
     pub(super) fn complete_action(&mut self, ask: CallerId, completed: ActionCompletion) {
-        if self.live(&completed.session).is_none() {
+        if self.live_session(&completed.session).is_none() {
             self.deny_unknown_session(ask, &completed.session);
             return;
         }
@@ -26,13 +26,13 @@ impl Transaction<'_> {
         let Some(session) = sessions.get_mut(&completed.session) else {
             return;
         };
-        let root = session_place(session);
+        let root = session_position(session);
         let Some(running) = session.running.remove(&completed.execution) else {
             let message = format!(
                 "run `{}` was not allowed, or was completed before",
                 completed.execution
             );
-            self.tried(&completed.session, Misuse::Execution, message.clone());
+            self.record_misuse(&completed.session, Misuse::Execution, message.clone());
             self.deny(ask, DenyCode::BadRequest, message);
             return;
         };
@@ -45,17 +45,21 @@ impl Transaction<'_> {
         let mut redactor = Redactor::new(&self.engine.atlases, Some(&running.action));
         let (success, result_summary, error) = match completed.result {
             Ok(summary) if summary.is_empty() => (true, None, None),
-            Ok(summary) => (true, Some(redactor.text("result_summary", &summary)), None),
+            Ok(summary) => (
+                true,
+                Some(redactor.redact_text("result_summary", &summary)),
+                None,
+            ),
             Err(error) => (
                 false,
                 None,
                 Some(ErrorDetail {
-                    code: redactor.text("error.code", &error.code),
-                    message: redactor.text("error.message", &error.message),
+                    code: redactor.redact_text("error.code", &error.code),
+                    message: redactor.redact_text("error.message", &error.message),
                 }),
             ),
         };
-        let redacted = listed(redactor.left_out());
+        let redacted = redaction_list(redactor.into_redactions());
         let record = CompletedRecord {
             action_type: running.action,
             success,
@@ -77,7 +81,7 @@ impl Transaction<'_> {
             DeliveryTime::Now => self.take_pending_injections(&place.session),
             DeliveryTime::Later => Injected::default(),
         };
-        self.touch(&place.session);
+        self.mark_changed(&place.session);
         self.reply(ask, Reply::Completed(given));
     }
 }

@@ -101,7 +101,7 @@ pub struct PolicyAnswer {
 
 impl Transaction<'_> {
     pub(super) fn consult(&mut self, ask: CallerId, consult: &Consultation) {
-        if self.live(consult.session()).is_none() {
+        if self.live_session(consult.session()).is_none() {
             self.deny_unknown_session(ask, consult.session());
             return;
         }
@@ -132,7 +132,7 @@ impl Transaction<'_> {
                 owner,
                 from,
             } => {
-                let known = self.live(session);
+                let known = self.live_session(session);
                 let theirs = known.is_some_and(|known| owner.is_some() && known.owner == *owner);
                 if !theirs {
                     let shown = owner.map_or(ShownSecret::Nothing, |_| ShownSecret::Wrong);
@@ -211,9 +211,9 @@ impl Transaction<'_> {
                 ..known.clone()
             });
         }
-        let known = self.live(session)?;
+        let known = self.live_session(session)?;
         let call = ActionCall::of(&self.engine.atlases, action, params);
-        let found = evaluation::action(self.case(known, &call));
+        let found = evaluation::evaluate_action(self.evaluation_case(known, &call));
         let (decision, reason) = match &found.denial {
             Some(denial) => (PolicyDecisionKind::Deny, denial.denied.reason.clone()),
             None => match found.approvals.first() {
@@ -226,7 +226,7 @@ impl Transaction<'_> {
         };
         let policy_id = found.policy.policy_id.into_owned();
         // A spent limit becomes available again over time: it must not be cached as a denial.
-        let lasting = super::policy::limits(self.case(known, &call)).is_empty();
+        let lasting = super::policy::limits(self.evaluation_case(known, &call)).is_empty();
         let answer = PolicyAnswer {
             decision,
             reason,

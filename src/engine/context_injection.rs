@@ -27,7 +27,8 @@ pub(super) enum InjectionCause<'c> {
 impl Transaction<'_> {
     /// Returns whether the keyword matches select a context that the session does not have.
     pub(super) fn selects_new_context(&self, session: &SessionId, seen: &KeywordMatches) -> bool {
-        let mut called = called(&self.engine.atlases, InjectionCause::Input(seen)).into_iter();
+        let mut called =
+            selected_contexts(&self.engine.atlases, InjectionCause::Input(seen)).into_iter();
         called.any(|called| {
             let id = &called.injection.context_id;
             let gift = Injection {
@@ -45,9 +46,9 @@ impl Transaction<'_> {
 
     /// Injects the contexts that a cause selects, highest priority first.
     pub(super) fn give_on(&mut self, place: &SpanPosition, cause: InjectionCause<'_>) -> Injected {
-        let mut called = called(&self.engine.atlases, cause);
+        let mut called = selected_contexts(&self.engine.atlases, cause);
         // Ties stay in the order of the Atlases, then as written.
-        called.sort_by_key(|called| (Reverse(called.injection.priority), called.place));
+        called.sort_by_key(|called| (Reverse(called.injection.priority), called.index));
         let called: Vec<_> = called
             .into_iter()
             .map(|called| {
@@ -75,7 +76,7 @@ impl Transaction<'_> {
                 guidance: None,
                 size: BudgetRule::Budgeted,
             };
-            given.extend(self.give(place, &gift));
+            given.extend(self.inject(place, &gift));
         }
         given
     }
@@ -94,16 +95,19 @@ fn trigger(mode: InjectMode) -> InjectTrigger {
 /// A context that a cause selects.
 struct SelectedContext<'a> {
     /// Index of its Atlas, and its index in that Atlas.
-    place: (usize, usize),
+    index: (usize, usize),
     atlas_id: &'a str,
     injection: &'a crate::atlas::model::InjectionRule,
 }
 
-fn called<'a>(atlases: &'a [Atlas], cause: InjectionCause<'_>) -> Vec<SelectedContext<'a>> {
+fn selected_contexts<'a>(
+    atlases: &'a [Atlas],
+    cause: InjectionCause<'_>,
+) -> Vec<SelectedContext<'a>> {
     let mut all = Vec::new();
     for (number, atlas) in atlases.iter().enumerate() {
         let called = |(place, injection)| SelectedContext {
-            place: (number, place),
+            index: (number, place),
             atlas_id: &atlas.id,
             injection,
         };

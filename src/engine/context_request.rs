@@ -73,8 +73,8 @@ impl Transaction<'_> {
         };
         self.record(&place, record);
         let occasion = match &request.checkpoint {
-            Some(name) => TriggerEvent::Named(name),
-            None => TriggerEvent::Context,
+            Some(name) => TriggerEvent::CheckpointRequested(name),
+            None => TriggerEvent::ContextRequested,
         };
         if let Some(denied) = self.refused_session_denial(&request.session) {
             self.reply(ask, Reply::Denied(denied));
@@ -100,10 +100,10 @@ impl Transaction<'_> {
         };
         let subject = HeldSubject::Moment(moment.clone());
         let handled =
-            self.apply_handler_outcomes(&place, &subject, &mut fired, HandledCommandKind::Moment);
+            self.apply_handler_outcomes(&place, &subject, &mut fired, HandledCommandKind::Event);
         let given = self.inject_requested(&place, request);
-        self.owe(&request.session, given);
-        self.owe(&request.session, handled.given);
+        self.add_pending_injections(&request.session, given);
+        self.add_pending_injections(&request.session, handled.injected);
         self.happen(Some(ask), &place, moment, &fired, None);
     }
 
@@ -111,7 +111,7 @@ impl Transaction<'_> {
     /// injected.
     fn inject_requested(&mut self, place: &SpanPosition, request: &ContextRequest) -> Injected {
         let mut given = Injected::default();
-        let Some(session) = self.live(&request.session) else {
+        let Some(session) = self.live_session(&request.session) else {
             return given;
         };
         let (mut wanted, mut not_given) = self.named_contexts(session, &request.hints);
@@ -140,7 +140,7 @@ impl Transaction<'_> {
                 guidance: None,
                 size: BudgetRule::Budgeted,
             };
-            given.extend(self.give(place, &gift));
+            given.extend(self.inject(place, &gift));
         }
         given.not_given = not_given;
         given
@@ -165,7 +165,7 @@ impl Transaction<'_> {
                 .is_none()
                 .then(|| "no loaded Atlas has a context with this identifier".to_owned());
             for atlas in having {
-                match self.keeps(session, atlas, hint) {
+                match self.context_refusal(session, atlas, hint) {
                     None => named.push((atlas.id.clone(), hint.clone())),
                     kept => reason = reason.or(kept),
                 }
@@ -189,7 +189,9 @@ impl Transaction<'_> {
             for (id, context) in &atlas.contexts {
                 let score = wanted.score(atlas, context);
                 let had = self.already_injected(session, atlas, id);
-                if score > 0 && (had.is_some() || self.keeps(session, atlas, id).is_none()) {
+                if score > 0
+                    && (had.is_some() || self.context_refusal(session, atlas, id).is_none())
+                {
                     let rank = std::cmp::Reverse((score, context.priority));
                     found.push((rank, (atlas.id.clone(), id.clone()), had));
                 }
@@ -210,7 +212,7 @@ impl Transaction<'_> {
     }
 
     /// Returns the reason why a session does not get a requested context; `None` if it may have it.
-    fn keeps(&self, session: &Session, atlas: &Atlas, id: &str) -> Option<String> {
+    fn context_refusal(&self, session: &Session, atlas: &Atlas, id: &str) -> Option<String> {
         let context = atlas.contexts.get(id)?;
         if let Some(had) = self.already_injected(session, atlas, id) {
             return Some(had);
@@ -324,7 +326,7 @@ impl<'q> ContextQuery<'q> {
         Self {
             text,
             folded: text.trim().to_lowercase(),
-            words: words_of(text).take(MAX_QUERY_WORDS).collect(),
+            words: significant_words(text).take(MAX_QUERY_WORDS).collect(),
         }
     }
 
@@ -338,7 +340,7 @@ impl<'q> ContextQuery<'q> {
             context.context_id.to_lowercase(),
             context.name.to_lowercase(),
         );
-        if self.folded == id || self.names(&id) {
+        if self.folded == id || self.contains_identifier(&id) {
             score += SAME_ID;
         }
         if !name.is_empty() && (self.folded == name || self.folded.contains(&name)) {
@@ -352,9 +354,11 @@ impl<'q> ContextQuery<'q> {
         }) {
             score += KEYWORD;
         }
-        let titles: BTreeSet<_> = words_of(&id).chain(words_of(&name)).collect();
+        let titles: BTreeSet<_> = significant_words(&id)
+            .chain(significant_words(&name))
+            .collect();
         let in_titles = self.words.intersection(&titles).count();
-        let text: BTreeSet<_> = words_of(&context.content).collect();
+        let text: BTreeSet<_> = significant_words(&context.content).collect();
         let in_content = self.words.intersection(&text).count();
         // A text with less than half of the words is about another subject.
         if (in_titles + in_content) * 2 >= self.words.len() {
@@ -364,7 +368,7 @@ impl<'q> ContextQuery<'q> {
     }
 
     /// Returns whether the query contains an identifier as a whole word.
-    fn names(&self, id: &str) -> bool {
+    fn contains_identifier(&self, id: &str) -> bool {
         let part = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.');
         self.folded
             .split(|letter| !part(letter))
@@ -377,7 +381,7 @@ fn count(found: usize) -> u32 {
 }
 
 /// Returns the significant words of a text, in lower case.
-fn words_of(text: &str) -> impl Iterator<Item = String> {
+fn significant_words(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(['_', '-']).flat_map(str::unicode_words);
     words.map(str::to_lowercase).filter(|word| {
         word.chars().count() >= MIN_WORD_CHARS && !COMMON_WORDS.contains(&word.as_str())

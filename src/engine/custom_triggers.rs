@@ -22,7 +22,7 @@ pub(super) enum CustomTriggerFiring {
         /// False when the trigger counts as fired because this could not be ruled out.
         certain: bool,
     },
-    Not {
+    DoesNotFire {
         wanted: String,
         actual: String,
     },
@@ -43,14 +43,14 @@ impl CustomTriggers<'_> {
         let name = &trigger.trigger_id;
         let truth = trigger.when.as_ref().map(|when| when.evaluate(facts));
         if truth == Some(Truth::False) {
-            return CustomTriggerFiring::Not {
+            return CustomTriggerFiring::DoesNotFire {
                 wanted: format!("custom trigger `{name}`"),
                 actual: "its condition does not hold".to_owned(),
             };
         }
         let told = truth != Some(Truth::Unknown);
         if !told && !can_restrict(self.extensions, checkpoint) {
-            return CustomTriggerFiring::Not {
+            return CustomTriggerFiring::DoesNotFire {
                 wanted: format!("custom trigger `{name}`"),
                 actual: "its condition cannot be judged".to_owned(),
             };
@@ -66,7 +66,7 @@ impl CustomTriggers<'_> {
             let certain = truth == Some(Truth::True);
             return CustomTriggerFiring::Fires { why, certain };
         }
-        let key = key(atlas, checkpoint, name, CallPurpose::Trigger);
+        let key = call_key(atlas, checkpoint, name, CallPurpose::Trigger);
         let Some(returned) = self.answers.get(&key) else {
             return CustomTriggerFiring::Ask;
         };
@@ -75,7 +75,7 @@ impl CustomTriggers<'_> {
                 why: with_reason(&format!("custom: `{name}` fires"), said.reason.as_deref()),
                 certain: told,
             },
-            Ok(said) => CustomTriggerFiring::Not {
+            Ok(said) => CustomTriggerFiring::DoesNotFire {
                 wanted: format!("custom trigger `{name}`"),
                 actual: with_reason("it does not fire", said.reason.as_deref()),
             },
@@ -95,7 +95,7 @@ fn with_reason(text: &str, reason: Option<&str>) -> String {
 }
 
 /// Builds the key of an extension call for a checkpoint.
-pub(super) fn key(
+pub(super) fn call_key(
     atlas: &Atlas,
     checkpoint: &Checkpoint,
     extension: &str,

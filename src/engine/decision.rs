@@ -32,9 +32,9 @@ pub(super) struct Decider<'b> {
     pub(super) name: &'b str,
     pub(super) method: &'b str,
     /// The justification, if no question asked for it.
-    pub(super) why: Option<&'b str>,
+    pub(super) justification: Option<&'b str>,
     /// The first approver, where two operators must approve.
-    pub(super) first: Option<&'b str>,
+    pub(super) first_approver: Option<&'b str>,
     pub(super) side: DeciderSide,
 }
 
@@ -43,8 +43,8 @@ impl<'b> Decider<'b> {
         Approver {
             name: self.name,
             method: self.method,
-            why: self.why,
-            first: self.first,
+            justification: self.justification,
+            first_approver: self.first_approver,
         }
     }
 }
@@ -59,9 +59,9 @@ pub(super) enum DeciderSide {
 /// Outcome of a request whose answers broke rules.
 pub(super) enum InvalidAnswerOutcome {
     /// The request is still held.
-    Again(InvalidAnswers),
+    StillHeld(InvalidAnswers),
     /// The request is refused.
-    Over(SettledRequest),
+    Refused(SettledRequest),
 }
 
 impl Transaction<'_> {
@@ -84,8 +84,8 @@ impl Transaction<'_> {
         let by = Decider {
             name: &decide.operator,
             method: &decide.method,
-            why: why.as_deref().filter(|why| !why.is_empty()),
-            first: held.first_approval().map(|first| first.by.as_str()),
+            justification: why.as_deref().filter(|why| !why.is_empty()),
+            first_approver: held.first_approval().map(|first| first.by.as_str()),
             side: DeciderSide::Operator,
         };
         match &decide.ruling {
@@ -98,7 +98,10 @@ impl Transaction<'_> {
                 }
             }
             Ruling::Invalid { answers } => self.reject_invalid_answers(ask, &held, by, answers),
-            Ruling::Unconfirmed { wanted, typed } => {
+            Ruling::WrongConfirmation {
+                wanted,
+                typed_text: typed,
+            } => {
                 self.record_wrong_confirmation(&held, by, *wanted, typed);
                 self.reply(ask, Reply::Acted);
             }
@@ -109,7 +112,7 @@ impl Transaction<'_> {
         let settled = self
             .engine
             .state
-            .settled
+            .recent_outcomes
             .iter()
             .find(|decided| decided.gate == *gate);
         let refused = settled.map_or_else(
@@ -131,7 +134,7 @@ impl Transaction<'_> {
         } else {
             format!("refused by {operator}: {given}")
         };
-        let decided = self.end(
+        let decided = self.end_held(
             held,
             RequestEnding {
                 outcome: HeldOutcome::Denied,
@@ -160,8 +163,8 @@ impl Transaction<'_> {
         self.record_responses(held, &judged, by);
         if let Some(wrong) = self.apply_invalid_answers(held, by, &judged) {
             let reply = match wrong {
-                InvalidAnswerOutcome::Again(invalid) => Reply::Invalid(invalid),
-                InvalidAnswerOutcome::Over(decided) => Reply::Decided(decided),
+                InvalidAnswerOutcome::StillHeld(invalid) => Reply::Invalid(invalid),
+                InvalidAnswerOutcome::Refused(decided) => Reply::Decided(decided),
             };
             self.reply(ask, reply);
             return;
@@ -178,9 +181,9 @@ impl Transaction<'_> {
         judged: &JudgedAnswers,
     ) -> SettledRequest {
         let Some((code, reason)) = self.current_denial(held) else {
-            return self.pass(held, by, judged);
+            return self.pass_held(held, by, judged);
         };
-        self.refuse(held, code, reason)
+        self.refuse_held(held, code, reason)
     }
 
     /// Returns the denial that applies to a request although its gates were passed, because its session
@@ -194,9 +197,9 @@ impl Transaction<'_> {
             return Some((DenyCode::Session, reason));
         };
         let overridden = overruled_denials(held);
-        let denial = evaluation::action(evaluation::EvaluationCase {
+        let denial = evaluation::evaluate_action(evaluation::EvaluationCase {
             overridden: &overridden,
-            ..self.case(session, call)
+            ..self.evaluation_case(session, call)
         })
         .denial?;
         Some((denial.denied.code, denial.denied.reason))
@@ -210,7 +213,7 @@ impl Transaction<'_> {
         judged: &JudgedAnswers,
     ) -> Option<InvalidAnswerOutcome> {
         if !judged.block.is_empty() {
-            return Some(InvalidAnswerOutcome::Over(self.refuse_for_answers(
+            return Some(InvalidAnswerOutcome::Refused(self.refuse_for_answers(
                 held,
                 by,
                 &judged.block,
@@ -244,14 +247,14 @@ impl Transaction<'_> {
             most.is_some_and(|most| attempts > most)
         });
         if spent {
-            return InvalidAnswerOutcome::Over(self.refuse_for_answers(&held, by, &problems));
+            return InvalidAnswerOutcome::Refused(self.refuse_for_answers(&held, by, &problems));
         }
         let held = Arc::new(held);
         if let Some(waiting) = self.state().held.replace(Arc::clone(&held)).cloned() {
             self.persist(StateKind::Held, held.id.as_str(), Some(&waiting));
         }
         let held = Box::new((*held).clone());
-        InvalidAnswerOutcome::Again(InvalidAnswers { held, problems })
+        InvalidAnswerOutcome::StillHeld(InvalidAnswers { held, problems })
     }
 
     /// Refuses a request whose answers broke rules.
@@ -265,7 +268,7 @@ impl Transaction<'_> {
             .iter()
             .map(|problem| format!("`{}`: {}", problem.question, problem.rules.join(", ")))
             .collect();
-        self.end(
+        self.end_held(
             held,
             RequestEnding {
                 outcome: HeldOutcome::Denied,
@@ -294,9 +297,9 @@ impl Transaction<'_> {
             redacted.extend(left_out);
             let record = CheckpointResponse {
                 redacted,
-                ..approval::response(gate, answers, problems, by.approver())
+                ..approval::response_record(gate, answers, problems, by.approver())
             };
-            self.record_below(&place.below(gate.span_id.clone()), record);
+            self.record_below(&place.child(gate.span_id.clone()), record);
         }
     }
 
@@ -323,9 +326,14 @@ impl Transaction<'_> {
     }
 
     /// Passes a held request: applies effects, writes records, releases the request.
-    fn pass(&mut self, held: &Held, by: Decider<'_>, judged: &JudgedAnswers) -> SettledRequest {
+    fn pass_held(
+        &mut self,
+        held: &Held,
+        by: Decider<'_>,
+        judged: &JudgedAnswers,
+    ) -> SettledRequest {
         let place = self.held_position(held);
-        let waiting = self.take(&held.id);
+        let waiting = self.remove_held(&held.id);
         self.open_session(held);
         self.restart_intervals(held);
         let mut given = waiting
@@ -344,9 +352,9 @@ impl Transaction<'_> {
             let (atlas_id, from) = (&advice.atlas_id, &advice.checkpoint_id);
             self.apply_effects(&place, atlas_id, from, &advice.effects);
         }
-        let words = said(held, judged, by.why);
+        let words = pass_text(held, judged, by.justification);
         let words = words.unwrap_or_else(|| format!("{} answered", held.gates.len()));
-        let mut detail = match by.first {
+        let mut detail = match by.first_approver {
             Some(first) => format!("with {first}: {words}"),
             None => words,
         };
@@ -354,19 +362,20 @@ impl Transaction<'_> {
             detail = format!("{detail} (WARNING: {})", judged.warnings.join("; "));
         }
         self.store_overruled(held, by.name);
-        let decided = self.settle(held, HeldOutcome::Passed, Some(by.name.to_owned()), detail);
+        let decided =
+            self.record_outcome(held, HeldOutcome::Passed, Some(by.name.to_owned()), detail);
         match &held.subject {
             HeldSubject::SessionStart => {
-                self.owe(&held.session, given);
+                self.add_pending_injections(&held.session, given);
                 self.deliver_withheld(&held.session);
-                self.go_on(&held.session);
+                self.resume_parked(&held.session);
             }
             HeldSubject::Moment(moment) => {
                 let (asker, modified) = waiting
                     .map(|waiting| (waiting.askers.last().copied(), waiting.modified_input))
                     .unwrap_or_default();
                 let error = moment.event.clone();
-                self.owe(&held.session, given);
+                self.add_pending_injections(&held.session, given);
                 self.deliver_withheld(&held.session);
                 self.reply_accepted_with(
                     asker,
@@ -375,7 +384,7 @@ impl Transaction<'_> {
                     modified,
                     error,
                 );
-                self.go_on(&held.session);
+                self.resume_parked(&held.session);
             }
             HeldSubject::Action(call) => {
                 let askers = waiting.map(|waiting| waiting.askers).unwrap_or_default();
@@ -383,7 +392,7 @@ impl Transaction<'_> {
                     DeciderSide::Operator => Some(by.name.to_owned()),
                     DeciderSide::Agent => None,
                 };
-                self.release(held, &place, call, given, (askers, approved_by));
+                self.release_request(held, &place, call, given, (askers, approved_by));
             }
         }
         decided
@@ -399,14 +408,14 @@ impl Transaction<'_> {
                 HeldSubject::Action(_) => {}
             }
         }
-        self.touch(&held.session);
+        self.mark_changed(&held.session);
     }
 }
 
 /// Returns the justification for passing a request.
-pub(super) fn said(held: &Held, judged: &JudgedAnswers, why: Option<&str>) -> Option<String> {
+pub(super) fn pass_text(held: &Held, judged: &JudgedAnswers, why: Option<&str>) -> Option<String> {
     let answers = |at: usize| Some(&judged.gates.get(at)?.as_ref()?.answers);
-    approval::said(held, answers, why).map(str::to_owned)
+    approval::approval_text(held, answers, why).map(str::to_owned)
 }
 
 /// Returns the capabilities that checkpoints of the same request lock. A lock beats an unlock there.

@@ -18,7 +18,7 @@ impl Transaction<'_> {
         place: &SpanPosition,
         record: ContextInjected,
     ) -> InjectionRecord {
-        let here = place.below(self.new_span());
+        let here = place.child(self.new_span());
         let mut injection = InjectionRecord {
             event: None,
             session: here.session.clone(),
@@ -50,13 +50,13 @@ impl Transaction<'_> {
             if let Some(known) = self.state().sessions.get_mut(&session) {
                 known.injected = known.injected.saturating_add(delivered);
             }
-            self.touch(&session);
+            self.mark_changed(&session);
         }
     }
 
     /// Retracts the records of contexts that no reply of this command carried.
     pub(super) fn retract_undelivered_records(&mut self) {
-        let sessions: Vec<SessionId> = self.touched().cloned().collect();
+        let sessions: Vec<SessionId> = self.changed_sessions().cloned().collect();
         for session in sessions {
             let Some(known) = self.state().sessions.get_mut(&session) else {
                 continue;
@@ -116,7 +116,7 @@ impl Transaction<'_> {
 
     /// Returns the contexts that a session received and that are still valid, sorted by name.
     pub(super) fn contexts_in_use(&self, session: &SessionId) -> Option<Vec<String>> {
-        let known = self.live(session)?;
+        let known = self.live_session(session)?;
         let owed = known.owed.contexts.iter();
         let owed: Vec<_> = owed.map(|context| context.context_id.as_str()).collect();
         let mut ids = Vec::new();

@@ -30,7 +30,7 @@ pub(super) fn unknown_action(
     matches: &ActionMatches<'_>,
 ) -> Option<Denial> {
     let (atlases, action) = (case.atlases, case.call.action);
-    if matches.known() || case.session.allows(action) {
+    if matches.is_known() || case.session.allows(action) {
         return None;
     }
     // A denial in any Atlas wins. Without any Atlas, nothing is allowed.

@@ -36,20 +36,20 @@ impl Transaction<'_> {
     fn approve_first(&mut self, held: &Held, by: Decider<'_>, judged: &JudgedAnswers) -> Reply {
         if let Some((code, reason)) = self.current_denial(held) {
             // A second operator is not asked about a request that is refused anyway.
-            return Reply::Decided(self.refuse(held, code, reason));
+            return Reply::Decided(self.refuse_held(held, code, reason));
         }
         let place = self.held_position(held);
         let answers = |at: usize| Some(&judged.gates.get(at)?.as_ref()?.answers);
         for (gate, judged) in held.gates.iter().zip(&judged.gates) {
             let Some(judged) = judged else { continue };
             let own = Some(&judged.answers);
-            let why = approval::justification(held, gate, own, answers, by.why);
-            let record = approval::approved(held, gate, why, by.approver());
+            let why = approval::justification(held, gate, own, answers, by.justification);
+            let record = approval::first_approval_record(held, gate, why, by.approver());
             let span = self.new_span();
-            let here = place.below(gate.span_id.clone()).below(span);
+            let here = place.child(gate.span_id.clone()).child(span);
             self.record_as(&here, record, Durability::Sync);
         }
-        let why = approval::request_justification(held, answers, by.why);
+        let why = approval::request_justification(held, answers, by.justification);
         let mut held = held.clone();
         held.approval = Some(FirstApproval {
             by: by.name.to_owned(),
@@ -72,8 +72,13 @@ impl Transaction<'_> {
     }
 
     /// Ends a request that a rule refuses regardless of the operators.
-    pub(super) fn refuse(&mut self, held: &Held, code: DenyCode, reason: String) -> SettledRequest {
-        self.end(
+    pub(super) fn refuse_held(
+        &mut self,
+        held: &Held,
+        code: DenyCode,
+        reason: String,
+    ) -> SettledRequest {
+        self.end_held(
             held,
             RequestEnding {
                 outcome: HeldOutcome::Denied,

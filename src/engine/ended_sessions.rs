@@ -77,7 +77,7 @@ impl FromIterator<SessionId> for EndedSessions {
 impl Engine {
     /// Returns whether the engine knows the session, as a live or an ended one.
     #[must_use]
-    pub fn knows(&self, session: &SessionId) -> bool {
+    pub fn knows_session(&self, session: &SessionId) -> bool {
         self.state.sessions.contains_key(session) || self.state.ended.contains(session)
     }
 

@@ -26,7 +26,7 @@ use crate::base::clock::Timestamp;
 
 mod session_events;
 
-pub(super) use session_events::{TriggerEvent, facts_of, on, session_start};
+pub(super) use session_events::{TriggerEvent, facts_of, fired_at_start, fired_on_event};
 
 /// Result of an evaluation.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ pub(super) struct EvaluationCase<'a, 's> {
     /// Usage of limits.
     pub(super) usage: &'s Usage,
     /// Evaluator for custom triggers.
-    pub(super) customs: CustomTriggers<'s>,
+    pub(super) custom_triggers: CustomTriggers<'s>,
     /// Denials that an operator overruled for exactly this request.
     pub(super) overridden: &'s BTreeSet<String>,
     /// The session that requests the action.
@@ -95,7 +95,7 @@ impl EvaluationCase<'_, '_> {
     /// Tells whether the condition of a checkpoint lets it fire. One that cannot be judged fires where that can hold the
     /// agent back.
     pub(super) fn may_fire(&self, checkpoint: &Checkpoint) -> bool {
-        may_fire(self.customs.extensions, checkpoint, &self.facts())
+        may_fire(self.custom_triggers.extensions, checkpoint, &self.facts())
     }
 
     /// Whether a condition lets a rule that lets agents go on apply. What cannot be told does not.
@@ -105,7 +105,7 @@ impl EvaluationCase<'_, '_> {
 }
 
 /// Evaluates an action against every Atlas. A denial in any of them wins.
-pub(super) fn action<'a>(case: EvaluationCase<'a, '_>) -> Evaluation<'a> {
+pub(super) fn evaluate_action<'a>(case: EvaluationCase<'a, '_>) -> Evaluation<'a> {
     evaluate_matched_action(case, &ActionMatches::of(case.atlases, case.call.action))
 }
 
@@ -163,7 +163,7 @@ fn session_facts(session: &Session, now: Timestamp) -> Facts<'_> {
 }
 
 /// Returns the risk tier of an action. The highest declared tier counts; without one, the tier is detected.
-pub(super) fn tier(atlases: &[Atlas], action: &str, params: &Value) -> (RiskTier, TierSource) {
+pub(super) fn risk_tier(atlases: &[Atlas], action: &str, params: &Value) -> (RiskTier, TierSource) {
     matched_risk_tier(&ActionMatches::of(atlases, action), action, params)
 }
 
@@ -200,7 +200,9 @@ fn fired<'a>(
     for atlas in case.atlases {
         let mut places: SmallVec<[usize; USUAL_FIRED]> = SmallVec::new();
         let own = |of: &Atlas| std::ptr::eq(of, atlas);
-        let before = matches.before().filter(|matched| own(matched.atlas));
+        let before = matches
+            .checkpoints_before()
+            .filter(|matched| own(matched.atlas));
         places.extend(before.map(|matched| matched.place));
         places.extend(
             atlas
@@ -255,20 +257,20 @@ pub(super) enum CheckpointFiring {
         certain: bool,
     },
     /// The checkpoint does not fire.
-    Not {
+    DoesNotFire {
         /// Expected value.
         wanted: String,
         /// Actual value.
         actual: String,
     },
     /// The checkpoint does not concern actions.
-    Elsewhere {
+    OtherEvent {
         /// Event at which the checkpoint fires.
         at: &'static str,
     },
 }
 
-pub(super) fn firing<'a>(
+pub(super) fn checkpoint_firing<'a>(
     case: EvaluationCase<'a, '_>,
     matches: &ActionMatches<'a>,
     atlas: &'a Atlas,
@@ -276,7 +278,7 @@ pub(super) fn firing<'a>(
 ) -> CheckpointFiring {
     let firing = trigger_firing(case, matches, atlas, checkpoint);
     if matches!(firing, CheckpointFiring::Fires { .. }) && !case.may_fire(checkpoint) {
-        return CheckpointFiring::Not {
+        return CheckpointFiring::DoesNotFire {
             wanted: "when".to_owned(),
             actual: unmet(checkpoint, &case.facts()),
         };
@@ -323,8 +325,8 @@ fn trigger_firing<'a>(
     checkpoint: &Checkpoint,
 ) -> CheckpointFiring {
     let call = case.call;
-    let not = |wanted: String, actual: String| CheckpointFiring::Not { wanted, actual };
-    let elsewhere = |at| CheckpointFiring::Elsewhere { at };
+    let not = |wanted: String, actual: String| CheckpointFiring::DoesNotFire { wanted, actual };
+    let elsewhere = |at| CheckpointFiring::OtherEvent { at };
     let fires = |why: String| CheckpointFiring::Fires { why, certain: true };
     match &checkpoint.trigger {
         Trigger::SessionStart => elsewhere("the start of a session"),
@@ -337,7 +339,7 @@ fn trigger_firing<'a>(
         Trigger::Custom(custom) if !custom.on_action => elsewhere("input"),
         Trigger::Custom(custom) => custom_firing(case, atlas, checkpoint, custom),
         Trigger::ActionPre(patterns) => {
-            let mut before = matches.before();
+            let mut before = matches.checkpoints_before();
             match before.find(|matched| std::ptr::eq(matched.item, checkpoint)) {
                 Some(own) => match checkpoint.unless.first_match(call.action) {
                     Some(closer) => not(
@@ -393,8 +395,13 @@ fn custom_firing(
     custom: &CustomTrigger,
 ) -> CheckpointFiring {
     let facts = case.facts();
-    match case.customs.firing(atlas, checkpoint, custom, &facts) {
-        CustomTriggerFiring::Not { wanted, actual } => CheckpointFiring::Not { wanted, actual },
+    match case
+        .custom_triggers
+        .firing(atlas, checkpoint, custom, &facts)
+    {
+        CustomTriggerFiring::DoesNotFire { wanted, actual } => {
+            CheckpointFiring::DoesNotFire { wanted, actual }
+        }
         CustomTriggerFiring::Fires { why, certain } => CheckpointFiring::Fires { why, certain },
         CustomTriggerFiring::Ask => CheckpointFiring::Fires {
             why: format!("custom: `{}` has to be asked", custom.trigger_id),

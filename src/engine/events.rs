@@ -25,7 +25,7 @@ use super::gate::{GatePresence, HoldRequest};
 use super::handler_effects::HandledCommandKind;
 use super::held::{ActionCall, HeldSubject, HeldText, SessionEvent, request_hash};
 use super::interval::{DueCause, sort_by_priority};
-use super::redacted_records::listed;
+use super::redacted_records::redaction_list;
 use super::session::{ReportedError, Session, StartState, UnpassedGates};
 use super::transaction::{SpanPosition, Transaction};
 
@@ -41,7 +41,7 @@ pub(super) enum RunResult {
 impl Transaction<'_> {
     /// Handles input that an agent received.
     pub(super) fn input(&mut self, ask: CallerId, input: &InputReport) {
-        if self.live(&input.session).is_none() {
+        if self.live_session(&input.session).is_none() {
             self.deny_unknown_session(ask, &input.session);
             return;
         }
@@ -105,10 +105,10 @@ impl Transaction<'_> {
         fired.extend(due);
         sort_by_priority(&mut fired);
         self.store_interval_firings(&input.session, &fired);
-        self.record_keyword_request(&place, &seen.calling());
+        self.record_keyword_request(&place, &seen.injecting_keywords());
         let given = self.give_on(&place, InjectionCause::Input(&seen));
-        self.owe(&input.session, given);
-        self.owe(&input.session, handled.given);
+        self.add_pending_injections(&input.session, given);
+        self.add_pending_injections(&input.session, handled.injected);
         self.happen(ask, &place, moment, &fired, handled.input);
         None
     }
@@ -117,7 +117,7 @@ impl Transaction<'_> {
     /// held for an operator.
     ///
     /// `call` is the action that the handlers received, if any.
-    pub(super) fn occur(
+    pub(super) fn run_event_handlers(
         &mut self,
         ask: Option<CallerId>,
         place: &SpanPosition,
@@ -130,9 +130,9 @@ impl Transaction<'_> {
             place,
             (&subject, call),
             &mut fired,
-            HandledCommandKind::Moment,
+            HandledCommandKind::Event,
         );
-        self.owe(&place.session, handled.given);
+        self.add_pending_injections(&place.session, handled.injected);
         self.happen(ask, place, moment, &fired, None);
     }
 
@@ -154,7 +154,7 @@ impl Transaction<'_> {
         let event = self.record_as(&place, record, Durability::Async);
         self.store_error(&place, &event);
         self.expire_guidance(&report.session, &["error_occurred"]);
-        let fired = self.fired_on(&report.session, TriggerEvent::Error);
+        let fired = self.fired_on(&report.session, TriggerEvent::ErrorReported);
         let moment = SessionEvent {
             kind: "error_occurred".to_owned(),
             label: "error".to_owned(),
@@ -163,7 +163,7 @@ impl Transaction<'_> {
             text: Some(HeldText::new(&report.message)),
             reached_agent: false,
         };
-        self.occur(Some(ask), &place, moment, None, fired);
+        self.run_event_handlers(Some(ask), &place, moment, None, fired);
     }
 
     /// Handles the end of an action. A failed action also fires the error checkpoints.
@@ -174,9 +174,9 @@ impl Transaction<'_> {
         run: RunResult,
     ) {
         let (occasion, over): (_, &[&str]) = match run {
-            RunResult::Succeeded => (TriggerEvent::Done(action), &["action_post"]),
+            RunResult::Succeeded => (TriggerEvent::ActionSucceeded(action), &["action_post"]),
             RunResult::Failed => (
-                TriggerEvent::Failed(action),
+                TriggerEvent::ActionFailed(action),
                 &["action_post", "error_occurred"],
             ),
         };
@@ -193,7 +193,7 @@ impl Transaction<'_> {
             text: None,
             reached_agent: false,
         };
-        self.occur(None, place, moment, None, fired);
+        self.run_event_handlers(None, place, moment, None, fired);
     }
 
     /// Fires the checkpoints of a session's end. They cannot hold it any more. Returns the last injections.
@@ -214,9 +214,9 @@ impl Transaction<'_> {
         let handled =
             self.apply_handler_outcomes(place, &subject, &mut fired, HandledCommandKind::End);
         // A handler cannot stop the end of a session. If it tries to, its injections are dropped.
-        let mut given = handled.given;
+        let mut given = handled.injected;
         for fired in fired {
-            given.extend(self.apply_non_blocking(place, &fired, &subject, GatePresence::Nothing));
+            given.extend(self.apply_non_blocking(place, &fired, &subject, GatePresence::NoGate));
         }
         given
     }
@@ -238,8 +238,8 @@ impl Transaction<'_> {
         let advice = fired
             .iter()
             .filter(|fired| fired.certain && fired.is_advisory());
-        let advice = advice.map(OwnedFiredCheckpoint::advice).collect();
-        let withheld = self.beside_gate.take().unwrap_or_default();
+        let advice = advice.map(OwnedFiredCheckpoint::advisory_effects).collect();
+        let withheld = self.withheld_for_gate.take().unwrap_or_default();
         if raised.is_empty() {
             given.extend(self.inject_withheld(place, withheld));
             self.reply_accepted_with(ask, &place.session, given, modified_input, moment.event);
@@ -261,7 +261,7 @@ impl Transaction<'_> {
             modified_input,
         };
         let gate = match self.overload(&place.session) {
-            None => self.hold(ask, request, raised),
+            None => self.hold_request(ask, request, raised),
             Some(reason) => {
                 if let Some(ask) = ask {
                     self.deny(ask, DenyCode::Overload, reason);
@@ -274,27 +274,32 @@ impl Transaction<'_> {
                 Some(gate) => drop(session.pending.insert(gate)),
                 // Too many requests are held: the gate stays required, so the session stays closed. One entry
                 // is enough.
-                None if session.owes(&checkpoints) => {}
+                None if session.requires(&checkpoints) => {}
                 None => session.unpassed.push(UnpassedGates {
                     moment: moment.without_text(),
                     checkpoints,
                 }),
             }
         }
-        self.touch(&place.session);
+        self.mark_changed(&place.session);
     }
 
     /// Returns whether a gate is among fired checkpoints. If so, injections are withheld from now on.
     fn withhold_if_gated(&mut self, fired: &[OwnedFiredCheckpoint]) -> GatePresence {
         if !fired.iter().any(OwnedFiredCheckpoint::is_gate) {
-            return GatePresence::Nothing;
+            return GatePresence::NoGate;
         }
-        self.beside_gate.get_or_insert_default();
+        self.withheld_for_gate.get_or_insert_default();
         GatePresence::Gate
     }
 
     /// Replies that the event was accepted, with the session's pending injections.
-    pub(super) fn accept(&mut self, ask: Option<CallerId>, session: &SessionId, given: Injected) {
+    pub(super) fn reply_accepted(
+        &mut self,
+        ask: Option<CallerId>,
+        session: &SessionId,
+        given: Injected,
+    ) {
         self.reply_accepted_with(ask, session, given, None, None);
     }
 
@@ -307,12 +312,12 @@ impl Transaction<'_> {
         modified_input: Option<String>,
         error: Option<EventId>,
     ) {
-        self.owe(session, given);
+        self.add_pending_injections(session, given);
         let Some(ask) = ask else { return };
         let given = self.take_pending_injections(session);
         self.amend_error(error.as_ref(), &given);
-        self.touch(session);
-        let held = self.live(session).map(Session::blocking_gates);
+        self.mark_changed(session);
+        let held = self.live_session(session).map(Session::blocking_gates);
         let accepted = AcceptedEvent {
             given,
             modified_input,
@@ -324,7 +329,7 @@ impl Transaction<'_> {
     }
 
     /// Continues with parked requests when no gate blocks the session any more.
-    pub(super) fn go_on(&mut self, session: &SessionId) {
+    pub(super) fn resume_parked(&mut self, session: &SessionId) {
         let known = self.engine.state.sessions.get(session);
         if known.is_some_and(|known| known.entry == StartState::Open && known.pending.is_empty()) {
             self.release_parked(session);
@@ -341,8 +346,9 @@ impl Transaction<'_> {
         let Some(known) = self.engine.state.sessions.get(session) else {
             return Vec::new();
         };
-        let customs = self.customs(&self.answers);
-        let fired = evaluation::on(&self.engine.atlases, known, occasion, customs, self.now);
+        let customs = self.custom_triggers(&self.answers);
+        let fired =
+            evaluation::fired_on_event(&self.engine.atlases, known, occasion, customs, self.now);
         fired.into_iter().map(Into::into).collect()
     }
 
@@ -366,27 +372,27 @@ impl Transaction<'_> {
         ask: CallerId,
         session: &SessionId,
     ) -> Option<SpanPosition> {
-        if self.live(session).is_none() {
+        if self.live_session(session).is_none() {
             self.deny_unknown_session(ask, session);
         }
         self.place_in(session)
     }
 
     fn place_in(&mut self, session: &SessionId) -> Option<SpanPosition> {
-        self.live(session)?;
-        self.renew(session);
+        self.live_session(session)?;
+        self.adopt_loaded_atlases(session);
         self.new_position(session)
     }
 
     /// Returns the span position for input. Later actions of the session belong to the same trace.
     fn begin_operation(&mut self, session: &SessionId) -> Option<SpanPosition> {
-        self.live(session)?;
-        self.renew(session);
+        self.live_session(session)?;
+        self.adopt_loaded_atlases(session);
         let operation = self.new_trace();
         if let Some(known) = self.state().sessions.get_mut(session) {
             known.operation = Some(operation);
         }
-        self.touch(session);
+        self.mark_changed(session);
         self.new_position(session)
     }
 
@@ -394,18 +400,18 @@ impl Transaction<'_> {
         let mut redactor = self.redactor(None);
         let mut option = |field: &str, text: &Option<String>| {
             let text = text.as_ref();
-            text.map(|text| redactor.text(field, text))
+            text.map(|text| redactor.redact_text(field, text))
         };
         let error_code = option("error_code", &report.error_code);
         let stack_trace = option("stack_trace", &report.stack_trace);
         ErrorOccurred {
-            error_type: redactor.text("error_type", &report.error_type),
+            error_type: redactor.redact_text("error_type", &report.error_type),
             error_code,
-            message: redactor.text("message", &report.message),
+            message: redactor.redact_text("message", &report.message),
             recoverable: report.recoverable,
             context_provided: None,
             stack_trace,
-            redacted: listed(redactor.left_out()),
+            redacted: redaction_list(redactor.into_redactions()),
         }
     }
 
@@ -422,6 +428,6 @@ impl Transaction<'_> {
             };
             session.errors.insert(event.clone(), reported);
         }
-        self.touch(&place.session);
+        self.mark_changed(&place.session);
     }
 }

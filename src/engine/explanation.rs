@@ -33,7 +33,7 @@ mod preview;
 
 pub use checkpoint_effects::CheckpointEffects;
 pub use full_explanation::{ExplainQuestion, ExplainedSession, FullExplanation};
-pub use handler_previews::{HandlerPreview, handlers};
+pub use handler_previews::{HandlerPreview, preview_handlers};
 pub use hypothetical::HypotheticalSession;
 pub use input::{ContextEvidence, InputExplanation, explain_input_under};
 
@@ -167,9 +167,9 @@ impl Engine {
     /// Explains a request of a session that passed its start gates.
     #[must_use]
     pub fn explain(&self, what_if: &HypotheticalRequest, now: Timestamp) -> Explanation {
-        let session = what_if.session.session(&self.atlases, now);
+        let session = what_if.session.to_session(&self.atlases, now);
         let call = ActionCall::of(&self.atlases, &what_if.action, &what_if.params);
-        self.evidence(&session, &call, now)
+        self.explain_case(&session, &call, now)
     }
 
     /// Explains a request of a session as it is now. `None` if the session does not exist.
@@ -183,7 +183,7 @@ impl Engine {
     ) -> Option<Explanation> {
         let session = self.state.sessions.get(session)?;
         let call = ActionCall::of(&self.atlases, action, params);
-        Some(self.evidence(session, &call, now))
+        Some(self.explain_case(session, &call, now))
     }
 
     /// Explains a held request, including the checkpoints that do not hold it. `None` if it is not held or
@@ -193,22 +193,22 @@ impl Engine {
         let held = &self.state.held.get(gate)?.held;
         let session = self.state.sessions.get(&held.session)?;
         match &held.subject {
-            HeldSubject::Action(call) => Some(self.evidence(session, call, now)),
+            HeldSubject::Action(call) => Some(self.explain_case(session, call, now)),
             HeldSubject::SessionStart | HeldSubject::Moment(_) => None,
         }
     }
 
-    fn evidence(&self, session: &Session, call: &ActionCall, now: Timestamp) -> Explanation {
-        evidence(EvaluationCase {
+    fn explain_case(&self, session: &Session, call: &ActionCall, now: Timestamp) -> Explanation {
+        explain_case(EvaluationCase {
             atlases: &self.atlases,
             usage: &self.state.usage,
-            customs: CustomTriggers {
+            custom_triggers: CustomTriggers {
                 extensions: &self.extensions,
                 answers: &ExtensionAnswers::default(),
             },
             overridden: NOTHING_OVERRIDDEN,
             session,
-            call: call.asked(),
+            call: call.view(),
             now,
         })
     }
@@ -221,21 +221,21 @@ pub fn explain_under(
     what_if: &HypotheticalRequest,
     now: Timestamp,
 ) -> Explanation {
-    evidence(EvaluationCase {
+    explain_case(EvaluationCase {
         atlases,
         usage: &Usage::default(),
-        customs: CustomTriggers {
+        custom_triggers: CustomTriggers {
             extensions: &Extensions::default(),
             answers: &ExtensionAnswers::default(),
         },
         overridden: NOTHING_OVERRIDDEN,
-        session: &what_if.session.session(atlases, now),
-        call: ActionCall::of(atlases, &what_if.action, &what_if.params).asked(),
+        session: &what_if.session.to_session(atlases, now),
+        call: ActionCall::of(atlases, &what_if.action, &what_if.params).view(),
         now,
     })
 }
 
-fn evidence(case: EvaluationCase<'_, '_>) -> Explanation {
+fn explain_case(case: EvaluationCase<'_, '_>) -> Explanation {
     let EvaluationCase {
         atlases,
         session,
@@ -268,7 +268,7 @@ fn evidence(case: EvaluationCase<'_, '_>) -> Explanation {
         tier_source: call.tier_source,
         verdict: verdict(
             &evaluation::evaluate_matched_action(case, &matches),
-            &beats(case),
+            &due_intervals(case),
         ),
         checkpoints,
         policies,
@@ -310,9 +310,15 @@ fn by_priority(checkpoints: &mut [CheckpointEvidence]) {
 }
 
 /// Returns the due interval checkpoints.
-fn beats<'a>(case: EvaluationCase<'a, '_>) -> Vec<FiredCheckpoint<'a>> {
+fn due_intervals<'a>(case: EvaluationCase<'a, '_>) -> Vec<FiredCheckpoint<'a>> {
     let (atlases, session) = (case.atlases, case.session);
-    evaluation::on(atlases, session, TriggerEvent::Beat, case.customs, case.now)
+    evaluation::fired_on_event(
+        atlases,
+        session,
+        TriggerEvent::IntervalCheck,
+        case.custom_triggers,
+        case.now,
+    )
 }
 
 /// Returns the decision that an evaluation leads to. Due intervals come before every request of the session.
@@ -342,17 +348,19 @@ fn checkpoint_evidence<'a>(
     atlas: &'a Atlas,
 ) -> impl Iterator<Item = CheckpointEvidence> + 'a {
     atlas.checkpoints.iter().map(move |checkpoint| {
-        let outcome = match evaluation::firing(case, matches, atlas, checkpoint) {
-            CheckpointFiring::Elsewhere { .. } if is_interval(checkpoint) => due(case, checkpoint),
+        let outcome = match evaluation::checkpoint_firing(case, matches, atlas, checkpoint) {
+            CheckpointFiring::OtherEvent { .. } if is_interval(checkpoint) => {
+                interval_outcome(case, checkpoint)
+            }
             CheckpointFiring::Fires { why, .. } => CheckpointOutcome::Fired { why },
-            CheckpointFiring::Not { wanted, actual } => {
+            CheckpointFiring::DoesNotFire { wanted, actual } => {
                 CheckpointOutcome::NotFired { wanted, actual }
             }
-            CheckpointFiring::Elsewhere { at } => CheckpointOutcome::Skipped {
+            CheckpointFiring::OtherEvent { at } => CheckpointOutcome::Skipped {
                 why: format!("it fires at {at}"),
             },
         };
-        let conditions = leaves(case, checkpoint.when.as_ref());
+        let conditions = explain_condition(case, checkpoint.when.as_ref());
         CheckpointEvidence::new(atlas, checkpoint, outcome, conditions)
     })
 }
@@ -365,8 +373,8 @@ fn is_interval(checkpoint: &Checkpoint) -> bool {
 }
 
 /// Returns whether an interval is due. It is checked whenever the session requests something.
-fn due(case: EvaluationCase<'_, '_>, checkpoint: &Checkpoint) -> CheckpointOutcome {
-    let mut due = beats(case).into_iter();
+fn interval_outcome(case: EvaluationCase<'_, '_>, checkpoint: &Checkpoint) -> CheckpointOutcome {
+    let mut due = due_intervals(case).into_iter();
     match due.find(|fired| std::ptr::eq(fired.checkpoint, checkpoint)) {
         Some(fired) => CheckpointOutcome::Fired { why: fired.why },
         None => short_of(case.session, checkpoint, case.now).unwrap_or_else(input::condition_fails),
@@ -423,13 +431,13 @@ fn policy_evidence(case: EvaluationCase<'_, '_>, atlas: &Atlas, policy: &Policy)
             || format!("wanted [{}]", patterns.join(", ")),
             ToString::to_string,
         ),
-        limit: policy.limit.as_ref().map(limit_words),
-        conditions: leaves(case, policy.when.as_ref()),
+        limit: policy.limit.as_ref().map(describe_limit),
+        conditions: explain_condition(case, policy.when.as_ref()),
     }
 }
 
 /// Describes the amount and the scope of a limit.
-fn limit_words(limit: &Limit) -> String {
+fn describe_limit(limit: &Limit) -> String {
     match limit {
         Limit::Rate {
             max_calls,
@@ -437,13 +445,13 @@ fn limit_words(limit: &Limit) -> String {
             scope,
         } => {
             let window = window.as_secs();
-            format!("{max_calls} calls in {window} s, {}", scope.words())
+            format!("{max_calls} calls in {window} s, {}", scope.description())
         }
-        Limit::Budget { limit, scope, .. } => format!("{limit} in all, {}", scope.words()),
+        Limit::Budget { limit, scope, .. } => format!("{limit} in all, {}", scope.description()),
     }
 }
 
-fn leaves(case: EvaluationCase<'_, '_>, when: Option<&Condition>) -> Vec<LeafReport> {
+fn explain_condition(case: EvaluationCase<'_, '_>, when: Option<&Condition>) -> Vec<LeafReport> {
     when.map(|when| when.explain(&case.facts()))
         .unwrap_or_default()
 }

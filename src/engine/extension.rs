@@ -199,7 +199,7 @@ pub struct CallResult {
     /// The answer, or the reason of the failure.
     pub outcome: Result<Value, String>,
     /// Duration of the call.
-    pub took: Duration,
+    pub duration: Duration,
 }
 
 /// Answer of a handler.
@@ -358,7 +358,7 @@ mod tests {
     fn returned(value: Value) -> CallResult {
         CallResult {
             outcome: Ok(value),
-            took: Duration::ZERO,
+            duration: Duration::ZERO,
         }
     }
 

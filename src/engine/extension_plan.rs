@@ -7,12 +7,12 @@ use crate::base::id::SessionId;
 
 use super::action::request_fault;
 use super::command::{ActionRequest, EngineCommand, InputReport, StartSession};
-use super::custom_triggers::{CustomTriggerFiring, CustomTriggers, key};
+use super::custom_triggers::{CustomTriggerFiring, CustomTriggers, call_key};
 use super::evaluation::{self, EvaluationCase, FiredCheckpoint, TriggerEvent};
 use super::extension::{
     AgentInput, CallQuestion, CheckpointContext, Extensions, RequestedAction, SessionState,
 };
-use super::handler_outcomes::hear;
+use super::handler_outcomes::collect_outcomes;
 use super::held::{ActionCall, request_hash};
 use super::session::{Session, StartState};
 use super::suspension::{CallPurpose, ExtensionAnswers, RequiredCall};
@@ -30,7 +30,7 @@ impl Transaction<'_> {
     ///
     /// Triggers are called at the same time. Handlers are called one after the other, because each sees the
     /// input as the previous one left it.
-    pub(super) fn needed(
+    pub(super) fn required_calls(
         &self,
         command: &EngineCommand,
         answers: &ExtensionAnswers,
@@ -50,23 +50,26 @@ impl Transaction<'_> {
                 self.calls_on_input(&input.session, &input.text, told, answers)
             }
             EngineCommand::CompleteAction(_, completed) => {
-                let session = self.live(&completed.session);
+                let session = self.live_session(&completed.session);
                 let running = session.and_then(|session| session.running.get(&completed.execution));
                 let Some(action) = running.map(|running| running.action.clone()) else {
                     return Vec::new();
                 };
                 let occasion = match &completed.result {
-                    Ok(_) => TriggerEvent::Done(&action),
-                    Err(_) => TriggerEvent::Failed(&action),
+                    Ok(_) => TriggerEvent::ActionSucceeded(&action),
+                    Err(_) => TriggerEvent::ActionFailed(&action),
                 };
                 self.calls_on_event(&completed.session, occasion, answers)
             }
             EngineCommand::ReportError(_, report) => {
-                self.calls_on_event(&report.session, TriggerEvent::Error, answers)
+                self.calls_on_event(&report.session, TriggerEvent::ErrorReported, answers)
             }
             EngineCommand::RequestContext(_, request) => {
                 let named = request.checkpoint.as_deref();
-                let occasion = named.map_or(TriggerEvent::Context, TriggerEvent::Named);
+                let occasion = named.map_or(
+                    TriggerEvent::ContextRequested,
+                    TriggerEvent::CheckpointRequested,
+                );
                 self.calls_on_event(&request.session, occasion, answers)
             }
             EngineCommand::EndSession(_, end) => {
@@ -86,13 +89,13 @@ impl Transaction<'_> {
             }
             EngineCommand::Report(..)
             | EngineCommand::Consult(..)
-            | EngineCommand::AskerLeft(_)
+            | EngineCommand::CallerLeft(_)
             | EngineCommand::Operate(..)
-            | EngineCommand::Note(..)
-            | EngineCommand::RecordSound
+            | EngineCommand::RecordFinding(..)
+            | EngineCommand::RecordIntact
             | EngineCommand::ClockMoved(_)
             | EngineCommand::DeadlineReached(_)
-            | EngineCommand::Returned(..) => Vec::new(),
+            | EngineCommand::ExtensionReturned(..) => Vec::new(),
         }
     }
 
@@ -101,11 +104,11 @@ impl Transaction<'_> {
         start: &StartSession,
         answers: &ExtensionAnswers,
     ) -> Vec<RequiredCall> {
-        if self.live(&start.session).is_some() {
+        if self.live_session(&start.session).is_some() {
             return Vec::new();
         }
         let hash = self.engine.atlas_hash;
-        let session = Session::imagined(
+        let session = Session::hypothetical(
             start.session.clone(),
             start.agent.clone(),
             start.intent.clone(),
@@ -128,20 +131,20 @@ impl Transaction<'_> {
             | EngineCommand::Input(..)
             | EngineCommand::ReportError(..)
             | EngineCommand::RequestContext(..)
-            | EngineCommand::Resolve(..) => command.session().and_then(|id| self.live(id)),
+            | EngineCommand::Resolve(..) => command.session().and_then(|id| self.live_session(id)),
             EngineCommand::EndSession(..)
             | EngineCommand::CompleteAction(..)
             | EngineCommand::Report(..)
-            | EngineCommand::AskerLeft(_)
+            | EngineCommand::CallerLeft(_)
             | EngineCommand::Decide(..)
             | EngineCommand::Operate(..)
-            | EngineCommand::Note(..)
-            | EngineCommand::RecordSound
+            | EngineCommand::RecordFinding(..)
+            | EngineCommand::RecordIntact
             | EngineCommand::ClockMoved(_)
             | EngineCommand::Answer(..)
             | EngineCommand::Consult(..)
             | EngineCommand::DeadlineReached(_)
-            | EngineCommand::Returned(..) => None,
+            | EngineCommand::ExtensionReturned(..) => None,
         };
         let anew = session.filter(|session| {
             let refused = matches!(session.entry, StartState::Refused { .. });
@@ -157,7 +160,7 @@ impl Transaction<'_> {
         answers: &ExtensionAnswers,
     ) -> Vec<RequiredCall> {
         let owed = std::collections::BTreeSet::new();
-        let fired = evaluation::session_start(
+        let fired = evaluation::fired_at_start(
             &self.engine.atlases,
             (session, &self.engine.extensions),
             &owed,
@@ -177,7 +180,7 @@ impl Transaction<'_> {
         occasion: TriggerEvent<'_>,
         answers: &ExtensionAnswers,
     ) -> Vec<RequiredCall> {
-        let Some(session) = self.live(session) else {
+        let Some(session) = self.live_session(session) else {
             return Vec::new();
         };
         let scene = CallSubject {
@@ -185,8 +188,9 @@ impl Transaction<'_> {
             input: None,
             action: None,
         };
-        let customs = self.customs(answers);
-        let fired = evaluation::on(&self.engine.atlases, session, occasion, customs, self.now);
+        let customs = self.custom_triggers(answers);
+        let fired =
+            evaluation::fired_on_event(&self.engine.atlases, session, occasion, customs, self.now);
         self.next_handler_call(&fired, &scene, answers)
     }
 
@@ -197,7 +201,7 @@ impl Transaction<'_> {
         input: AgentInput,
         answers: &ExtensionAnswers,
     ) -> Vec<RequiredCall> {
-        let Some(session) = self.live(session) else {
+        let Some(session) = self.live_session(session) else {
             return Vec::new();
         };
         let scene = CallSubject {
@@ -205,10 +209,16 @@ impl Transaction<'_> {
             input: Some(input),
             action: None,
         };
-        let customs = self.customs(answers);
-        if !session.is_closed() {
+        let customs = self.custom_triggers(answers);
+        if !session.is_blocked() {
             let atlases = &self.engine.atlases;
-            let due = evaluation::on(atlases, session, TriggerEvent::Beat, customs, self.now);
+            let due = evaluation::fired_on_event(
+                atlases,
+                session,
+                TriggerEvent::IntervalCheck,
+                customs,
+                self.now,
+            );
             let needed = self.next_handler_call(&due, &scene, answers);
             if !needed.is_empty() {
                 return needed;
@@ -217,11 +227,12 @@ impl Transaction<'_> {
         let seen = KeywordMatches::of(&self.engine.atlases, text);
         let occasion = TriggerEvent::Input { text, seen: &seen };
         let facts = evaluation::facts_of(session, occasion, self.now);
-        let asked = self.triggers(&scene, customs, &facts, CheckpointEvent::CustomInput);
+        let asked = self.trigger_calls(&scene, customs, &facts, CheckpointEvent::CustomInput);
         if !asked.is_empty() {
             return asked;
         }
-        let fired = evaluation::on(&self.engine.atlases, session, occasion, customs, self.now);
+        let fired =
+            evaluation::fired_on_event(&self.engine.atlases, session, occasion, customs, self.now);
         let (fired, _) = self.within_budget(fired, |fired| fired.checkpoint);
         self.next_handler_call(&fired, &scene, answers)
     }
@@ -231,7 +242,7 @@ impl Transaction<'_> {
         request: &ActionRequest,
         answers: &ExtensionAnswers,
     ) -> Vec<RequiredCall> {
-        let Some(session) = self.live(&request.session) else {
+        let Some(session) = self.live_session(&request.session) else {
             return Vec::new();
         };
         if request_fault(request).is_some() {
@@ -249,11 +260,11 @@ impl Transaction<'_> {
         {
             return Vec::new();
         }
-        let customs = self.customs(answers);
-        let beats = evaluation::on(
+        let customs = self.custom_triggers(answers);
+        let beats = evaluation::fired_on_event(
             &self.engine.atlases,
             session,
-            TriggerEvent::Beat,
+            TriggerEvent::IntervalCheck,
             customs,
             self.now,
         );
@@ -269,16 +280,16 @@ impl Transaction<'_> {
         }
         let overridden = self.permitted_overrides(hash);
         let case = EvaluationCase {
-            customs,
+            custom_triggers: customs,
             overridden: &overridden,
-            ..self.case(session, &call)
+            ..self.evaluation_case(session, &call)
         };
         let facts = case.facts();
-        let asked = self.triggers(&scene, customs, &facts, CheckpointEvent::CustomAction);
+        let asked = self.trigger_calls(&scene, customs, &facts, CheckpointEvent::CustomAction);
         if !asked.is_empty() {
             return asked;
         }
-        let found = evaluation::action(case);
+        let found = evaluation::evaluate_action(case);
         if found.denial.is_some() {
             return Vec::new();
         }
@@ -286,7 +297,7 @@ impl Transaction<'_> {
     }
 
     /// Returns the calls for custom triggers.
-    fn triggers(
+    fn trigger_calls(
         &self,
         scene: &CallSubject<'_>,
         customs: CustomTriggers<'_>,
@@ -306,7 +317,7 @@ impl Transaction<'_> {
                         customs.firing(atlas, checkpoint, trigger, facts)
                 {
                     needed.push(RequiredCall {
-                        key: key(atlas, checkpoint, &trigger.trigger_id, CallPurpose::Trigger),
+                        key: call_key(atlas, checkpoint, &trigger.trigger_id, CallPurpose::Trigger),
                         question: CallQuestion::Trigger {
                             params: trigger.params.clone(),
                         },
@@ -327,7 +338,7 @@ impl Transaction<'_> {
         let checkpoints = fired
             .iter()
             .map(|fired| (fired.atlas.id.as_str(), fired.checkpoint));
-        let heard = hear(self, answers, checkpoints);
+        let heard = collect_outcomes(self, answers, checkpoints);
         let Some((index, handler)) = heard.next else {
             return Vec::new();
         };
@@ -335,7 +346,7 @@ impl Transaction<'_> {
             return Vec::new();
         };
         vec![RequiredCall {
-            key: key(next.atlas, next.checkpoint, &handler, CallPurpose::Handler),
+            key: call_key(next.atlas, next.checkpoint, &handler, CallPurpose::Handler),
             question: CallQuestion::Handler,
             context: self.context(scene, next.checkpoint, heard.input, &next.why),
         }]
@@ -376,7 +387,10 @@ impl Transaction<'_> {
     }
 
     /// Returns the evaluator for custom triggers with these answers.
-    pub(super) fn customs<'s>(&'s self, answers: &'s ExtensionAnswers) -> CustomTriggers<'s> {
+    pub(super) fn custom_triggers<'s>(
+        &'s self,
+        answers: &'s ExtensionAnswers,
+    ) -> CustomTriggers<'s> {
         CustomTriggers {
             extensions: &self.engine.extensions,
             answers,

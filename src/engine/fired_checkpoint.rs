@@ -24,13 +24,13 @@ impl Transaction<'_> {
         fired: &mut OwnedFiredCheckpoint,
         subject: &HeldSubject,
     ) {
-        if fired.recorded.is_some() {
+        if fired.recorded_span.is_some() {
             return;
         }
         let mut raised = self.raise_checkpoint_gate(fired);
         raised.mode = fired.checkpoint.mode;
         self.record_triggered(place, &raised, subject);
-        fired.recorded = Some(raised.gate.span_id);
+        fired.recorded_span = Some(raised.gate.span_id);
     }
 
     /// Records that a checkpoint is completed because of its handlers' answers.
@@ -40,7 +40,7 @@ impl Transaction<'_> {
         fired: &OwnedFiredCheckpoint,
         stopped: Option<RedactedText>,
     ) {
-        let Some(span) = fired.recorded.clone() else {
+        let Some(span) = fired.recorded_span.clone() else {
             return;
         };
         let (taken, told) = match stopped {
@@ -55,10 +55,10 @@ impl Transaction<'_> {
             contexts_injected: Vec::new(),
             action_taken: Some(taken),
             block_reason: reason,
-            judged_under: self.under(Some(&fired.atlas_id)),
+            judged_under: self.atlas_refs(Some(&fired.atlas_id)),
             redacted: redacted.unwrap_or_default(),
         };
-        self.record_below(&place.below(span), completed);
+        self.record_below(&place.child(span), completed);
     }
 }
 
@@ -72,18 +72,18 @@ pub(super) struct OwnedFiredCheckpoint {
     /// True when its handler rewrote the input.
     pub(super) modified: bool,
     /// True when `why` contains text of an extension, which may quote the request.
-    pub(super) quotes: bool,
+    pub(super) quotes_request: bool,
     /// Keywords that made it fire, with their positions.
     pub(super) matches: Vec<KeywordMatch>,
     /// Duration of its extension calls.
-    pub(super) took: Duration,
+    pub(super) extension_time: Duration,
     /// Span of the record that it fired, once written.
-    pub(super) recorded: Option<SpanId>,
+    pub(super) recorded_span: Option<SpanId>,
 }
 
 impl OwnedFiredCheckpoint {
     pub(super) fn took_ms(&self) -> u64 {
-        u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX)
+        u64::try_from(self.extension_time.as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Returns whether the checkpoint stops the agent.
@@ -97,7 +97,7 @@ impl OwnedFiredCheckpoint {
     }
 
     /// Returns its effects on a session, to be applied when the gates of the same request are passed.
-    pub(super) fn advice(&self) -> AdvisoryEffects {
+    pub(super) fn advisory_effects(&self) -> AdvisoryEffects {
         AdvisoryEffects {
             atlas_id: self.atlas_id.clone(),
             checkpoint_id: self.checkpoint.id.clone(),
@@ -114,10 +114,10 @@ impl From<FiredCheckpoint<'_>> for OwnedFiredCheckpoint {
             why: fired.why,
             certain: fired.certain,
             modified: false,
-            quotes: matches!(fired.checkpoint.trigger, Trigger::Custom(_)),
+            quotes_request: matches!(fired.checkpoint.trigger, Trigger::Custom(_)),
             matches: fired.matches,
-            took: Duration::ZERO,
-            recorded: None,
+            extension_time: Duration::ZERO,
+            recorded_span: None,
         }
     }
 }

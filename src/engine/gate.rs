@@ -37,7 +37,7 @@ pub(super) struct RaisedGate {
     priority: i64,
     pub(super) mode: CheckpointMode,
     /// True when the gate's reason contains text of an extension, which may quote the request.
-    quotes: bool,
+    quotes_request: bool,
     /// Keywords that made it fire, with their positions.
     matches: Vec<KeywordMatch>,
     /// True when it is on record that the checkpoint fired.
@@ -63,7 +63,7 @@ pub(super) struct HoldRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GatePresence {
     /// No gate fired.
-    Nothing,
+    NoGate,
     /// A gate fired: grants wait until it is passed, restrictions do not.
     Gate,
 }
@@ -101,16 +101,19 @@ impl Transaction<'_> {
             force_sync: checkpoint.force_sync_trace,
             shared_name: self.is_shared_name(&checkpoint.id),
             atlas_hash: self.atlas_hash_of(&fired.atlas_id),
-            span_id: fired.recorded.clone().unwrap_or_else(|| self.new_span()),
+            span_id: fired
+                .recorded_span
+                .clone()
+                .unwrap_or_else(|| self.new_span()),
         };
         RaisedGate {
             gate,
             timeout: Duration::from_secs(checkpoint.timeout_seconds),
             priority: checkpoint.priority,
             mode: CheckpointMode::Blocking,
-            quotes: fired.quotes,
+            quotes_request: fired.quotes_request,
             matches: fired.matches.clone(),
-            recorded: fired.recorded.is_some(),
+            recorded: fired.recorded_span.is_some(),
         }
     }
 
@@ -152,7 +155,7 @@ impl Transaction<'_> {
             timeout: DEFAULT_GATE_TIMEOUT,
             priority: 0,
             mode: CheckpointMode::Blocking,
-            quotes: false,
+            quotes_request: false,
             matches: Vec::new(),
             recorded: false,
         }
@@ -199,7 +202,7 @@ impl Transaction<'_> {
             mode: fired.checkpoint.mode,
             ..self.raise_checkpoint_gate(fired)
         };
-        let here = place.below(raised.gate.span_id.clone());
+        let here = place.child(raised.gate.span_id.clone());
         if !raised.recorded {
             self.record_triggered(place, &raised, subject);
         }
@@ -216,7 +219,7 @@ impl Transaction<'_> {
                 effects.allow = Patterns::default();
             }
             self.apply_effects(place, &fired.atlas_id, &fired.checkpoint.id, &effects);
-            given = self.give(
+            given = self.inject(
                 place,
                 &Injection {
                     atlas: Some(&fired.atlas_id),
@@ -255,7 +258,7 @@ impl Transaction<'_> {
     }
 
     /// Holds a request. `ask` waits for the answer; with `None`, no caller waits.
-    pub(super) fn hold(
+    pub(super) fn hold_request(
         &mut self,
         ask: Option<CallerId>,
         request: HoldRequest,
@@ -298,7 +301,7 @@ impl Transaction<'_> {
             span_id: request.place.span_id,
         };
         // An agent that is asked questions has its reply, and comes back with the answers.
-        let asked = self.asked(&held).map(Reply::Asked);
+        let asked = self.agent_questions(&held).map(Reply::Asked);
         let asked = asked.or_else(|| self.later_questions_denial(&held).map(Reply::Denied));
         let asked = ask.zip(asked);
         let askers = ask.filter(|_| asked.is_none());
@@ -319,7 +322,7 @@ impl Transaction<'_> {
         self.persist(StateKind::Held, id.as_str(), Some(&waiting));
         self.state().held.insert(waiting);
         self.push(Effect::SetDeadline(id.clone(), deadline));
-        self.push(Effect::Held(id.clone()));
+        self.push(Effect::RequestHeld(id.clone()));
         if let Some((ask, asked)) = asked {
             self.reply(ask, asked);
         }
@@ -331,7 +334,7 @@ impl Transaction<'_> {
         state.gates_opened += 1;
         let number = state.gates_opened;
         self.persist(StateKind::Counter, "gates_opened", Some(&number));
-        GateId::numbered(number)
+        GateId::from_number(number)
     }
 
     /// Returns whether several Atlases have a checkpoint or policy of this name.
@@ -364,15 +367,15 @@ impl Transaction<'_> {
         } else {
             Durability::Async
         };
-        let here = place.below(gate.span_id.clone());
+        let here = place.child(gate.span_id.clone());
         let (call, input_hash) = match subject {
             HeldSubject::SessionStart => (None, None),
             HeldSubject::Action(call) => (Some(call), None),
             HeldSubject::Moment(moment) => (None, moment.data.get("input_hash")),
         };
         let input_hash = input_hash.and_then(Value::as_str).map(str::to_owned);
-        let told = if raised.quotes {
-            self.told_of(call, "trigger_condition", &gate.why)
+        let told = if raised.quotes_request {
+            self.redact_reason(call, "trigger_condition", &gate.why)
         } else {
             RedactedText::plain(&gate.why)
         };

@@ -33,15 +33,15 @@ impl Transaction<'_> {
                 None => Decider {
                     name: &agent,
                     method: "agent",
-                    why: None,
-                    first: None,
+                    justification: None,
+                    first_approver: None,
                     side: DeciderSide::Agent,
                 },
             };
             let why = match judged {
                 Some(judged) => {
                     let own = Some(&judged.answers);
-                    approval::justification(held, gate, own, answers, by.why)
+                    approval::justification(held, gate, own, answers, by.justification)
                 }
                 None => approval::agent_justification(gate, held.answered.get(&at)),
             };
@@ -58,7 +58,7 @@ impl Transaction<'_> {
         why: &Justification,
         by: Decider<'_>,
     ) -> Injected {
-        let here = place.below(gate.span_id.clone());
+        let here = place.child(gate.span_id.clone());
         let id = gate.origin.id().to_owned();
         self.record_approval(held, &here, gate, why, by);
         let effects = PassEffects {
@@ -73,7 +73,7 @@ impl Transaction<'_> {
         self.state().caches.new_generation();
         let kind = gate.origin.kind();
         self.expire_guidance(&held.session, &[&id, kind]);
-        let given = self.give(
+        let given = self.inject(
             place,
             &Injection {
                 atlas: Some(gate.origin.atlas_id()),
@@ -82,7 +82,7 @@ impl Transaction<'_> {
                 trigger: injection_trigger(kind),
                 contexts: &gate.effects.inject,
                 guidance: gate.guidance.as_ref(),
-                size: BudgetRule::Free,
+                size: BudgetRule::Unlimited,
             },
         );
         let contexts: Vec<_> = given
@@ -90,10 +90,10 @@ impl Transaction<'_> {
             .iter()
             .map(|c| c.context_id.clone())
             .collect();
-        let passed = approval::passed(held, gate, contexts.clone(), why, by.approver());
+        let passed = approval::passed_record(held, gate, contexts.clone(), why, by.approver());
         // The agent goes on because of this record: it is on disk before the agent is told.
         let span = self.new_span();
-        self.record_as(&here.below(span), passed, Durability::Sync);
+        self.record_as(&here.child(span), passed, Durability::Sync);
         self.record_below(
             &here,
             CheckpointCompleted {
@@ -119,9 +119,9 @@ impl Transaction<'_> {
         why: &Justification,
         by: Decider<'_>,
     ) {
-        if let Some(record) = approval::approval(held, gate, why, by.approver()) {
+        if let Some(record) = approval::approval_record(held, gate, why, by.approver()) {
             let span = self.new_span();
-            let event = self.record_as(&here.below(span), record, Durability::Async);
+            let event = self.record_as(&here.child(span), record, Durability::Async);
             self.notify_override(held, gate, by.name, event);
         }
     }

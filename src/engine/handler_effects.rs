@@ -5,7 +5,9 @@ use crate::trace::event::{CheckpointSkipped, InjectTrigger};
 use super::command::{Injected, InjectedContext};
 use super::extension::{CheckpointResult, PolicyDecisionKind};
 use super::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
-use super::handler_outcomes::{HandlerOutcome, HandlerOutcomes, HandlerStop, can_restrict, hear};
+use super::handler_outcomes::{
+    HandlerOutcome, HandlerOutcomes, HandlerStop, can_restrict, collect_outcomes,
+};
 use super::held::{ActionCall, HeldSubject};
 use super::inject::{BudgetRule, Injection};
 use super::lifecycle::{raise_approvals, raise_stop};
@@ -15,7 +17,7 @@ use super::transaction::{SpanPosition, Transaction};
 #[derive(Default)]
 pub(super) struct HandlerEffects {
     /// Contexts for the agent.
-    pub(super) given: Injected,
+    pub(super) injected: Injected,
     /// Reason why the agent may not go on.
     pub(super) stop: Option<HandlerStop>,
     /// Required approvals that no checkpoint covers.
@@ -35,7 +37,7 @@ pub(super) enum HandledCommandKind {
     /// gate.
     Start,
     /// An event that has already happened. A denial makes the checkpoint a gate, too.
-    Moment,
+    Event,
     /// The end of a session, which cannot be stopped.
     End,
 }
@@ -45,8 +47,8 @@ impl HandledCommandKind {
     fn refuses(self, stop: &HandlerStop) -> bool {
         match self {
             Self::Action | Self::Input | Self::End => true,
-            Self::Start => stop.said,
-            Self::Moment => false,
+            Self::Start => stop.denied,
+            Self::Event => false,
         }
     }
 }
@@ -84,26 +86,26 @@ impl Transaction<'_> {
         let checkpoints = fired
             .iter()
             .map(|fired| (fired.atlas_id.as_str(), &fired.checkpoint));
-        let mut heard = hear(self, &answers, checkpoints);
+        let mut heard = collect_outcomes(self, &answers, checkpoints);
         for fired in fired.iter_mut() {
-            fired.took = answers.trigger_took(&fired.atlas_id, &fired.checkpoint.id);
+            fired.extension_time = answers.trigger_took(&fired.atlas_id, &fired.checkpoint.id);
         }
         self.answers = answers;
-        let gated = heard.closes() || fired.iter().any(OwnedFiredCheckpoint::is_gate);
-        if gated && self.beside_gate.is_none() {
-            self.beside_gate = Some(Vec::new());
+        let gated = heard.restricts() || fired.iter().any(OwnedFiredCheckpoint::is_gate);
+        if gated && self.withheld_for_gate.is_none() {
+            self.withheld_for_gate = Some(Vec::new());
         }
         let mut handled = HandlerEffects {
             input: heard.input.take(),
             ..HandlerEffects::default()
         };
         let mut approvals = Vec::new();
-        for said in &heard.said {
+        for said in &heard.outcomes {
             if let Some(fired) = fired.get_mut(said.index) {
                 fired.modified |= modifies(said);
-                fired.took += said.took;
+                fired.extension_time += said.duration;
                 let wanted = said.result.as_ref().ok();
-                let wanted = wanted.and_then(|result| approval(fired, said, result));
+                let wanted = wanted.and_then(|result| required_approval(fired, said, result));
                 approvals.extend(wanted.map(|approval| (said.index, approval)));
             }
         }
@@ -111,12 +113,12 @@ impl Transaction<'_> {
             HandledCommandKind::Action => {
                 handled.approvals = approvals.into_iter().map(|(_, wanted)| wanted).collect();
             }
-            HandledCommandKind::Input | HandledCommandKind::Start | HandledCommandKind::Moment => {
+            HandledCommandKind::Input | HandledCommandKind::Start | HandledCommandKind::Event => {
                 raise_approvals(fired, &approvals);
             }
             HandledCommandKind::End => {}
         }
-        let stop = heard.stopped();
+        let stop = heard.take_stop();
         let stopped = stop.is_some();
         let refusal = stop.and_then(|stop| {
             if handling.refuses(&stop) {
@@ -127,16 +129,16 @@ impl Transaction<'_> {
         });
         self.record_handler_outcomes(place, (subject, call), fired, (&heard, refusal.as_ref()));
         if !stopped {
-            for said in &heard.said {
+            for said in &heard.outcomes {
                 if let (Some(fired), Ok(result)) = (fired.get(said.index), &said.result) {
-                    let given = self.hand_over(place, fired, &said.handler, result);
-                    handled.given.extend(given);
+                    let given = self.inject_handler_contexts(place, fired, &said.handler, result);
+                    handled.injected.extend(given);
                 }
             }
         }
         self.drop_late_checkpoints(place, fired, &heard);
         handled.stop = refusal.map(|stop| HandlerStop {
-            index: heard.kept(stop.index),
+            index: heard.kept_index(stop.index),
             ..stop
         });
         handled
@@ -153,13 +155,13 @@ impl Transaction<'_> {
         fired: &mut [OwnedFiredCheckpoint],
         (heard, refusal): (&HandlerOutcomes, Option<&HandlerStop>),
     ) {
-        let asked = heard.said.iter().map(|said| said.index);
+        let asked = heard.outcomes.iter().map(|said| said.index);
         let Some(last) = asked.chain(refusal.map(|stop| stop.index)).max() else {
             return;
         };
         for (index, fired) in fired.iter_mut().enumerate().take(last + 1) {
             let said: Vec<_> = heard
-                .said
+                .outcomes
                 .iter()
                 .filter(|said| said.index == index)
                 .collect();
@@ -172,18 +174,18 @@ impl Transaction<'_> {
             for said in said {
                 self.record_handler_outcome(place, call, fired, said);
                 if let Ok(result) = &said.result {
-                    self.forget(place, result);
+                    self.invalidate_caches(place, result);
                 }
             }
             if refusal.is_some() {
-                let told = stops.map(|stop| self.told_of(call, "block_reason", &stop.reason));
+                let told = stops.map(|stop| self.redact_reason(call, "block_reason", &stop.reason));
                 self.record_handler_completion(place, fired, told);
             }
         }
     }
 
     /// Removes the cache entries that a handler invalidates.
-    fn forget(&mut self, place: &SpanPosition, result: &CheckpointResult) {
+    fn invalidate_caches(&mut self, place: &SpanPosition, result: &CheckpointResult) {
         if result.cache_clear {
             self.state().caches.clear();
         }
@@ -198,11 +200,11 @@ impl Transaction<'_> {
                 session.forget_context(Some(id));
             }
         }
-        self.touch(&place.session);
+        self.mark_changed(&place.session);
     }
 
     /// Injects the contexts that a handler names. An entry that names no context is injected as plain text.
-    fn hand_over(
+    fn inject_handler_contexts(
         &mut self,
         place: &SpanPosition,
         fired: &OwnedFiredCheckpoint,
@@ -215,7 +217,7 @@ impl Transaction<'_> {
         };
         let (named, texts): (Vec<_>, Vec<_>) = result.inject_context.iter().partition(known);
         let named: Vec<String> = named.into_iter().cloned().collect();
-        let mut given = self.give(
+        let mut given = self.inject(
             place,
             &Injection {
                 atlas: None,
@@ -266,7 +268,7 @@ impl Transaction<'_> {
             checkpoint_type: dropped.checkpoint.kind.to_owned(),
             reason: reason.to_owned(),
             dropped_contexts: dropped.checkpoint.inject_contexts.clone(),
-            judged_under: self.under(Some(&dropped.atlas_id)),
+            judged_under: self.atlas_refs(Some(&dropped.atlas_id)),
         };
         self.record_below(place, record);
     }
@@ -278,7 +280,7 @@ fn modifies(said: &HandlerOutcome) -> bool {
 }
 
 /// Returns the approval that a handler requires.
-fn approval(
+fn required_approval(
     fired: &OwnedFiredCheckpoint,
     said: &HandlerOutcome,
     result: &CheckpointResult,

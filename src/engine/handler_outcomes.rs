@@ -13,7 +13,7 @@ use super::transaction::Transaction;
 /// Answers of the handlers of fired checkpoints, in the order they are called.
 #[derive(Default)]
 pub(super) struct HandlerOutcomes {
-    pub(super) said: Vec<HandlerOutcome>,
+    pub(super) outcomes: Vec<HandlerOutcome>,
     /// Reason why the agent may not go on, with the checkpoint.
     pub(super) stop: Option<HandlerStop>,
     /// The next handler to call, with the checkpoint's index.
@@ -26,28 +26,28 @@ pub(super) struct HandlerOutcomes {
 
 impl HandlerOutcomes {
     /// Returns the index of a checkpoint among those that are not skipped.
-    pub(super) fn kept(&self, index: usize) -> usize {
+    pub(super) fn kept_index(&self, index: usize) -> usize {
         let before = self.skipped.iter().filter(|skipped| **skipped < index);
         index - before.count()
     }
 
     /// Returns the reason why the agent may not go on: a handler stopped it, failed to answer, or was not
     /// called.
-    pub(super) fn stopped(&mut self) -> Option<HandlerStop> {
+    pub(super) fn take_stop(&mut self) -> Option<HandlerStop> {
         self.stop.take().or_else(|| {
             let (index, name) = self.next.take()?;
             let reason = format!("extension `{name}` was not asked");
             Some(HandlerStop {
                 index,
                 reason,
-                said: false,
+                denied: false,
             })
         })
     }
 
     /// Returns whether a handler stops the agent, failed to answer, or requires an approval.
-    pub(super) fn closes(&self) -> bool {
-        let mut said = self.said.iter();
+    pub(super) fn restricts(&self) -> bool {
+        let mut said = self.outcomes.iter();
         let approval = said.any(|said| {
             let result = said.result.as_ref().ok();
             let policy = result.and_then(|result| result.policy_decision.as_ref());
@@ -63,7 +63,7 @@ pub(super) struct HandlerOutcome {
     pub(super) index: usize,
     pub(super) handler: String,
     pub(super) result: Result<CheckpointResult, String>,
-    pub(super) took: Duration,
+    pub(super) duration: Duration,
 }
 
 /// Reason why an agent may not go on.
@@ -72,7 +72,7 @@ pub(super) struct HandlerStop {
     pub(super) index: usize,
     pub(super) reason: String,
     /// True when an extension denied; false when one failed to answer.
-    pub(super) said: bool,
+    pub(super) denied: bool,
 }
 
 /// Collects the answers of the handlers of fired checkpoints, up to the first that stops the agent or has not
@@ -80,7 +80,7 @@ pub(super) struct HandlerStop {
 ///
 /// Every handler may deny, so all of them are called regardless of the time the others took. When the time
 /// budget is used up, only checkpoints that just inject something are skipped.
-pub(super) fn hear<'f>(
+pub(super) fn collect_outcomes<'f>(
     turn: &Transaction<'_>,
     answers: &ExtensionAnswers,
     fired: impl Iterator<Item = (&'f str, &'f Checkpoint)>,
@@ -105,7 +105,7 @@ pub(super) fn hear<'f>(
                 about: CallPurpose::Handler,
             };
             let (result, took) = match answers.get(&key) {
-                Some(returned) => (returned.result(), returned.took),
+                Some(returned) => (returned.result(), returned.duration),
                 None if !extensions.handlers.contains(&handler) => {
                     let fault = "no extension has that name".to_owned();
                     (Err(fault), Duration::ZERO)
@@ -116,7 +116,7 @@ pub(super) fn hear<'f>(
                 }
             };
             spent += took;
-            heard.stop = stop(index, &handler, &result);
+            heard.stop = handler_stop(index, &handler, &result);
             if let Ok(CheckpointResult {
                 modified_input: Some(text),
                 ..
@@ -124,11 +124,11 @@ pub(super) fn hear<'f>(
             {
                 heard.input = Some(text.clone());
             }
-            heard.said.push(HandlerOutcome {
+            heard.outcomes.push(HandlerOutcome {
                 index,
                 handler,
                 result,
-                took,
+                duration: took,
             });
             if heard.stop.is_some() {
                 return heard;
@@ -138,7 +138,7 @@ pub(super) fn hear<'f>(
     heard
 }
 
-fn stop(
+fn handler_stop(
     index: usize,
     handler: &str,
     result: &Result<CheckpointResult, String>,
@@ -169,7 +169,7 @@ fn stop(
     Some(HandlerStop {
         index,
         reason,
-        said,
+        denied: said,
     })
 }
 

@@ -22,7 +22,7 @@ impl Transaction<'_> {
         fired: &OwnedFiredCheckpoint,
         said: &HandlerOutcome,
     ) {
-        let took = u64::try_from(said.took.as_millis()).unwrap_or(u64::MAX);
+        let took = u64::try_from(said.duration.as_millis()).unwrap_or(u64::MAX);
         let (approved, reason) = match &said.result {
             Ok(result) => (result.proceed, result.block_reason.clone()),
             Err(fault) => (false, Some(fault.clone())),
@@ -60,7 +60,10 @@ impl Transaction<'_> {
             return;
         };
         let durability = known.durability();
-        let fault = note.fault.clone().or_else(|| known.schema.fault(&payload));
+        let fault = note
+            .fault
+            .clone()
+            .or_else(|| known.schema.first_mismatch(&payload));
         let (fields, redacted) = scrubbed(self.redactor(call), "", &payload);
         let registered = RegisteredEvent::new(&note.event_type, with_list(fields, &redacted));
         let event: Payload = match (fault, registered) {
@@ -73,7 +76,7 @@ impl Transaction<'_> {
             }
         };
         let span = self.new_span();
-        self.record_as(&place.below(span), event, durability);
+        self.record_as(&place.child(span), event, durability);
     }
 
     fn plugin_event(

@@ -13,7 +13,7 @@ use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{EventId, GateId, SessionId, SpanId, TraceId};
 use crate::base::limits::MAX_HELD_TEXT_BYTES;
-use crate::base::operator::same_name;
+use crate::base::operator::is_same_operator;
 use crate::base::pattern::Patterns;
 
 /// One held request, with every gate it has to pass.
@@ -108,7 +108,7 @@ impl Held {
 
     /// Returns the progress of a double approval, such as `1 of 2`, and the first approver.
     #[must_use]
-    pub fn progress(&self) -> Option<(&'static str, Option<&str>)> {
+    pub fn approval_progress(&self) -> Option<(&'static str, Option<&str>)> {
         match (self.approvers(), self.first_approval()) {
             (Approvers::One, _) => None,
             (Approvers::Two, None) => Some(("0 of 2", None)),
@@ -120,7 +120,7 @@ impl Held {
     #[must_use]
     pub fn claimed_by_other(&self, operator: &str) -> Option<&str> {
         let by = self.claim.as_ref().map(|claim| claim.by.as_str());
-        by.filter(|by| !same_name(by, operator))
+        by.filter(|by| !is_same_operator(by, operator))
     }
 
     /// Identifiers of the checkpoints and policies in its way.
@@ -246,7 +246,7 @@ pub struct ActionCall {
 impl ActionCall {
     /// Creates an action call and determines its risk tier.
     pub(super) fn of(atlases: &[Atlas], action: &str, params: &Value) -> Self {
-        let (tier, tier_source) = super::evaluation::tier(atlases, action, params);
+        let (tier, tier_source) = super::evaluation::risk_tier(atlases, action, params);
         Self {
             action: action.to_owned(),
             params: params.clone(),
@@ -256,7 +256,7 @@ impl ActionCall {
     }
 
     /// Returns a borrowed view of the call.
-    pub(super) fn asked(&self) -> ActionView<'_> {
+    pub(super) fn view(&self) -> ActionView<'_> {
         ActionView {
             action: &self.action,
             params: &self.params,

@@ -49,7 +49,7 @@ pub(super) enum BudgetRule {
     /// The contexts count against the budget, and are dropped if they do not fit.
     Budgeted,
     /// The contexts belong to a gate, so the budget does not apply.
-    Free,
+    Unlimited,
 }
 
 /// A context that is about to be injected.
@@ -63,7 +63,7 @@ impl Transaction<'_> {
     /// Injects contexts, each once per session while it is valid, and guidance, and records that.
     ///
     /// Behind an unpassed gate they are withheld, and nothing is recorded.
-    pub(super) fn give(&mut self, place: &SpanPosition, gift: &Injection<'_>) -> Injected {
+    pub(super) fn inject(&mut self, place: &SpanPosition, gift: &Injection<'_>) -> Injected {
         let mut given = Injected::default();
         if gift.guidance.is_none() && gift.contexts.is_empty() {
             return given;
@@ -85,7 +85,7 @@ impl Transaction<'_> {
                 checkpoint_id: gift.from.to_owned(),
                 block: block.clone(),
             });
-            self.guide(&place.session, gift.from, block);
+            self.add_guidance(&place.session, gift.from, block);
         }
         let mut found = Vec::new();
         let mut dropped = Vec::new();
@@ -95,17 +95,17 @@ impl Transaction<'_> {
             };
             if gift.size == BudgetRule::Budgeted {
                 let size = context.context.content.len() as u64;
-                if !self.fits(size) {
+                if !self.fits_budget(size) {
                     dropped.push(id.clone());
                     continue;
                 }
-                self.handed_bytes += size;
+                self.injected_bytes += size;
             }
             self.mark_injected(&place.session, &context);
             found.push(context);
         }
         if !found.is_empty() {
-            let record = injected(gift, &found);
+            let record = injection_record(gift, &found);
             given.injections.push(self.record_injected(place, record));
         }
         self.record_too_large(place, gift.from, gift.kind, dropped);
@@ -178,21 +178,21 @@ impl Transaction<'_> {
         if let Some(known) = self.state().sessions.get_mut(session) {
             known.contexts.insert(key, now);
         }
-        self.touch(session);
+        self.mark_changed(session);
     }
 
     /// Returns whether `size` more bytes of context fit into the budget of one command.
-    pub(super) fn fits(&self, size: u64) -> bool {
+    pub(super) fn fits_budget(&self, size: u64) -> bool {
         let budgets = self.engine.atlases.iter().filter_map(|atlas| {
             let budget = atlas.budget.as_ref()?;
             budget.max_context_injection_size
         });
         let most = budgets.min();
-        most.is_none_or(|most| self.handed_bytes.saturating_add(size) <= most)
+        most.is_none_or(|most| self.injected_bytes.saturating_add(size) <= most)
     }
 
     /// Puts guidance into force, and withdraws the guidance that it replaces.
-    fn guide(&mut self, session: &SessionId, from: &str, block: &GuidanceBlock) {
+    fn add_guidance(&mut self, session: &SessionId, from: &str, block: &GuidanceBlock) {
         let system = |block: &GuidanceBlock| block.format == GuidanceFormat::SystemInstruction;
         let appends = block.append.unwrap_or(!system(block));
         let again = |earlier: &InjectedGuidance| earlier.checkpoint_id == from;
@@ -213,7 +213,7 @@ impl Transaction<'_> {
                 block: block.clone(),
             });
         }
-        self.touch(session);
+        self.mark_changed(session);
     }
 
     /// Withdraws guidance that expires after one of these checkpoints or types.
@@ -240,7 +240,7 @@ impl Transaction<'_> {
                 known.owed.withdrawn.push(given.checkpoint_id);
             }
         }
-        self.touch(session);
+        self.mark_changed(session);
     }
 }
 
@@ -292,7 +292,7 @@ fn position(found: &KeywordMatch) -> KeywordPosition {
     }
 }
 
-fn injected(gift: &Injection<'_>, found: &[ContextToInject]) -> ContextInjected {
+fn injection_record(gift: &Injection<'_>, found: &[ContextToInject]) -> ContextInjected {
     let ids = found.iter().map(|found| found.context.context_id.clone());
     let atlases: BTreeSet<_> = found.iter().map(|found| found.atlas_id.clone()).collect();
     let sizes = found.iter().map(|found| found.context.content.len() as u64);

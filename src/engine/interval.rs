@@ -23,7 +23,7 @@ use super::evaluation::TriggerEvent;
 use super::fired_checkpoint::OwnedFiredCheckpoint;
 use super::handler_outcomes::{can_restrict, handlers_of};
 use super::held::{ActionCall, GateOrigin, Held, HeldSubject, SessionEvent};
-use super::lifecycle::session_place;
+use super::lifecycle::session_position;
 use super::session::{IntervalMark, Session};
 use super::transaction::Transaction;
 
@@ -46,9 +46,9 @@ impl Transaction<'_> {
         let Some(known) = self.state().sessions.get_mut(session) else {
             return;
         };
-        let place = session_place(known);
+        let place = session_position(known);
         for unpassed in std::mem::take(&mut known.unpassed) {
-            let fired = self.by_name(&unpassed.checkpoints);
+            let fired = self.fired_by_name(&unpassed.checkpoints);
             self.happen(None, &place, unpassed.moment, &fired, None);
         }
         self.raise_due_intervals(session, Some(request));
@@ -63,7 +63,7 @@ impl Transaction<'_> {
         session: &SessionId,
         request: Option<&ActionRequest>,
     ) {
-        if self.is_closed(session) {
+        if self.is_blocked(session) {
             return;
         }
         let due = request.map_or(DueCause::OnInput, |_| DueCause::OnRequest);
@@ -72,13 +72,13 @@ impl Transaction<'_> {
             .into_iter()
             .filter(|fired| !self.fires_with_event(&fired.checkpoint, due))
             .collect();
-        let Some(known) = self.live(session) else {
+        let Some(known) = self.live_session(session) else {
             return;
         };
         if first.is_empty() {
             return;
         }
-        let place = session_place(known);
+        let place = session_position(known);
         self.store_interval_firings(session, &first);
         let moment = SessionEvent {
             kind: INTERVAL.to_owned(),
@@ -90,7 +90,7 @@ impl Transaction<'_> {
         };
         let call = request
             .map(|request| ActionCall::of(&self.engine.atlases, &request.action, &request.params));
-        self.occur(None, &place, moment, call.as_ref(), first);
+        self.run_event_handlers(None, &place, moment, call.as_ref(), first);
     }
 
     /// Returns whether an interval is due that has to come before the next request of a session.
@@ -106,7 +106,7 @@ impl Transaction<'_> {
         session: &SessionId,
         due: DueCause,
     ) -> Vec<OwnedFiredCheckpoint> {
-        if self.is_closed(session) {
+        if self.is_blocked(session) {
             return Vec::new();
         }
         let mut fired = self.due_intervals(session);
@@ -127,7 +127,7 @@ impl Transaction<'_> {
 
     /// Returns the due intervals, highest priority first.
     fn due_intervals(&self, session: &SessionId) -> Vec<OwnedFiredCheckpoint> {
-        self.fired_on(session, TriggerEvent::Beat)
+        self.fired_on(session, TriggerEvent::IntervalCheck)
     }
 
     /// Returns whether an interval can fire together with the request or input that found it due.
@@ -166,7 +166,7 @@ impl Transaction<'_> {
                 known.store_interval_firing(key, &fired.checkpoint.trigger, now);
             }
         }
-        self.touch(session);
+        self.mark_changed(session);
     }
 
     /// Restarts the intervals whose gates were passed: the time that an operator took does not count.
@@ -198,10 +198,10 @@ impl Transaction<'_> {
                 known.store_interval_firing(key, &trigger, now);
             }
         }
-        self.touch(&held.session);
+        self.mark_changed(&held.session);
     }
 
-    fn by_name(&self, checkpoints: &BTreeSet<String>) -> Vec<OwnedFiredCheckpoint> {
+    fn fired_by_name(&self, checkpoints: &BTreeSet<String>) -> Vec<OwnedFiredCheckpoint> {
         let mut found = Vec::new();
         for atlas in self.engine.atlases.iter() {
             for checkpoint in &atlas.checkpoints {
@@ -215,10 +215,10 @@ impl Transaction<'_> {
                         checkpoint,
                         why: "it was not passed when it fired".to_owned(),
                         modified: false,
-                        quotes: false,
+                        quotes_request: false,
                         matches: Vec::new(),
-                        took: Duration::ZERO,
-                        recorded: None,
+                        extension_time: Duration::ZERO,
+                        recorded_span: None,
                     });
                 }
             }

@@ -42,8 +42,8 @@ impl Transaction<'_> {
         }
         self.record_responses(held, &judged, by);
         let reply = match self.apply_invalid_answers(held, by, &judged) {
-            Some(InvalidAnswerOutcome::Again(invalid)) => Reply::Invalid(invalid),
-            Some(InvalidAnswerOutcome::Over(decided)) => Reply::Decided(decided),
+            Some(InvalidAnswerOutcome::StillHeld(invalid)) => Reply::Invalid(invalid),
+            Some(InvalidAnswerOutcome::Refused(decided)) => Reply::Decided(decided),
             None => Reply::Refused(DecisionRefusal::RequestChanged),
         };
         self.reply(ask, reply);
@@ -70,9 +70,9 @@ impl Transaction<'_> {
         let mut open = gates.filter(|(at, _)| !held.answered.contains_key(at));
         if let Some((_, gate)) = open.next() {
             let (problems, redacted) = self.redact_problems(held, &[problem]);
-            let mut record = approval::response(gate, Map::new(), problems, by.approver());
+            let mut record = approval::response_record(gate, Map::new(), problems, by.approver());
             record.redacted = redacted;
-            let here = self.held_position(held).below(gate.span_id.clone());
+            let here = self.held_position(held).child(gate.span_id.clone());
             self.record_below(&here, record);
         }
     }

@@ -83,7 +83,7 @@ fn judge<'a>(
     let case = EvaluationCase {
         atlases,
         usage,
-        customs,
+        custom_triggers: customs,
         overridden: NOTHING_OVERRIDDEN,
         session,
         call,

@@ -9,7 +9,7 @@ use crate::base::clock::Timestamp;
 use crate::base::id::{GateId, SessionId};
 use crate::base::limits::{MAX_NAME_LEN, MAX_TEXT_BYTES};
 use crate::base::text::one_line;
-use crate::trace::event::{Environment, StartedSession as StartedRecord};
+use crate::trace::event::{Environment, SessionStarted as StartedRecord};
 
 use super::access::foreign_session_denial;
 use super::command::{
@@ -21,10 +21,10 @@ use super::evaluation;
 use super::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
 use super::gate::{GatePresence, HoldRequest, RaisedGate, SESSION_START, start_params};
 use super::handler_effects::HandledCommandKind;
-use super::handler_outcomes::{HandlerStop, handlers_of, hear};
+use super::handler_outcomes::{HandlerStop, collect_outcomes, handlers_of};
 use super::held::{HeldSubject, request_hash};
 use super::misuse::ShownSecret;
-use super::redacted_records::listed;
+use super::redacted_records::redaction_list;
 use super::session::{Session, StartState};
 use super::transaction::{SpanPosition, Transaction};
 
@@ -41,7 +41,7 @@ impl Transaction<'_> {
             } else if let Some(denied) = self.admission_denial(start) {
                 Reply::Denied(denied)
             } else {
-                self.resumed(&start.session)
+                self.resume_session(&start.session)
             };
             self.reply(ask, reply);
             return;
@@ -82,11 +82,11 @@ impl Transaction<'_> {
         if let (Some(intent), Some(kept)) = (&mut session.intent, &record.intent) {
             intent.kept.clone_from(kept);
         }
-        session.own(start);
+        session.set_owner(start);
         if let Some(predecessor) = predecessor {
             self.succeed(&mut session, predecessor);
         }
-        let place = session_place(&session);
+        let place = session_position(&session);
         let mut record = self.started_record(start);
         record.continues.clone_from(&session.continues);
         self.state().add_session(session);
@@ -94,34 +94,34 @@ impl Transaction<'_> {
         self.record_loaded_plugins(&place);
         let given = self.enter_first(&start.session, &place);
         self.name_initial_contexts(&given);
-        let started = self.started(&start.session, given);
+        let started = self.started_reply(&start.session, given);
         self.reply(ask, started);
     }
 
     /// Resumes a started session: the agent, or this process, came back.
-    fn resumed(&mut self, session: &SessionId) -> Reply {
-        let before = self.live(session).cloned();
-        self.renew(session);
+    fn resume_session(&mut self, session: &SessionId) -> Reply {
+        let before = self.live_session(session).cloned();
+        self.adopt_loaded_atlases(session);
         self.reenter(session);
-        if let Some(place) = self.live(session).map(session_place) {
+        if let Some(place) = self.live_session(session).map(session_position) {
             self.record_loaded_plugins(&place);
         }
         let given = self.take_pending_injections(session);
         // Agents that start one process per question resume the session with each of them.
-        if self.live(session) != before.as_ref() {
-            self.touch(session);
+        if self.live_session(session) != before.as_ref() {
+            self.mark_changed(session);
         }
-        self.started(session, given)
+        self.started_reply(session, given)
     }
 
     /// Builds the reply to a started session: its gate, and the questions for the agent.
-    fn started(&self, session: &SessionId, given: Injected) -> Reply {
+    fn started_reply(&self, session: &SessionId, given: Injected) -> Reply {
         let gate = self.start_gate(session);
         let waiting = gate
             .as_ref()
             .and_then(|gate| self.engine.state.held.get(gate));
-        let asked = waiting.and_then(|waiting| self.asked(&waiting.held));
-        let known = self.live(session);
+        let asked = waiting.and_then(|waiting| self.agent_questions(&waiting.held));
+        let known = self.live_session(session);
         Reply::Started(StartedSession {
             wrapper_reported: known.is_some_and(|known| known.wrapper_reported),
             asked: asked.into_iter().collect(),
@@ -133,11 +133,11 @@ impl Transaction<'_> {
     /// Runs the checkpoints of a new session's start, with those that its conversation owes. A conversation that was
     /// refused stays so.
     fn enter_first(&mut self, session: &SessionId, place: &SpanPosition) -> Injected {
-        match self.live(session).map(|known| known.entry.clone()) {
+        match self.live_session(session).map(|known| known.entry.clone()) {
             None | Some(StartState::Refused { .. }) => Injected::default(),
-            Some(StartState::Lapsed { owed }) => self.enter(session, place, &owed),
+            Some(StartState::Lapsed { owed }) => self.run_start_checkpoints(session, place, &owed),
             Some(StartState::Open | StartState::Held(_)) => {
-                self.enter(session, place, &BTreeSet::new())
+                self.run_start_checkpoints(session, place, &BTreeSet::new())
             }
         }
     }
@@ -147,13 +147,13 @@ impl Transaction<'_> {
         let fired = self.start_checkpoints(session, owed);
         let checkpoints = fired.iter();
         let checkpoints = checkpoints.map(|fired| (fired.atlas_id.as_str(), &fired.checkpoint));
-        let heard = hear(self, &self.answers, checkpoints);
-        heard.closes() || fired.iter().any(OwnedFiredCheckpoint::is_gate)
+        let heard = collect_outcomes(self, &self.answers, checkpoints);
+        heard.restricts() || fired.iter().any(OwnedFiredCheckpoint::is_gate)
     }
 
     /// Runs the checkpoints of a session's start, and those that are owed. Where a gate stands there, everything else
     /// that they give is withheld.
-    fn enter(
+    fn run_start_checkpoints(
         &mut self,
         session: &SessionId,
         place: &SpanPosition,
@@ -172,15 +172,15 @@ impl Transaction<'_> {
         let subject = HeldSubject::SessionStart;
         let handled =
             self.apply_handler_outcomes(place, &subject, &mut fired, HandledCommandKind::Start);
-        given.extend(handled.given);
+        given.extend(handled.injected);
         if let Some(stop) = handled.stop {
-            self.beside_gate = None;
+            self.withheld_for_gate = None;
             self.refuse_session(session, stop.reason);
             return Injected::default();
         }
-        let (more, raised) = self.apply_in_order(place, &subject, &fired, GatePresence::Nothing);
+        let (more, raised) = self.apply_in_order(place, &subject, &fired, GatePresence::NoGate);
         given.extend(more);
-        for withheld in self.beside_gate.take().unwrap_or_default() {
+        for withheld in self.withheld_for_gate.take().unwrap_or_default() {
             self.withhold_from_session(place, withheld);
         }
         self.hold_start(session, place, raised);
@@ -192,12 +192,12 @@ impl Transaction<'_> {
     ///
     /// Decisions under other Atlases do not count: the session starts anew, and loses what gates granted it.
     /// Restrictions by gates, and a refusal, stay.
-    pub(super) fn renew(&mut self, session: &SessionId) -> bool {
+    pub(super) fn adopt_loaded_atlases(&mut self, session: &SessionId) -> bool {
         if let Some(gate) = self.start_gate(session)
             && !self.engine.state.held.contains(&gate)
         {
             // No operator can answer a gate that is not in the queue.
-            self.lapse(session);
+            self.mark_start_lapsed(session);
         }
         let atlas_hash = self.engine.atlas_hash;
         let known = self.engine.state.sessions.get(session);
@@ -216,12 +216,12 @@ impl Transaction<'_> {
         known.passed.clear();
         known.allowed.clear();
         known.withheld.clear();
-        let place = session_place(known);
+        let place = session_position(known);
         let refused = matches!(known.entry, StartState::Refused { .. });
-        self.touch(session);
+        self.mark_changed(session);
         if !refused {
-            let given = self.enter(session, &place, &BTreeSet::new());
-            self.owe(session, given);
+            let given = self.run_start_checkpoints(session, &place, &BTreeSet::new());
+            self.add_pending_injections(session, given);
         }
         true
     }
@@ -230,18 +230,18 @@ impl Transaction<'_> {
         if let Some(known) = self.state().sessions.get_mut(session) {
             known.refuse(reason);
         }
-        self.touch(session);
+        self.mark_changed(session);
     }
 
     /// Stores injections of a session until a reply can carry them.
-    pub(super) fn owe(&mut self, session: &SessionId, given: Injected) {
+    pub(super) fn add_pending_injections(&mut self, session: &SessionId, given: Injected) {
         if let Some(known) = self.state().sessions.get_mut(session) {
             known.owed.extend(given);
         }
-        self.touch(session);
+        self.mark_changed(session);
     }
 
-    fn lapse(&mut self, session: &SessionId) {
+    fn mark_start_lapsed(&mut self, session: &SessionId) {
         // It is not known any more which of them had fired, so all of them are required.
         let checkpoints = self
             .engine
@@ -254,7 +254,7 @@ impl Transaction<'_> {
         if let Some(known) = self.state().sessions.get_mut(session) {
             known.entry = StartState::Lapsed { owed };
         }
-        self.touch(session);
+        self.mark_changed(session);
     }
 
     /// Raises the start gate of a session again if the first one was not answered. Returns the questions for
@@ -264,7 +264,7 @@ impl Transaction<'_> {
         let StartState::Lapsed { owed } = known.entry.clone() else {
             return None;
         };
-        let place = session_place(known);
+        let place = session_position(known);
         let mut fired = self.start_checkpoints(session, &owed);
         fired.retain(|fired| fired.checkpoint.mode == CheckpointMode::Blocking);
         let raised = fired
@@ -273,7 +273,7 @@ impl Transaction<'_> {
             .collect();
         self.hold_start(session, &place, raised);
         let gate = self.start_gate(session)?;
-        self.asked(&self.engine.state.held.get(&gate)?.held)
+        self.agent_questions(&self.engine.state.held.get(&gate)?.held)
     }
 
     /// Returns the start checkpoints that fire now, and those that are still required.
@@ -285,7 +285,7 @@ impl Transaction<'_> {
         let Some(known) = self.engine.state.sessions.get(session) else {
             return Vec::new();
         };
-        let fired = evaluation::session_start(
+        let fired = evaluation::fired_at_start(
             &self.engine.atlases,
             (known, &self.engine.extensions),
             owed,
@@ -335,13 +335,13 @@ impl Transaction<'_> {
             };
             // If it cannot be held (the queue is full), no operator can be asked, and the session stays
             // closed.
-            let held = self.hold(None, request, raised);
+            let held = self.hold_request(None, request, raised);
             held.map_or(StartState::Lapsed { owed }, StartState::Held)
         };
         if let Some(known) = self.state().sessions.get_mut(session) {
             known.entry = entry;
         }
-        self.touch(session);
+        self.mark_changed(session);
     }
 
     fn start_gate(&self, session: &SessionId) -> Option<GateId> {
@@ -352,7 +352,7 @@ impl Transaction<'_> {
     }
 
     pub(super) fn end_session(&mut self, ask: CallerId, end: EndSession) {
-        if self.live(&end.session).is_none() {
+        if self.live_session(&end.session).is_none() {
             self.deny_unknown_session(ask, &end.session);
             return;
         }
@@ -385,11 +385,13 @@ impl Transaction<'_> {
         self.state()
             .resolutions
             .retain(|issued| issued.session != *ended);
-        self.state().begun.retain(|_, begun| !begun.is_of(ended));
+        self.state()
+            .pending_attempts
+            .retain(|_, begun| !begun.is_of(ended));
         let Some(session) = self.engine.state.sessions.get(&end.session) else {
             return Injected::default();
         };
-        let root = session_place(session);
+        let root = session_position(session);
         let given = self.take_final_injections(&end.session, &root, end.delivery);
         let Some(session) = self.engine.state.sessions.get(&end.session) else {
             return given;
@@ -415,13 +417,13 @@ impl Transaction<'_> {
         delivery: DeliveryTime,
     ) -> Injected {
         if delivery == DeliveryTime::Later {
-            self.beside_gate = Some(Vec::new());
+            self.withheld_for_gate = Some(Vec::new());
             self.run_end_checkpoints(session, root);
-            self.beside_gate = None;
+            self.withheld_for_gate = None;
             return Injected::default();
         }
         let last = self.run_end_checkpoints(session, root);
-        self.beside_gate = None;
+        self.withheld_for_gate = None;
         let mut given = self.take_pending_injections(session);
         given.extend(last);
         self.deliver(&mut given);
@@ -429,7 +431,7 @@ impl Transaction<'_> {
     }
 
     /// Returns the session, if it exists and has not ended.
-    pub(super) fn live(&self, session: &SessionId) -> Option<&Session> {
+    pub(super) fn live_session(&self, session: &SessionId) -> Option<&Session> {
         self.engine.state.sessions.get(session)
     }
 }
@@ -439,7 +441,7 @@ pub(super) fn raise_stop(fired: &mut [OwnedFiredCheckpoint], stop: HandlerStop) 
     if let Some(fired) = fired.get_mut(stop.index) {
         make_operator_gate(&mut fired.checkpoint);
         fired.why = stop.reason;
-        fired.quotes = true;
+        fired.quotes_request = true;
     }
 }
 
@@ -452,7 +454,7 @@ pub(super) fn raise_approvals(
         if let Some(fired) = fired.get_mut(*index) {
             make_operator_gate(&mut fired.checkpoint);
             fired.why = format!("{}: {}", approval.why, one_line(&approval.reason));
-            fired.quotes = true;
+            fired.quotes_request = true;
         }
     }
 }
@@ -465,7 +467,7 @@ fn make_operator_gate(checkpoint: &mut Checkpoint) {
 
 fn start_fault(start: &StartSession) -> Option<String> {
     if start.session.is_log() {
-        let log = SessionId::LOG;
+        let log = SessionId::LOG_PREFIX;
         return Some(format!("names that begin with `{log}` are those of logs"));
     }
     let names = [Some(&start.agent), start.agent_version.as_ref()];
@@ -484,7 +486,7 @@ fn start_fault(start: &StartSession) -> Option<String> {
 }
 
 /// Returns the root of a session's span tree.
-pub(super) fn session_place(session: &Session) -> SpanPosition {
+pub(super) fn session_position(session: &Session) -> SpanPosition {
     SpanPosition {
         session: session.id.clone(),
         trace_id: session.trace_id.clone(),
@@ -500,11 +502,11 @@ impl Transaction<'_> {
         let mut redactor = self.redactor(None);
         let mut told = |field: &str, text: &Option<String>| {
             let text = text.as_ref()?;
-            Some(redactor.text(field, text))
+            Some(redactor.redact_text(field, text))
         };
         let intent = told("intent", &start.intent);
         let agent_version = told("agent_version", &start.agent_version);
-        let agent_type = redactor.text("agent_type", &start.agent);
+        let agent_type = redactor.redact_text("agent_type", &start.agent);
         StartedRecord {
             agent_type,
             agent_version,
@@ -518,7 +520,7 @@ impl Transaction<'_> {
             },
             continues: None,
             judged_under: Vec::new(),
-            redacted: listed(redactor.left_out()),
+            redacted: redaction_list(redactor.into_redactions()),
         }
     }
 }

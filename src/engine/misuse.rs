@@ -12,11 +12,11 @@ use crate::base::id::SessionId;
 use crate::trace::event::{Durability, ErrorOccurred};
 
 use super::command::{Caller, EngineCommand};
-use super::lifecycle::session_place;
+use super::lifecycle::session_position;
 use super::transaction::Transaction;
 
 /// Minimum time between two records of one kind in a session.
-const MINUTE: Duration = Duration::from_mins(1);
+const RECORD_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Kinds of misuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,14 +71,14 @@ pub(super) struct MisuseTallies(BTreeMap<(SessionId, Misuse), MisuseTally>);
 #[derive(Debug)]
 struct MisuseTally {
     recorded_at: Timestamp,
-    since: u64,
+    attempts: u64,
     /// Description of the last attempt.
     last: String,
 }
 
 impl MisuseTallies {
     /// Applies `adjust` to the time of every record.
-    pub(super) fn adjust_moments(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
+    pub(super) fn adjust_timestamps(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
         for tally in self.0.values_mut() {
             tally.recorded_at = adjust(tally.recorded_at);
         }
@@ -87,7 +87,7 @@ impl MisuseTallies {
 
 impl MisuseTally {
     fn is_due(&self, now: Timestamp) -> bool {
-        now.since(self.recorded_at) >= MINUTE
+        now.since(self.recorded_at) >= RECORD_INTERVAL
     }
 }
 
@@ -105,30 +105,35 @@ impl Transaction<'_> {
             ShownSecret::Wrong => "showed a wrong key",
         };
         let what = format!("somebody {who} named this session and {shown}, and was refused");
-        self.tried(session, Misuse::Takeover, what);
+        self.record_misuse(session, Misuse::Takeover, what);
     }
 
     /// Records an attempt, or counts it if a similar one was recorded within the last minute.
-    pub(super) fn tried(&mut self, session: &SessionId, trick: Misuse, what: String) {
-        if self.live(session).is_none() {
+    pub(super) fn record_misuse(&mut self, session: &SessionId, trick: Misuse, what: String) {
+        if self.live_session(session).is_none() {
             return;
         }
         let now = self.now;
         let key = (session.clone(), trick);
-        if let Some(tally) = self.state().tries.0.get_mut(&key)
+        if let Some(tally) = self.state().misuse.0.get_mut(&key)
             && !tally.is_due(now)
         {
-            tally.since = tally.since.saturating_add(1);
+            tally.attempts = tally.attempts.saturating_add(1);
             tally.last = what;
             return;
         }
-        let before = self.state().tries.0.remove(&key);
-        self.write_misuse_record(session, trick, what, before.map_or(0, |tally| tally.since));
+        let before = self.state().misuse.0.remove(&key);
+        self.write_misuse_record(
+            session,
+            trick,
+            what,
+            before.map_or(0, |tally| tally.attempts),
+        );
     }
 
     /// Records the counted attempts of a session when a minute has passed, or when the session ends.
     pub(super) fn record_due_misuse(&mut self, command: &EngineCommand) {
-        if self.engine.state.tries.0.is_empty() {
+        if self.engine.state.misuse.0.is_empty() {
             return;
         }
         let Some(session) = command.session() else {
@@ -138,13 +143,13 @@ impl Transaction<'_> {
         for trick in Misuse::ALL {
             let key = (session.clone(), trick);
             let now = self.now;
-            let tallies = &mut self.state().tries.0;
+            let tallies = &mut self.state().misuse.0;
             let due = tallies
                 .get(&key)
                 .is_some_and(|tally| ends || tally.is_due(now));
             let told = due.then(|| tallies.remove(&key)).flatten();
-            if let Some(tally) = told.filter(|tally| tally.since > 0) {
-                self.write_misuse_record(session, trick, tally.last, tally.since - 1);
+            if let Some(tally) = told.filter(|tally| tally.attempts > 0) {
+                self.write_misuse_record(session, trick, tally.last, tally.attempts - 1);
             }
         }
     }
@@ -156,7 +161,7 @@ impl Transaction<'_> {
         what: String,
         others: u64,
     ) {
-        let Some(root) = self.live(session).map(session_place) else {
+        let Some(root) = self.live_session(session).map(session_position) else {
             return;
         };
         let message = match others {
@@ -172,20 +177,20 @@ impl Transaction<'_> {
             stack_trace: None,
             redacted: Vec::new(),
         };
-        let place = root.below(self.new_span());
+        let place = root.child(self.new_span());
         // Stored at every level of detail, and on disk before the caller gets the refusal.
         self.record_as(&place, record, Durability::Sync);
         let tally = MisuseTally {
             recorded_at: self.now,
-            since: 0,
+            attempts: 0,
             last: String::new(),
         };
         let key = (session.clone(), trick);
-        self.state().tries.0.insert(key, tally);
+        self.state().misuse.0.insert(key, tally);
     }
 
     /// Forgets the attempts on an ended session.
     pub(super) fn forget_misuse(&mut self, session: &SessionId) {
-        self.state().tries.0.retain(|(of, _), _| of != session);
+        self.state().misuse.0.retain(|(of, _), _| of != session);
     }
 }

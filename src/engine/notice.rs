@@ -159,15 +159,15 @@ impl Transaction<'_> {
                 lets.then(|| draft.event_id.clone())
             }
             Effect::Record(_)
-            | Effect::Enter(_)
-            | Effect::Seat(_)
+            | Effect::AppendToLog(_)
+            | Effect::SetOperator(_)
             | Effect::Persist(_)
             | Effect::Reply(..)
             | Effect::SetDeadline(..)
-            | Effect::CallOut(_)
-            | Effect::Held(_)
+            | Effect::CallExtension(_)
+            | Effect::RequestHeld(_)
             | Effect::Notify(_)
-            | Effect::Settled(_) => None,
+            | Effect::RequestSettled(_) => None,
         })
     }
 }
@@ -184,9 +184,11 @@ fn address(atlas: &Atlas, trigger: NoticeTrigger) -> Option<&str> {
 /// concerns all of them.
 fn concerns(atlas: &Atlas, matches: &ActionMatches<'_>, tier: RiskTier) -> bool {
     let own = |of: &Atlas| std::ptr::eq(of, atlas);
-    !matches.known()
-        || matches.known_by(atlas)
+    !matches.is_known()
+        || matches.is_known_by(atlas)
         || matches.policies().any(|matched| own(matched.atlas))
-        || matches.before().any(|matched| own(matched.atlas))
+        || matches
+            .checkpoints_before()
+            .any(|matched| own(matched.atlas))
         || atlas.checkpoints_for_tier(tier).next().is_some()
 }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::base::limits::MAX_ACKNOWLEDGED;
-use crate::base::operator::{parse_operator_name, same_name};
+use crate::base::operator::{is_same_operator, parse_operator_name};
 use crate::trace::event::{
     Acknowledged, ClaimWord, OperatorAcknowledged, OperatorChanged, RequestClaimed,
 };
@@ -23,11 +23,11 @@ use super::transaction::Transaction;
 const FAULT_KEY: &str = "record";
 
 impl Transaction<'_> {
-    pub(super) fn operate(&mut self, ask: CallerId, operate: OperatorAction) {
+    pub(super) fn apply_operator_action(&mut self, ask: CallerId, operate: OperatorAction) {
         let done = match operate {
             OperatorAction::Claim(claiming) => self.claim(&claiming),
             OperatorAction::Acknowledge(acknowledge) => self.acknowledge(&acknowledge),
-            OperatorAction::TakeSeat(seat) => self.take_seat(&seat),
+            OperatorAction::ChangeOperator(seat) => self.change_operator(&seat),
         };
         let reply = done.map_or_else(Reply::Refused, |()| Reply::Acted);
         self.reply(ask, reply);
@@ -46,7 +46,7 @@ impl Transaction<'_> {
         }
         let own = before
             .as_ref()
-            .is_some_and(|by| same_name(by, &claiming.operator));
+            .is_some_and(|by| is_same_operator(by, &claiming.operator));
         let word = match (claiming.wish, &before) {
             (ClaimChangeKind::Take, None) => ClaimWord::Taken,
             (ClaimChangeKind::Take, Some(_)) if !own => ClaimWord::TakenOver,
@@ -82,7 +82,7 @@ impl Transaction<'_> {
     ) -> Result<(), DecisionRefusal> {
         match &acknowledge.of {
             AcknowledgedSubject::Fault(fault) => {
-                self.push(Effect::Enter(
+                self.push(Effect::AppendToLog(
                     OperatorAcknowledged {
                         operator: acknowledge.operator.clone(),
                         about: Acknowledged::BrokenChain,
@@ -94,7 +94,7 @@ impl Transaction<'_> {
                     }
                     .into(),
                 ));
-                self.know_fault(Some(fault.clone()));
+                self.set_acknowledged_fault(Some(fault.clone()));
                 Ok(())
             }
             AcknowledgedSubject::Overruled(gates) => {
@@ -118,7 +118,7 @@ impl Transaction<'_> {
     fn forget_overruled(&mut self, operator: &str, overruled: &OverruledDenial) {
         self.persist::<()>(StateKind::Overruled, overruled.gate.as_str(), None);
         let what = format!("{} overruled by {}", overruled.action, overruled.by);
-        self.push(Effect::Enter(
+        self.push(Effect::AppendToLog(
             OperatorAcknowledged {
                 operator: operator.to_owned(),
                 about: Acknowledged::Override,
@@ -132,23 +132,23 @@ impl Transaction<'_> {
         ));
     }
 
-    fn know_fault(&mut self, fault: Option<RecordFault>) {
+    fn set_acknowledged_fault(&mut self, fault: Option<RecordFault>) {
         self.persist(StateKind::Fault, FAULT_KEY, fault.as_ref());
-        self.state().fault = fault;
+        self.state().acknowledged_fault = fault;
     }
 
     /// Forgets the acknowledged fault, because every chain is intact. The next fault is a new one, even with
     /// the same text.
     pub(super) fn record_intact(&mut self) {
-        if self.state().fault.is_some() {
-            self.know_fault(None);
+        if self.state().acknowledged_fault.is_some() {
+            self.set_acknowledged_fault(None);
         }
     }
 
-    fn take_seat(&mut self, seat: &OperatorChange) -> Result<(), DecisionRefusal> {
+    fn change_operator(&mut self, seat: &OperatorChange) -> Result<(), DecisionRefusal> {
         let operator = parse_operator_name(&seat.operator);
         let operator = operator.map_err(|fault| DecisionRefusal::BadName(fault.to_string()))?;
-        self.push(Effect::Enter(
+        self.push(Effect::AppendToLog(
             OperatorChanged {
                 operator: operator.clone(),
                 before: seat.before.clone(),
@@ -156,7 +156,7 @@ impl Transaction<'_> {
             }
             .into(),
         ));
-        self.push(Effect::Seat(operator));
+        self.push(Effect::SetOperator(operator));
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use super::transaction::Transaction;
 
 impl Transaction<'_> {
     /// Parks a request until its session's gate is passed. No operator is asked about it before that.
-    pub(super) fn park(&mut self, ask: CallerId, request: ActionRequest) {
+    pub(super) fn park_request(&mut self, ask: CallerId, request: ActionRequest) {
         let session = request.session.clone();
         if let Some(asked) = self.first_agent_questions(&session) {
             self.reply(ask, Reply::Asked(asked));
@@ -37,8 +37,8 @@ impl Transaction<'_> {
     /// Returns the questions that the agent has to answer before any request. The reply to the session's
     /// start already had those of the start gate.
     fn first_agent_questions(&self, session: &SessionId) -> Option<AgentQuestions> {
-        let mut pending = self.live(session)?.pending.iter();
-        pending.find_map(|gate| self.asked(&self.engine.state.held.get(gate)?.held))
+        let mut pending = self.live_session(session)?.pending.iter();
+        pending.find_map(|gate| self.agent_questions(&self.engine.state.held.get(gate)?.held))
     }
 
     /// Sends questions to the agents whose requests are parked, once they may answer a gate of their session.
@@ -54,7 +54,7 @@ impl Transaction<'_> {
     /// Handles the parked requests after the session's gate was passed.
     pub(super) fn release_parked(&mut self, session: &SessionId) {
         for (ask, request) in self.state().parked.take(session) {
-            self.take_up(EngineCommand::RequestAction(ask, request));
+            self.start_command(EngineCommand::RequestAction(ask, request));
         }
     }
 

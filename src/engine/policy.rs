@@ -15,7 +15,7 @@ use super::denial::{Denial, denial};
 use super::evaluation::EvaluationCase;
 use super::fired_checkpoint::OwnedRequiredApproval;
 use super::redacted_records::atlas_ref;
-use super::usage::{AppliedLimit, key};
+use super::usage::{AppliedLimit, limit_key};
 
 /// Verdict of the policies.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(super) struct PolicyOutcome<'a> {
     /// The decision.
     pub(super) decision: Verdict,
     /// Number of evaluated policies.
-    pub(super) clear_changed: u64,
+    pub(super) looked_at: u64,
 }
 
 /// An approval that a policy requires.
@@ -68,7 +68,7 @@ pub(super) fn approvals<'a>(
     }
     // One approval is enough: a policy that requires approval is more specific.
     if approvals.is_empty()
-        && !matches.known()
+        && !matches.is_known()
         && let Some(atlas) = atlases
             .iter()
             .find(|a| a.unknown_actions == UnknownActions::Approve)
@@ -173,13 +173,13 @@ pub(super) fn policy_verdict<'a>(
     approvals: &[RequiredApproval<'a>],
 ) -> PolicyOutcome<'a> {
     let policies = case.atlases.iter().map(|atlas| atlas.policies.len() as u64);
-    let clear_changed = policies.sum();
+    let looked_at = policies.sum();
     let verdict = |policy_id, atlas, rule, decision| PolicyOutcome {
         policy_id,
         atlas,
         rule,
         decision,
-        clear_changed,
+        looked_at,
     };
     if let Some(DenialSource { denial, by }) = denying {
         let (atlas, rule) = by.unzip();
@@ -227,7 +227,7 @@ pub(super) fn limits(case: EvaluationCase<'_, '_>) -> Vec<AppliedLimit> {
             && case.holds(policy.when.as_ref())
         {
             limits.push(AppliedLimit {
-                key: key(matched.atlas, policy, case.session),
+                key: limit_key(matched.atlas, policy, case.session),
                 limit: limit.clone(),
             });
         }
@@ -247,7 +247,7 @@ pub(super) fn spent_limit<'a>(
             continue;
         }
         let usage = case.usage;
-        let refusal = usage.refusal(matched.atlas, policy, session, call.params, case.now);
+        let refusal = usage.limit_refusal(matched.atlas, policy, session, call.params, case.now);
         let Some(what) = refusal else { continue };
         let mut reason = format!("policy `{}` limits `{}`: {what}", policy.id, call.action);
         if !policy.reason.is_empty() {
@@ -292,7 +292,7 @@ pub(super) fn not_allowed(
         (allowed && case.session.allows_under(&atlas.id, action))
             || own.any(|matched| std::ptr::eq(matched.atlas, atlas) && mentions(matched.item))
     };
-    if !denying.any(|atlas| !mentioned_by(atlas) && (matches.known_by(atlas) || !mentioned)) {
+    if !denying.any(|atlas| !mentioned_by(atlas) && (matches.is_known_by(atlas) || !mentioned)) {
         return None;
     }
     let reason = format!("no policy allows `{action}`, and default_decision is deny");

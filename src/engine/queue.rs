@@ -20,7 +20,7 @@ pub(super) struct HeldQueue {
     held: BTreeMap<GateId, HeldEntry>,
     by_session: BTreeMap<SessionId, BTreeSet<GateId>>,
     by_request: BTreeMap<Digest, BTreeSet<GateId>>,
-    by_asker: BTreeMap<CallerId, GateId>,
+    by_caller: BTreeMap<CallerId, GateId>,
     bytes: usize,
 }
 
@@ -81,7 +81,7 @@ impl HeldQueue {
         let of_request = self.by_request.entry(waiting.held.request_hash);
         of_request.or_default().insert(gate.clone());
         let askers = waiting.askers.iter().map(|ask| (*ask, gate.clone()));
-        self.by_asker.extend(askers);
+        self.by_caller.extend(askers);
         self.held.insert(gate, waiting);
     }
 
@@ -91,7 +91,7 @@ impl HeldQueue {
         remove_from(&mut self.by_session, &waiting.held.session, gate);
         remove_from(&mut self.by_request, &waiting.held.request_hash, gate);
         for ask in &waiting.askers {
-            self.by_asker.remove(ask);
+            self.by_caller.remove(ask);
         }
         Some(waiting)
     }
@@ -107,7 +107,7 @@ impl HeldQueue {
     pub(super) fn add_asker(&mut self, gate: &GateId, ask: CallerId) {
         if let Some(waiting) = self.held.get_mut(gate) {
             waiting.askers.push(ask);
-            self.by_asker.insert(ask, gate.clone());
+            self.by_caller.insert(ask, gate.clone());
         }
     }
 
@@ -115,13 +115,13 @@ impl HeldQueue {
     pub(super) fn remove_earliest(&mut self, gate: &GateId, most: usize) -> Option<CallerId> {
         let waiting = self.held.get_mut(gate)?;
         let earliest = (waiting.askers.len() >= most).then(|| waiting.askers.remove(0))?;
-        self.by_asker.remove(&earliest);
+        self.by_caller.remove(&earliest);
         Some(earliest)
     }
 
     /// Removes a caller that has left.
     pub(super) fn remove_asker(&mut self, ask: CallerId) {
-        let Some(gate) = self.by_asker.remove(&ask) else {
+        let Some(gate) = self.by_caller.remove(&ask) else {
             return;
         };
         if let Some(waiting) = self.held.get_mut(&gate) {
@@ -135,7 +135,7 @@ impl HeldQueue {
 #[derive(Debug, Default)]
 pub(super) struct ParkedRequests {
     by_session: BTreeMap<SessionId, Vec<ParkedRequest>>,
-    by_asker: BTreeMap<CallerId, SessionId>,
+    by_caller: BTreeMap<CallerId, SessionId>,
     bytes: usize,
 }
 
@@ -169,7 +169,7 @@ impl ParkedRequests {
     pub(super) fn push(&mut self, ask: CallerId, request: ActionRequest) {
         let bytes = request.params.to_string().len();
         self.bytes = self.bytes.saturating_add(bytes);
-        self.by_asker.insert(ask, request.session.clone());
+        self.by_caller.insert(ask, request.session.clone());
         let own = self.by_session.entry(request.session.clone()).or_default();
         own.push(ParkedRequest {
             ask,
@@ -182,7 +182,7 @@ impl ParkedRequests {
     pub(super) fn take(&mut self, session: &SessionId) -> Vec<(CallerId, ActionRequest)> {
         let taken = self.by_session.remove(session).unwrap_or_default();
         for parked in &taken {
-            self.by_asker.remove(&parked.ask);
+            self.by_caller.remove(&parked.ask);
             self.bytes = self.bytes.saturating_sub(parked.bytes);
         }
         let pairs = taken.into_iter().map(|parked| (parked.ask, parked.request));
@@ -191,7 +191,7 @@ impl ParkedRequests {
 
     /// Removes the requests of a caller that has left.
     pub(super) fn remove_asker(&mut self, ask: CallerId) {
-        let Some(session) = self.by_asker.remove(&ask) else {
+        let Some(session) = self.by_caller.remove(&ask) else {
             return;
         };
         if let Some(own) = self.by_session.get_mut(&session) {

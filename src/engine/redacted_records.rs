@@ -38,18 +38,23 @@ impl Transaction<'_> {
         let action = call.map(|call| call.action.as_str());
         let mut redactor = Redactor::new(&self.engine.atlases, action);
         if let Some(call) = call {
-            redactor.learn(&call.params);
+            redactor.learn_secrets(&call.params);
         }
         redactor
     }
 
     /// Redacts a text of an agent, as recorded under `field`. `action` is the action it concerns.
-    pub(super) fn told(&self, action: Option<&str>, field: &str, text: &str) -> RedactedText {
+    pub(super) fn redact_text(
+        &self,
+        action: Option<&str>,
+        field: &str,
+        text: &str,
+    ) -> RedactedText {
         let mut redactor = Redactor::new(&self.engine.atlases, action);
-        let text = redactor.text(field, text);
+        let text = redactor.redact_text(field, text);
         RedactedText {
             text,
-            redacted: listed(redactor.left_out()),
+            redacted: redaction_list(redactor.into_redactions()),
         }
     }
 
@@ -59,22 +64,22 @@ impl Transaction<'_> {
         field: &str,
         text: Option<&str>,
     ) -> (Option<String>, Vec<Redaction>) {
-        let told = text.map(|text| self.told(None, field, text));
+        let told = text.map(|text| self.redact_text(None, field, text));
         told.map_or((None, Vec::new()), |told| (Some(told.text), told.redacted))
     }
 
     /// Redacts a reason that may quote the parameters of a request, as recorded under `field`.
-    pub(super) fn told_of(
+    pub(super) fn redact_reason(
         &self,
         call: Option<&ActionCall>,
         field: &str,
         text: &str,
     ) -> RedactedText {
         let mut redactor = self.redactor(call);
-        let text = redactor.text(field, text);
+        let text = redactor.redact_text(field, text);
         RedactedText {
             text,
-            redacted: listed(redactor.left_out()),
+            redacted: redaction_list(redactor.into_redactions()),
         }
     }
 
@@ -91,9 +96,9 @@ impl Transaction<'_> {
         let mut redactor = self.redactor(call);
         let problems = problems.iter();
         let problems = problems
-            .map(|problem| redactor.text("problems", problem))
+            .map(|problem| redactor.redact_text("problems", problem))
             .collect();
-        (problems, listed(redactor.left_out()))
+        (problems, redaction_list(redactor.into_redactions()))
     }
 
     /// Records that an action is risky, if it is, with the recommended reaction.
@@ -107,7 +112,7 @@ impl Transaction<'_> {
             return;
         }
         let record = RiskDetected {
-            risk_tier: tier(call.tier),
+            risk_tier: recorded_tier(call.tier),
             trigger: match call.tier_source {
                 TierSource::Declared => "declared by the Atlas".to_owned(),
                 TierSource::Detected => "detected from the words of the request".to_owned(),
@@ -120,43 +125,47 @@ impl Transaction<'_> {
     }
 
     /// Returns the Atlas of this name, as records name it. An empty list stands for all loaded Atlases.
-    pub(super) fn under(&self, atlas_id: Option<&str>) -> Vec<AtlasRef> {
+    pub(super) fn atlas_refs(&self, atlas_id: Option<&str>) -> Vec<AtlasRef> {
         let atlases = self.engine.atlases.iter();
         let own = atlases.filter(|atlas| atlas_id.is_some_and(|id| id == atlas.id));
         own.map(atlas_ref).collect()
     }
 
     /// Builds the record of an attempted action.
-    pub(super) fn attempted(&self, call: &ActionCall, checked: PolicyCheck) -> ActionAttempted {
+    pub(super) fn attempt_record(
+        &self,
+        call: &ActionCall,
+        checked: PolicyCheck,
+    ) -> ActionAttempted {
         let mut redactor = Redactor::new(&self.engine.atlases, Some(&call.action));
-        let action_params = redactor.params("action_params", &call.params);
+        let action_params = redactor.redact_params("action_params", &call.params);
         ActionAttempted {
             action_type: call.action.clone(),
             action_params,
-            risk_tier: tier(call.tier),
+            risk_tier: recorded_tier(call.tier),
             policy_checked: checked == PolicyCheck::Yes,
             context_injected: None,
             permit: None,
             approved_by: None,
             judged_under: Vec::new(),
             numbers_as_text: Vec::new(),
-            redacted: listed(redactor.left_out()),
+            redacted: redaction_list(redactor.into_redactions()),
         }
     }
 
     /// Builds the record of a blocked action.
-    pub(super) fn blocked(
+    pub(super) fn blocked_record(
         &self,
         call: &ActionCall,
         by: &str,
         why: BlockReason<'_>,
     ) -> ActionBlocked {
         let mut redactor = Redactor::new(&self.engine.atlases, Some(&call.action));
-        let action_params = redactor.params("action_params", &call.params);
+        let action_params = redactor.redact_params("action_params", &call.params);
         // The text of a steward or an operator quotes nothing. An agent that names a secret after it must not
         // make it disappear.
-        let reason = if quotes(why.code) {
-            redactor.text("reason", why.reason)
+        let reason = if may_quote_request(why.code) {
+            redactor.redact_text("reason", why.reason)
         } else {
             why.reason.to_owned()
         };
@@ -168,7 +177,7 @@ impl Transaction<'_> {
             override_available: why.override_available,
             judged_under: why.under.to_vec(),
             numbers_as_text: Vec::new(),
-            redacted: listed(redactor.left_out()),
+            redacted: redaction_list(redactor.into_redactions()),
         }
     }
 }
@@ -213,7 +222,7 @@ impl<'w> BlockReason<'w> {
 }
 
 /// Returns whether a reason with this code can quote the request.
-pub(super) fn quotes(code: DenyCode) -> bool {
+pub(super) fn may_quote_request(code: DenyCode) -> bool {
     match code {
         DenyCode::Parameters | DenyCode::Limit | DenyCode::Extension | DenyCode::InvalidAnswer => {
             true
@@ -238,7 +247,7 @@ pub(super) fn quotes(code: DenyCode) -> bool {
 }
 
 /// Converts redactions into their recorded form.
-pub(super) fn listed(left_out: Redactions) -> Vec<Redaction> {
+pub(super) fn redaction_list(left_out: Redactions) -> Vec<Redaction> {
     let left_out = left_out.into_iter();
     left_out
         .map(|(rule, left_out)| Redaction {
@@ -255,17 +264,17 @@ pub(super) fn scrubbed(
     field: &str,
     data: &Map<String, Value>,
 ) -> (Map<String, Value>, Vec<Redaction>) {
-    let kept = match redactor.data(field, &Value::Object(data.clone())) {
+    let kept = match redactor.redact_data(field, &Value::Object(data.clone())) {
         Value::Object(kept) => kept,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
             Map::new()
         }
     };
-    (kept, listed(redactor.left_out()))
+    (kept, redaction_list(redactor.into_redactions()))
 }
 
 /// Converts a tier into its recorded form.
-pub(super) fn tier(tier: RiskTier) -> RiskTierInfo {
+pub(super) fn recorded_tier(tier: RiskTier) -> RiskTierInfo {
     match tier {
         RiskTier::Low => RiskTierInfo::Low,
         RiskTier::Medium => RiskTierInfo::Medium,

@@ -15,12 +15,12 @@ impl Engine {
     /// Replaces the loaded Atlases.
     pub fn reload(&mut self, atlases: Arc<[Atlas]>) {
         self.atlas_hash = combined_hash(&atlases);
-        self.level = recording::level(&atlases);
+        self.level = recording::trace_level(&atlases);
         self.atlases = atlases;
         self.accept_budgets();
         // Cached results of the old Atlases are not valid for the new ones.
         self.state.caches.clear();
-        self.state.suspension.ask_again();
+        self.state.suspension.mark_calls_outdated();
     }
 
     /// Returns one digest for all loaded Atlases.
@@ -32,6 +32,6 @@ impl Engine {
 
 /// Returns one digest for a set of Atlases. Decisions under them are bound to it.
 #[must_use]
-pub fn hash_of(atlases: &[Atlas]) -> Digest {
+pub fn hash_of_atlases(atlases: &[Atlas]) -> Digest {
     combined_hash(atlases)
 }

@@ -12,9 +12,9 @@ use super::command::{
     RuntimeFinding, Wrapper, WrapperCheck,
 };
 use super::context_injection::InjectionCause;
-use super::lifecycle::session_place;
+use super::lifecycle::session_position;
 use super::misuse::Misuse;
-use super::redacted_records::listed;
+use super::redacted_records::redaction_list;
 use super::session::Session;
 use super::transaction::{SpanPosition, Transaction};
 
@@ -23,7 +23,7 @@ const TRANSPORTS: [&str; 3] = ["mcp", "rest", "direct"];
 
 impl Transaction<'_> {
     pub(super) fn report(&mut self, ask: CallerId, report: &AgentReport) {
-        if self.live(report.session()).is_none() {
+        if self.live_session(report.session()).is_none() {
             self.deny_unknown_session(ask, report.session());
             return;
         }
@@ -42,7 +42,7 @@ impl Transaction<'_> {
 
     /// Records a finding of the runtime about a session.
     pub(super) fn note(&mut self, ask: CallerId, session: &SessionId, finding: RuntimeFinding) {
-        if self.live(session).is_none() {
+        if self.live_session(session).is_none() {
             self.deny_unknown_session(ask, session);
             return;
         }
@@ -58,7 +58,7 @@ impl Transaction<'_> {
                 }
             }
             RuntimeFinding::Turn { event, message } => {
-                self.note_turn(ask, session, event, &message)
+                self.note_turn(ask, session, event, &message);
             }
             RuntimeFinding::ThreadRefused { what, denied } => {
                 let trick = if denied.code == DenyCode::Limit {
@@ -66,7 +66,7 @@ impl Transaction<'_> {
                 } else {
                     Misuse::Thread
                 };
-                self.tried(session, trick, what);
+                self.record_misuse(session, trick, what);
                 self.reply(ask, Reply::Denied(denied));
             }
         }
@@ -83,13 +83,13 @@ impl Transaction<'_> {
         // A hook reports the same text as input just before, so contexts that it selected are not selected
         // again.
         if self.selects_new_context(session, &seen) {
-            self.record_keyword_request(&place, &seen.calling());
+            self.record_keyword_request(&place, &seen.injecting_keywords());
             let given = self.give_on(&place, InjectionCause::Input(&seen));
-            self.owe(session, given);
+            self.add_pending_injections(session, given);
         }
         let given = self.take_pending_injections(session);
-        self.touch(session);
-        let held = self.live(session).map(Session::blocking_gates);
+        self.mark_changed(session);
+        let held = self.live_session(session).map(Session::blocking_gates);
         let noted = ReportReceipt {
             given,
             held: held.unwrap_or_default(),
@@ -100,7 +100,7 @@ impl Transaction<'_> {
 
     /// Records the result of a wrapper check. The reply is sent when the record is on disk.
     fn wrapper_check(&mut self, ask: CallerId, check: &WrapperCheck) {
-        let Some(root) = self.live(&check.session).map(session_place) else {
+        let Some(root) = self.live_session(&check.session).map(session_position) else {
             return;
         };
         let mut redactor = self.redactor(None);
@@ -110,19 +110,19 @@ impl Transaction<'_> {
             verification_passed: check.verification_passed,
             tests_run,
             failures: Some(failures).filter(|failures| !failures.is_empty()),
-            redacted: listed(redactor.left_out()),
+            redacted: redaction_list(redactor.into_redactions()),
         };
-        let here = root.below(self.new_span());
+        let here = root.child(self.new_span());
         self.record(&here, verified);
         self.reply(ask, Reply::Noted(ReportReceipt::default()));
     }
 
     /// Records the construction of a wrapper, and its verification. The reply is sent when both are on disk.
     fn wrapper(&mut self, ask: CallerId, wrapper: &Wrapper) {
-        let Some(root) = self.live(&wrapper.session).map(session_place) else {
+        let Some(root) = self.live_session(&wrapper.session).map(session_position) else {
             return;
         };
-        let here = root.below(self.new_span());
+        let here = root.child(self.new_span());
         let constructed = self.recordable_wrapper(wrapper);
         self.record(&here, constructed);
         let tests = wrapper_tests(wrapper);
@@ -140,7 +140,7 @@ impl Transaction<'_> {
         if let Some(session) = self.state().sessions.get_mut(&wrapper.session) {
             session.wrapper_reported = true;
         }
-        self.touch(&wrapper.session);
+        self.mark_changed(&wrapper.session);
         let noted = ReportReceipt {
             failures,
             ..ReportReceipt::default()
@@ -153,13 +153,13 @@ impl Transaction<'_> {
         let mut redactor = self.redactor(None);
         let told = WrapperConstructed::from(wrapper.clone());
         WrapperConstructed {
-            wrapper_version: redactor.text("wrapper_version", &told.wrapper_version),
+            wrapper_version: redactor.redact_text("wrapper_version", &told.wrapper_version),
             components: redactor.texts("components", &told.components),
             plugins: redactor.texts("plugins", &told.plugins),
-            transport: redactor.text("transport", &told.transport),
-            cache_backend: redactor.text("cache_backend", &told.cache_backend),
-            construction_hash: redactor.text("construction_hash", &told.construction_hash),
-            redacted: listed(redactor.left_out()),
+            transport: redactor.redact_text("transport", &told.transport),
+            cache_backend: redactor.redact_text("cache_backend", &told.cache_backend),
+            construction_hash: redactor.redact_text("construction_hash", &told.construction_hash),
+            redacted: redaction_list(redactor.into_redactions()),
             ..told
         }
     }
@@ -188,7 +188,7 @@ impl Transaction<'_> {
 
     /// Returns whether the session may have received a context: one of an Atlas, or a text of a handler.
     fn was_handed(&self, feedback: &Feedback) -> bool {
-        let Some(session) = self.live(&feedback.session) else {
+        let Some(session) = self.live_session(&feedback.session) else {
             return false;
         };
         let id = feedback.context_id.as_str();
@@ -235,7 +235,7 @@ impl Transaction<'_> {
             span_id: error.span_id,
             parent: None,
         };
-        let told = self.told(None, "recovery_method", &recovery.method);
+        let told = self.redact_text(None, "recovery_method", &recovery.method);
         let record = ErrorRecovered {
             original_error_id: recovery.error.clone(),
             recovery_method: told.text,
@@ -243,7 +243,7 @@ impl Transaction<'_> {
             redacted: told.redacted,
         };
         self.record_below(&place, record);
-        self.touch(&recovery.session);
+        self.mark_changed(&recovery.session);
         self.reply(ask, Reply::Noted(ReportReceipt::default()));
     }
 }

@@ -111,14 +111,14 @@ pub(super) struct IssuedResolution {
 
 impl IssuedResolution {
     /// Applies `adjust` to the expiry time.
-    pub(super) fn adjust_moments(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
+    pub(super) fn adjust_timestamps(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
         self.expires_at = adjust(self.expires_at);
     }
 }
 
 impl Transaction<'_> {
     pub(super) fn resolve(&mut self, ask: CallerId, resolve: &ResolveRequest) {
-        if self.live(&resolve.session).is_none() {
+        if self.live_session(&resolve.session).is_none() {
             self.deny_unknown_session(ask, &resolve.session);
             return;
         }
@@ -127,7 +127,7 @@ impl Transaction<'_> {
             self.deny(ask, DenyCode::BadRequest, fault);
             return;
         }
-        self.renew(&resolve.session);
+        self.adopt_loaded_atlases(&resolve.session);
         self.reenter(&resolve.session);
         if let Some(text) = &resolve.input {
             let input = InputReport {
@@ -148,19 +148,19 @@ impl Transaction<'_> {
         self.deliver(&mut owed);
         resolution.contexts = owed.contexts;
         let open = self
-            .live(&resolve.session)
-            .filter(|session| !session.is_closed());
+            .live_session(&resolve.session)
+            .filter(|session| !session.is_blocked());
         resolution.guidance = open
             .map(|session| session.guidance.clone())
             .unwrap_or_default();
-        self.touch(&resolve.session);
-        self.remember(&resolution);
+        self.mark_changed(&resolve.session);
+        self.remember_resolution(&resolution);
         self.reply(ask, Reply::Resolved(Box::new(resolution)));
     }
 
     fn resolution(&mut self, resolve: &ResolveRequest) -> Option<Resolution> {
         let id = self.new_span().to_string();
-        let session = self.live(&resolve.session)?;
+        let session = self.live_session(&resolve.session)?;
         let held = session.blocking_gates();
         let mut resolution = Resolution {
             id,
@@ -199,8 +199,8 @@ impl Transaction<'_> {
                 &action,
                 params.unwrap_or(&Value::Null),
             );
-            let case = self.case(session, &call);
-            let found = evaluation::action(case);
+            let case = self.evaluation_case(session, &call);
+            let found = evaluation::evaluate_action(case);
             resolution.add(case, &found, params_known);
         }
         Some(resolution)
@@ -221,7 +221,7 @@ impl Transaction<'_> {
         known
     }
 
-    fn remember(&mut self, resolution: &Resolution) {
+    fn remember_resolution(&mut self, resolution: &Resolution) {
         let actions = resolution.allowed.iter().cloned();
         let held = resolution
             .constraints
@@ -311,7 +311,7 @@ impl Resolution {
                 "its parameters have a schema",
             );
         }
-        if case.session.is_closed() {
+        if case.session.is_blocked() {
             constrain(
                 ConstraintKind::Session,
                 SESSION_START,

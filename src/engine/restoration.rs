@@ -15,7 +15,7 @@ use super::command::{Effect, EngineCommand, OverruledDenial, StateChange, StateK
 use super::held::Held;
 use super::session::Session;
 use super::transaction::state_change;
-use super::usage::{UNKNOWN, UnknownUsage};
+use super::usage::{UNKNOWN_KEY, UnknownUsage};
 use super::{Engine, HeldEntry, Permit};
 
 /// Error for persisted state that cannot be read.
@@ -98,7 +98,7 @@ impl Engine {
                 state.permits.insert(permit);
             }
             StateKind::Counter => state.gates_opened = read::<GatesOpened>(kind, key, body)?.0,
-            StateKind::Usage if key == UNKNOWN => {
+            StateKind::Usage if key == UNKNOWN_KEY => {
                 let unknown: UnknownUsage = read(kind, key, body)?;
                 state.usage.restore_unknown(unknown);
             }
@@ -110,7 +110,7 @@ impl Engine {
                 let overruled: OverruledDenial = read(kind, key, body)?;
                 state.overruled.insert(overruled.gate.clone(), overruled);
             }
-            StateKind::Fault => state.fault = Some(read(kind, key, body)?),
+            StateKind::Fault => state.acknowledged_fault = Some(read(kind, key, body)?),
         }
         Ok(moved)
     }

@@ -37,7 +37,7 @@ pub fn detect(action: &str, params: &Value) -> RiskTier {
 }
 
 /// Prefixes that name a tier, in the order they are tried.
-const BEGINNINGS: [(RiskTier, &[&str]); 4] = [
+const PREFIXES: [(RiskTier, &[&str]); 4] = [
     (RiskTier::Low, &["read", "get", "list", "search", "find"]),
     (RiskTier::Medium, &["write", "create", "update", "set"]),
     (RiskTier::High, &["delete", "remove", "drop", "destroy"]),
@@ -52,7 +52,7 @@ const BEGINNINGS: [(RiskTier, &[&str]); 4] = [
 pub fn first_match(action: &str, params: &Value) -> RiskTier {
     // The text of parameters begins with a brace, a quote or the like, and so with none of these words.
     let begins = |words: &[&str]| words.iter().any(|word| action.starts_with(word));
-    let named = BEGINNINGS.iter().find(|(_, words)| begins(words));
+    let named = PREFIXES.iter().find(|(_, words)| begins(words));
     match named {
         Some((tier, _)) => *tier,
         None if action.contains(PROD) || text_contains_prod(params) => RiskTier::High,
@@ -111,11 +111,11 @@ fn has_prod(text: &str) -> bool {
 }
 
 /// Length of the longest known word.
-const LONGEST: usize = 10;
+const MAX_WORD_LETTERS: usize = 10;
 
 /// A word in lower case.
 struct RiskWord {
-    letters: [u8; LONGEST],
+    letters: [u8; MAX_WORD_LETTERS],
     /// Number of letters; `usize::MAX` for a word that cannot be a known one.
     length: usize,
 }
@@ -147,7 +147,7 @@ fn words(text: &str) -> impl Iterator<Item = RiskWord> {
     let mut begun: Option<char> = None;
     std::iter::from_fn(move || {
         let mut word = RiskWord {
-            letters: [0; LONGEST],
+            letters: [0; MAX_WORD_LETTERS],
             length: 0,
         };
         let lower = |letter: char, word: &mut RiskWord| {
@@ -277,7 +277,7 @@ mod tests {
                 let begins = |words: &[&str]| {
                     words.iter().any(|word| texts.iter().any(|text| text.starts_with(word)))
                 };
-                let named = BEGINNINGS.iter().find(|(_, words)| begins(words));
+                let named = PREFIXES.iter().find(|(_, words)| begins(words));
                 let wanted = match named {
                     Some((tier, _)) => *tier,
                     None if texts.iter().any(|text| text.contains("prod")) => RiskTier::High,

@@ -262,7 +262,7 @@ impl Session {
 
     /// Creates a hypothetical session.
     #[must_use]
-    pub fn imagined(
+    pub fn hypothetical(
         id: SessionId,
         agent: String,
         intent: Option<String>,
@@ -324,7 +324,7 @@ impl Session {
 
     /// Returns whether exactly these checkpoints are already required.
     #[must_use]
-    pub fn owes(&self, checkpoints: &BTreeSet<String>) -> bool {
+    pub fn requires(&self, checkpoints: &BTreeSet<String>) -> bool {
         let mut owed = self.unpassed.iter();
         owed.any(|unpassed| unpassed.checkpoints == *checkpoints)
     }

@@ -18,9 +18,9 @@ use super::decision::overruled_denials;
 use super::evaluation;
 use super::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
 use super::held::{ActionCall, Gate, Held, HeldSubject};
-use super::lifecycle::{millis, session_place};
+use super::lifecycle::{millis, session_position};
 use super::notice::ReleaseInfo;
-use super::redacted_records::{BlockReason, RedactedText, quotes};
+use super::redacted_records::{BlockReason, RedactedText, may_quote_request};
 use super::session::{StartState, UnpassedGates};
 use super::transaction::{SpanPosition, Transaction};
 use super::{HeldEntry, Permit};
@@ -38,7 +38,7 @@ impl Transaction<'_> {
     ///
     /// One approval is one run. Several callers wait only for the same call: the caller that asked last gets
     /// the run.
-    pub(super) fn release(
+    pub(super) fn release_request(
         &mut self,
         held: &Held,
         place: &SpanPosition,
@@ -54,7 +54,7 @@ impl Transaction<'_> {
             let reason = "the same call was asked again and was allowed there";
             self.reply(earlier, denied(held, DenyCode::Withdrawn, reason));
         }
-        if self.stands_before(held).is_some() || self.meets_new_gate(held, call) {
+        if self.blocking_gate(held).is_some() || self.meets_new_gate(held, call) {
             // It runs when the gates that stand in its way by now are passed as well.
             self.store_permit(held, given, approved_by);
             let request = ActionRequest {
@@ -65,10 +65,10 @@ impl Transaction<'_> {
                 resolution: None,
                 call: None,
             };
-            self.take_up(EngineCommand::RequestAction(last, request));
+            self.start_command(EngineCommand::RequestAction(last, request));
             return;
         }
-        let mut allowed = self.allow(place, call, given);
+        let mut allowed = self.allow_run(place, call, given);
         let release = ReleaseInfo {
             gate: &held.id,
             approver: approved_by.as_deref(),
@@ -86,13 +86,13 @@ impl Transaction<'_> {
         if self.has_due_gate(&held.session) {
             return true;
         }
-        let Some(session) = self.live(&held.session) else {
+        let Some(session) = self.live_session(&held.session) else {
             return false;
         };
         let overridden = overruled_denials(held);
-        let found = evaluation::action(evaluation::EvaluationCase {
+        let found = evaluation::evaluate_action(evaluation::EvaluationCase {
             overridden: &overridden,
-            ..self.case(session, call)
+            ..self.evaluation_case(session, call)
         });
         let passed = passed_gates(&held.gates);
         let fired = found.fired.into_iter().map(OwnedFiredCheckpoint::from);
@@ -108,7 +108,7 @@ impl Transaction<'_> {
 
     fn store_permit(&mut self, held: &Held, given: Injected, approved_by: Option<String>) {
         // The injections go with the next reply, so that no other request of the session runs without them.
-        self.owe(&held.session, given);
+        self.add_pending_injections(&held.session, given);
         self.unname_contexts(held);
         let permit = Permit {
             request_hash: held.request_hash,
@@ -142,7 +142,7 @@ impl Transaction<'_> {
         }
         let held = Arc::clone(&waiting.held);
         let seconds = held.deadline.since(held.opened_at).as_secs();
-        self.end(
+        self.end_held(
             &held,
             RequestEnding {
                 outcome: HeldOutcome::Expired,
@@ -159,7 +159,7 @@ impl Transaction<'_> {
             return;
         };
         let held = Arc::clone(&waiting.held);
-        self.end(
+        self.end_held(
             &held,
             RequestEnding {
                 outcome,
@@ -171,9 +171,9 @@ impl Transaction<'_> {
     }
 
     /// Ends a held request that does not pass: writes records, sends replies, and restricts its session.
-    pub(super) fn end(&mut self, held: &Held, ending: RequestEnding) -> SettledRequest {
+    pub(super) fn end_held(&mut self, held: &Held, ending: RequestEnding) -> SettledRequest {
         let place = self.held_position(held);
-        let waiting = self.take(&held.id);
+        let waiting = self.remove_held(&held.id);
         for gate in &held.gates {
             self.record_blocked(held, &place, gate, &ending);
         }
@@ -196,7 +196,7 @@ impl Transaction<'_> {
                         });
                     }
                 }
-                self.touch(&held.session);
+                self.mark_changed(&held.session);
                 self.deliver_withheld(&held.session);
                 self.refuse_parked(&held.session, ending.code, &ending.reason);
             }
@@ -209,7 +209,7 @@ impl Transaction<'_> {
                     under: &under,
                     ..BlockReason::final_reason(ending.code, &ending.reason)
                 };
-                self.block(&place, call, by, why);
+                self.record_blocked_action(&place, call, by, why);
             }
         }
         let (given, askers) = waiting
@@ -223,7 +223,7 @@ impl Transaction<'_> {
         let refused_by = ending.by.as_ref().map(|by| format!("refused by {by}: "));
         let detail =
             refused_by.and_then(|prefix| ending.reason.strip_prefix(&prefix).map(str::to_owned));
-        self.settle(
+        self.record_outcome(
             held,
             ending.outcome,
             ending.by,
@@ -258,7 +258,7 @@ impl Transaction<'_> {
                 session.forget_context(Some(&context.context_id));
             }
         }
-        self.touch(&held.session);
+        self.mark_changed(&held.session);
     }
 
     fn record_blocked(
@@ -268,7 +268,7 @@ impl Transaction<'_> {
         gate: &Gate,
         ending: &RequestEnding,
     ) {
-        let here = place.below(gate.span_id.clone());
+        let here = place.child(gate.span_id.clone());
         let span = self.new_span();
         let told = self.redact_ending(held, ending);
         let blocked = CheckpointBlocked {
@@ -276,11 +276,11 @@ impl Transaction<'_> {
             reason: told.text.clone(),
             blocked_action: held.action().to_owned(),
             outcome: ending.outcome.as_str().to_owned(),
-            is_deciding_checkpoint: ending.by.clone(),
+            decided_by: ending.by.clone(),
             judged_under: approval::judged_under(gate),
             redacted: told.redacted.clone(),
         };
-        self.record_as(&here.below(span), blocked, Durability::Sync);
+        self.record_as(&here.child(span), blocked, Durability::Sync);
         self.record_below(
             &here,
             CheckpointCompleted {
@@ -299,8 +299,8 @@ impl Transaction<'_> {
     /// Returns the recorded reason why a request did not pass.
     fn redact_ending(&self, held: &Held, ending: &RequestEnding) -> RedactedText {
         match &held.subject {
-            HeldSubject::Action(call) if quotes(ending.code) => {
-                self.told_of(Some(call), "reason", &ending.reason)
+            HeldSubject::Action(call) if may_quote_request(ending.code) => {
+                self.redact_reason(Some(call), "reason", &ending.reason)
             }
             HeldSubject::Action(_) | HeldSubject::SessionStart | HeldSubject::Moment(_) => {
                 RedactedText::plain(&ending.reason)
@@ -309,13 +309,13 @@ impl Transaction<'_> {
     }
 
     /// Removes a request from the queue.
-    pub(super) fn take(&mut self, gate: &GateId) -> Option<HeldEntry> {
+    pub(super) fn remove_held(&mut self, gate: &GateId) -> Option<HeldEntry> {
         let waiting = self.state().held.remove(gate);
         self.persist::<()>(StateKind::Held, gate.as_str(), None);
         waiting
     }
 
-    pub(super) fn settle(
+    pub(super) fn record_outcome(
         &mut self,
         held: &Held,
         outcome: HeldOutcome,
@@ -334,7 +334,7 @@ impl Transaction<'_> {
             tier: held.tier(),
         };
         self.state().add_outcome(Arc::new(decided.clone()));
-        self.push(Effect::Settled(decided.clone()));
+        self.push(Effect::RequestSettled(decided.clone()));
         decided
     }
 
@@ -344,7 +344,7 @@ impl Transaction<'_> {
             .state
             .sessions
             .get(&held.session)
-            .map(session_place);
+            .map(session_position);
         let parent = match held.subject {
             HeldSubject::SessionStart | HeldSubject::Moment(_) => None,
             HeldSubject::Action(_) => root.map(|root| root.span_id),

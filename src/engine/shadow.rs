@@ -26,7 +26,7 @@ impl std::fmt::Debug for ShadowEngine {
 impl Engine {
     /// Creates a shadow evaluation of these Atlases.
     #[must_use]
-    pub fn shade(&self, atlases: Arc<[Atlas]>) -> ShadowEngine {
+    pub fn shadow(&self, atlases: Arc<[Atlas]>) -> ShadowEngine {
         let mut engine = Self::new(Vec::new(), Box::new(CountedIds::default()));
         engine.reload(atlases);
         engine.set_extensions(self.extensions.clone());
@@ -43,7 +43,7 @@ impl ShadowEngine {
 
     /// Evaluates a command under these Atlases, as [`Engine::looked`] does under the loaded ones.
     #[must_use]
-    pub fn looked(
+    pub fn preview(
         &mut self,
         live: &Engine,
         command: &EngineCommand,
@@ -59,6 +59,6 @@ impl ShadowEngine {
             state.sessions.insert(session.id.clone(), session);
         }
         state.usage.clone_from(&live.state.usage);
-        self.0.looked(command, now)
+        self.0.preview(command, now)
     }
 }

@@ -74,7 +74,7 @@ impl Engine {
         session: &SessionId,
         asked: &[SessionId],
     ) -> Option<SessionId> {
-        if self.knows(session) {
+        if self.knows_session(session) {
             return None;
         }
         let earlier = earlier_sessions(session).into_iter();
@@ -261,7 +261,7 @@ impl Transaction<'_> {
         let (summary, mut redacted) = self.redact_optional_text("summary", summary);
         let mut owed = self.engine.state.owed(session, self.now);
         if let Some(OwedStart::Refused { reason }) = &mut owed.start {
-            let told = self.told_of(None, "owed.start.refused.reason", reason);
+            let told = self.redact_reason(None, "owed.start.refused.reason", reason);
             *reason = told.text;
             redacted.extend(told.redacted);
         }

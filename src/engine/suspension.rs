@@ -41,7 +41,7 @@ impl ExtensionAnswers {
                 && key.atlas_id == atlas_id
                 && key.checkpoint_id == checkpoint_id
         });
-        own.map_or(Duration::ZERO, |(_, returned)| returned.took)
+        own.map_or(Duration::ZERO, |(_, returned)| returned.duration)
     }
 
     /// Returns the total duration of all trigger calls.
@@ -50,7 +50,7 @@ impl ExtensionAnswers {
             .0
             .iter()
             .filter(|(key, _)| key.about == CallPurpose::Trigger);
-        triggers.map(|(_, returned)| returned.took).sum()
+        triggers.map(|(_, returned)| returned.duration).sum()
     }
 }
 
@@ -87,7 +87,7 @@ pub(super) struct SuspendedCommands {
     /// Commands that wait for answers.
     waiting: Vec<SuspendedCommand>,
     /// Later commands of the same sessions, in the order they arrived.
-    behind: BTreeMap<SessionId, VecDeque<EngineCommand>>,
+    queued: BTreeMap<SessionId, VecDeque<EngineCommand>>,
     calls_made: u64,
 }
 
@@ -105,16 +105,16 @@ struct SuspendedCommand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallValidity {
     /// The loaded ones.
-    These,
+    Current,
     /// Earlier ones: the answers do not count, and the calls are made again.
-    Others,
+    Outdated,
 }
 
 impl SuspendedCommands {
     /// Marks all open calls as outdated, because other Atlases are loaded.
-    pub(super) fn ask_again(&mut self) {
+    pub(super) fn mark_calls_outdated(&mut self) {
         for suspended in &mut self.waiting {
-            suspended.asked_under = CallValidity::Others;
+            suspended.asked_under = CallValidity::Outdated;
         }
     }
 
@@ -124,10 +124,10 @@ impl SuspendedCommands {
             .waiting
             .iter_mut()
             .map(|suspended| &mut suspended.command);
-        waiting.chain(self.behind.values_mut().flatten())
+        waiting.chain(self.queued.values_mut().flatten())
     }
 
-    fn holds(&self, session: &SessionId) -> bool {
+    fn blocks_session(&self, session: &SessionId) -> bool {
         let mut waiting = self.waiting.iter();
         waiting.any(|suspended| suspended.session.as_ref() == Some(session))
     }
@@ -135,19 +135,19 @@ impl SuspendedCommands {
 
 impl Transaction<'_> {
     /// Executes a command, as soon as the extensions that take part have answered.
-    pub(super) fn take_up(&mut self, command: EngineCommand) {
+    pub(super) fn start_command(&mut self, command: EngineCommand) {
         let session = command.session().cloned();
         if let Some(session) = session
-            && self.engine.state.suspension.holds(&session)
+            && self.engine.state.suspension.blocks_session(&session)
         {
             self.queue_command(session, command);
             return;
         }
-        self.attempt(command, ExtensionAnswers::default());
+        self.execute_or_suspend(command, ExtensionAnswers::default());
     }
 
     /// Handles the result of an extension call.
-    pub(super) fn returned(&mut self, id: CallId, mut returned: CallResult) {
+    pub(super) fn handle_call_result(&mut self, id: CallId, mut returned: CallResult) {
         let waiting = &mut self.state().suspension.waiting;
         let Some(index) = waiting
             .iter()
@@ -169,12 +169,12 @@ impl Transaction<'_> {
         }
         let suspended = waiting.remove(index);
         let answers = match suspended.asked_under {
-            CallValidity::These => suspended.answers,
-            CallValidity::Others => ExtensionAnswers::default(),
+            CallValidity::Current => suspended.answers,
+            CallValidity::Outdated => ExtensionAnswers::default(),
         };
-        self.attempt(suspended.command, answers);
+        self.execute_or_suspend(suspended.command, answers);
         if let Some(session) = suspended.session {
-            self.go_on_behind(&session);
+            self.resume_queued(&session);
         }
     }
 
@@ -194,43 +194,43 @@ impl Transaction<'_> {
             | EngineCommand::ReportError(..)
             | EngineCommand::RequestContext(..)
             | EngineCommand::Report(..)
-            | EngineCommand::AskerLeft(_)
+            | EngineCommand::CallerLeft(_)
             | EngineCommand::Decide(..)
             | EngineCommand::Operate(..)
-            | EngineCommand::Note(..)
-            | EngineCommand::RecordSound
+            | EngineCommand::RecordFinding(..)
+            | EngineCommand::RecordIntact
             | EngineCommand::ClockMoved(_)
             | EngineCommand::Resolve(..)
             | EngineCommand::Consult(..)
             | EngineCommand::DeadlineReached(_)
-            | EngineCommand::Returned(..) => false,
+            | EngineCommand::ExtensionReturned(..) => false,
         };
         let dropped: Vec<_> = suspension
             .waiting
             .extract_if(.., |suspended| asks(&suspended.command))
             .collect();
-        for behind in suspension.behind.values_mut() {
+        for behind in suspension.queued.values_mut() {
             behind.retain(|command| !asks(command));
         }
         for session in dropped
             .into_iter()
             .filter_map(|suspended| suspended.session)
         {
-            self.go_on_behind(&session);
+            self.resume_queued(&session);
         }
     }
 
-    fn attempt(&mut self, command: EngineCommand, answers: ExtensionAnswers) {
-        let needed = self.needed(&command, &answers);
+    fn execute_or_suspend(&mut self, command: EngineCommand, answers: ExtensionAnswers) {
+        let needed = self.required_calls(&command, &answers);
         if needed.is_empty() {
             let answers = std::mem::replace(&mut self.answers, answers);
             // The contexts of one command do not use up the budget of another.
-            let handed = std::mem::take(&mut self.handed_bytes);
-            let beside = self.beside_gate.take();
+            let handed = std::mem::take(&mut self.injected_bytes);
+            let beside = self.withheld_for_gate.take();
             self.dispatch(command);
-            self.beside_gate = beside;
+            self.withheld_for_gate = beside;
             self.answers = answers;
-            self.handed_bytes = handed;
+            self.injected_bytes = handed;
             return;
         }
         self.record_pending_attempt(&command);
@@ -246,7 +246,7 @@ impl Transaction<'_> {
             let id = CallId(suspension.calls_made);
             let name = key.extension.clone();
             open.insert(id, key);
-            self.push(Effect::CallOut(ExtensionCall {
+            self.push(Effect::CallExtension(ExtensionCall {
                 id,
                 name,
                 question,
@@ -259,29 +259,29 @@ impl Transaction<'_> {
             session,
             answers,
             open,
-            asked_under: CallValidity::These,
+            asked_under: CallValidity::Current,
         });
     }
 
     fn queue_command(&mut self, session: SessionId, command: EngineCommand) {
-        let behind = self.state().suspension.behind.entry(session).or_default();
+        let behind = self.state().suspension.queued.entry(session).or_default();
         if behind.len() < MAX_HELD_PER_SESSION {
             behind.push_back(command);
-        } else if let Some(ask) = command.ask() {
+        } else if let Some(ask) = command.caller() {
             let reason = format!("{MAX_HELD_PER_SESSION} requests of this session wait already");
             self.deny(ask, DenyCode::Overload, reason);
         }
     }
 
     /// Executes the commands that waited behind a command that is no longer suspended.
-    fn go_on_behind(&mut self, session: &SessionId) {
-        while !self.engine.state.suspension.holds(session) {
-            let behind = self.state().suspension.behind.get_mut(session);
+    fn resume_queued(&mut self, session: &SessionId) {
+        while !self.engine.state.suspension.blocks_session(session) {
+            let behind = self.state().suspension.queued.get_mut(session);
             let Some(next) = behind.and_then(VecDeque::pop_front) else {
-                self.state().suspension.behind.remove(session);
+                self.state().suspension.queued.remove(session);
                 return;
             };
-            self.attempt(next, ExtensionAnswers::default());
+            self.execute_or_suspend(next, ExtensionAnswers::default());
         }
     }
 }

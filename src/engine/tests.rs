@@ -81,7 +81,7 @@ impl EngineBench {
         }
     }
 
-    fn tell(&mut self, command: EngineCommand) {
+    fn handle(&mut self, command: EngineCommand) {
         for effect in self.engine.handle(command, self.now) {
             if let Effect::Reply(ask, reply) = &effect {
                 let before = self.replies.insert(*ask, reply.clone());
@@ -94,7 +94,7 @@ impl EngineBench {
     fn ask(&mut self, command: impl FnOnce(CallerId) -> EngineCommand) -> CallerId {
         self.asks += 1;
         let ask = CallerId(self.asks);
-        self.tell(command(ask));
+        self.handle(command(ask));
         ask
     }
 
@@ -211,7 +211,7 @@ impl EngineBench {
     /// Wakes the engine for every held request, as deadlines would.
     fn wake(&mut self) {
         for gate in self.held_ids() {
-            self.tell(EngineCommand::DeadlineReached(gate.parse().unwrap()));
+            self.handle(EngineCommand::DeadlineReached(gate.parse().unwrap()));
         }
     }
 
@@ -249,7 +249,7 @@ impl EngineBench {
     /// Returns the extension calls, in the order they were made.
     fn calls(&self) -> Vec<extension::ExtensionCall> {
         let calls = self.effects.iter().filter_map(|effect| match effect {
-            Effect::CallOut(call) => Some(call.clone()),
+            Effect::CallExtension(call) => Some(call.clone()),
             _ => None,
         });
         calls.collect()
@@ -262,8 +262,11 @@ impl EngineBench {
 
     fn returned(&mut self, outcome: Result<Value, String>, took: Duration) {
         let call = self.calls().pop().expect("nobody was asked");
-        let returned = extension::CallResult { outcome, took };
-        self.tell(EngineCommand::Returned(call.id, returned));
+        let returned = extension::CallResult {
+            outcome,
+            duration: took,
+        };
+        self.handle(EngineCommand::ExtensionReturned(call.id, returned));
     }
 
     /// Returns the types of the events recorded so far.
@@ -293,7 +296,7 @@ impl EngineBench {
     }
 
     /// Returns the persisted state, as a store would have it.
-    fn kept(&self) -> Vec<StateChange> {
+    fn persisted_state(&self) -> Vec<StateChange> {
         let mut kept = BTreeMap::new();
         for effect in &self.effects {
             if let Effect::Persist(change) = effect {

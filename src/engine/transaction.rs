@@ -12,7 +12,7 @@ use super::command::{
 };
 use super::evaluation::{EvaluationCase, NOTHING_OVERRIDDEN};
 use super::held::ActionCall;
-use super::lifecycle::session_place;
+use super::lifecycle::session_position;
 use super::redacted_records::atlas_ref;
 use super::session::Session;
 use super::suspension::ExtensionAnswers;
@@ -24,13 +24,13 @@ pub(super) struct Transaction<'a> {
     pub(super) engine: &'a mut Engine,
     pub(super) now: Timestamp,
     effects: Vec<Effect>,
-    touched: BTreeSet<SessionId>,
+    changed_sessions: BTreeSet<SessionId>,
     /// Bytes of context that this command injected, for the budget.
-    pub(super) handed_bytes: u64,
+    pub(super) injected_bytes: u64,
     /// Answers of extensions to the command that is executed.
     pub(super) answers: ExtensionAnswers,
     /// Injections that wait for a gate of the same command; `None` while there is no such gate.
-    pub(super) beside_gate: Option<Vec<WithheldInjection>>,
+    pub(super) withheld_for_gate: Option<Vec<WithheldInjection>>,
 }
 
 /// Position of a record in the span tree.
@@ -44,7 +44,7 @@ pub(super) struct SpanPosition {
 
 impl SpanPosition {
     /// Returns a child position with its own span.
-    pub(super) fn below(&self, span_id: SpanId) -> Self {
+    pub(super) fn child(&self, span_id: SpanId) -> Self {
         Self {
             session: self.session.clone(),
             trace_id: self.trace_id.clone(),
@@ -60,10 +60,10 @@ impl<'a> Transaction<'a> {
             engine,
             now,
             effects: Vec::new(),
-            touched: BTreeSet::new(),
-            handed_bytes: 0,
+            changed_sessions: BTreeSet::new(),
+            injected_bytes: 0,
             answers: ExtensionAnswers::default(),
-            beside_gate: None,
+            withheld_for_gate: None,
         }
     }
 
@@ -78,22 +78,24 @@ impl<'a> Transaction<'a> {
             EngineCommand::ReportError(ask, report) => self.report_error(ask, &report),
             EngineCommand::RequestContext(ask, request) => self.request_context(ask, &request),
             EngineCommand::Report(ask, report) => self.report(ask, &report),
-            EngineCommand::AskerLeft(ask) => self.caller_left(ask),
+            EngineCommand::CallerLeft(ask) => self.caller_left(ask),
             EngineCommand::Decide(ask, decide) => self.decide(ask, &decide),
-            EngineCommand::Operate(ask, operate) => self.operate(ask, operate),
-            EngineCommand::Note(ask, session, finding) => self.note(ask, &session, *finding),
-            EngineCommand::RecordSound => self.record_intact(),
+            EngineCommand::Operate(ask, operate) => self.apply_operator_action(ask, operate),
+            EngineCommand::RecordFinding(ask, session, finding) => {
+                self.note(ask, &session, *finding);
+            }
+            EngineCommand::RecordIntact => self.record_intact(),
             EngineCommand::ClockMoved(step) => self.clock_moved(step),
             EngineCommand::Answer(ask, answer) => self.answer(ask, &answer),
             EngineCommand::Resolve(ask, resolve) => self.resolve(ask, &resolve),
             EngineCommand::Consult(ask, consult) => self.consult(ask, &consult),
             EngineCommand::DeadlineReached(gate) => self.deadline_reached(&gate),
-            EngineCommand::Returned(id, returned) => self.returned(id, returned),
+            EngineCommand::ExtensionReturned(id, returned) => self.handle_call_result(id, returned),
         }
     }
 
     /// Returns the inputs for evaluating an action of a session.
-    pub(super) fn case<'s>(
+    pub(super) fn evaluation_case<'s>(
         &'s self,
         session: &'s Session,
         call: &'s ActionCall,
@@ -101,10 +103,10 @@ impl<'a> Transaction<'a> {
         EvaluationCase {
             atlases: &self.engine.atlases,
             usage: &self.engine.state.usage,
-            customs: self.customs(&self.answers),
+            custom_triggers: self.custom_triggers(&self.answers),
             overridden: NOTHING_OVERRIDDEN,
             session,
-            call: call.asked(),
+            call: call.view(),
             now: self.now,
         }
     }
@@ -112,7 +114,7 @@ impl<'a> Transaction<'a> {
     /// Returns the effects. Changed sessions are stored right after the records that changed them.
     pub(super) fn finish(mut self) -> Vec<Effect> {
         self.retract_undelivered_records();
-        let touched = std::mem::take(&mut self.touched);
+        let touched = std::mem::take(&mut self.changed_sessions);
         for id in &touched {
             if let Some(session) = self.engine.state.sessions.get_mut(id) {
                 session.last_at = Some(self.now);
@@ -175,7 +177,7 @@ impl<'a> Transaction<'a> {
         if let Some(session) = self.engine.state.sessions.get_mut(&place.session) {
             session.events = session.events.saturating_add(1);
         }
-        self.touch(&place.session);
+        self.mark_changed(&place.session);
         self.effects.push(Effect::Record(Draft {
             session_id: place.session.clone(),
             event_id: event_id.clone(),
@@ -193,7 +195,7 @@ impl<'a> Transaction<'a> {
     pub(super) fn name_initial_contexts(&mut self, given: &Injected) {
         let started = self.effects.iter_mut().find_map(|effect| match effect {
             Effect::Record(Draft {
-                payload: Payload::StartedSession(started),
+                payload: Payload::SessionStarted(started),
                 ..
             }) => Some(started),
             _ => None,
@@ -219,24 +221,24 @@ impl<'a> Transaction<'a> {
     /// Records an event in a new span below `place`.
     pub(super) fn record_below(&mut self, place: &SpanPosition, payload: impl Into<Payload>) {
         let span = self.new_span();
-        self.record(&place.below(span), payload);
+        self.record(&place.child(span), payload);
     }
 
     /// Returns the span position for a new operation of a session: in the trace of the last input, or in a
     /// new trace.
     pub(super) fn new_position(&mut self, session: &SessionId) -> Option<SpanPosition> {
         let known = self.engine.state.sessions.get(session)?;
-        let (root, operation) = (session_place(known), known.operation.clone());
+        let (root, operation) = (session_position(known), known.operation.clone());
         Some(SpanPosition {
             trace_id: operation.unwrap_or_else(|| self.new_trace()),
-            ..root.below(self.new_span())
+            ..root.child(self.new_span())
         })
     }
 
     /// Marks a session as changed, so that it is stored.
-    pub(super) fn touch(&mut self, session: &SessionId) {
-        if !self.touched.contains(session) {
-            self.touched.insert(session.clone());
+    pub(super) fn mark_changed(&mut self, session: &SessionId) {
+        if !self.changed_sessions.contains(session) {
+            self.changed_sessions.insert(session.clone());
         }
     }
 
@@ -300,8 +302,8 @@ impl<'a> Transaction<'a> {
     }
 
     /// Returns the sessions that this command changed.
-    pub(super) fn touched(&self) -> impl Iterator<Item = &SessionId> {
-        self.touched.iter()
+    pub(super) fn changed_sessions(&self) -> impl Iterator<Item = &SessionId> {
+        self.changed_sessions.iter()
     }
 
     /// Returns the effects of this command so far.

@@ -24,7 +24,7 @@ use super::session::Session;
 
 mod unknown_usage;
 
-pub(super) use unknown_usage::{UNKNOWN, UnknownUsage};
+pub(super) use unknown_usage::{UNKNOWN_KEY, UnknownUsage};
 
 /// Usage of every limit, by policy and, depending on the scope, by session or agent.
 #[derive(Clone, Debug, Default)]
@@ -68,7 +68,7 @@ pub struct SessionLimitUsage {
     /// Amount used.
     pub used: f64,
     /// Amount allowed.
-    pub most: f64,
+    pub allowed: f64,
     /// Time window, if the limit has one.
     pub window: Option<Duration>,
     /// Sessions that share the limit.
@@ -84,7 +84,7 @@ pub(super) struct AppliedLimit {
 
 impl Usage {
     /// Returns the reason why `policy` does not allow a run now, if it does not.
-    pub(super) fn refusal(
+    pub(super) fn limit_refusal(
         &self,
         atlas: &Atlas,
         policy: &Policy,
@@ -146,7 +146,7 @@ impl Usage {
             atlas_id: atlas.id.clone(),
             policy_id: policy.id.clone(),
             used,
-            most,
+            allowed: most,
             window,
             scope: limit.scope(),
         })
@@ -218,7 +218,7 @@ impl Usage {
     }
 
     /// Applies `adjust` to the time of every run. Returns the changed limits.
-    pub(super) fn adjust_moments(
+    pub(super) fn adjust_timestamps(
         &mut self,
         adjust: impl Fn(Timestamp) -> Timestamp,
     ) -> Vec<(String, LimitUsage)> {
@@ -315,7 +315,7 @@ const AGENT_SEPARATOR: &str = "/@";
 
 /// Returns the key of a limit. Its last part is a session, an agent, or `*` for all sessions; no session has
 /// that name.
-pub(super) fn key(atlas: &Atlas, policy: &Policy, session: &Session) -> String {
+pub(super) fn limit_key(atlas: &Atlas, policy: &Policy, session: &Session) -> String {
     key_parts(atlas, policy, session).concat()
 }
 

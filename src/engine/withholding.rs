@@ -18,7 +18,7 @@ use crate::trace::event::{CheckpointSkipped, ContextInjected, InjectTrigger};
 use super::command::{DenialReply, DenyCode, Injected, InjectedContext};
 use super::held::PassEffects;
 use super::inject::{BudgetRule, Injection};
-use super::lifecycle::session_place;
+use super::lifecycle::session_position;
 use super::session::{Session, StartState};
 use super::transaction::{SpanPosition, Transaction};
 
@@ -90,7 +90,7 @@ impl WithheldInjection {
 impl Session {
     /// Returns whether an unpassed gate blocks all requests of the session.
     #[must_use]
-    pub fn is_closed(&self) -> bool {
+    pub fn is_blocked(&self) -> bool {
         self.entry != StartState::Open || !self.pending.is_empty() || !self.unpassed.is_empty()
     }
 
@@ -116,18 +116,18 @@ impl Session {
 }
 
 impl Transaction<'_> {
-    pub(super) fn is_closed(&self, session: &SessionId) -> bool {
-        self.live(session).is_some_and(Session::is_closed)
+    pub(super) fn is_blocked(&self, session: &SessionId) -> bool {
+        self.live_session(session).is_some_and(Session::is_blocked)
     }
 
     /// Returns whether new injections have to wait for a gate.
     pub(super) fn withholds(&self, session: &SessionId) -> bool {
-        self.beside_gate.is_some() || self.is_closed(session)
+        self.withheld_for_gate.is_some() || self.is_blocked(session)
     }
 
     /// Keeps an injection until the gate of the same command, or the gates of the session, are passed.
     pub(super) fn withhold(&mut self, place: &SpanPosition, withheld: WithheldInjection) {
-        match &mut self.beside_gate {
+        match &mut self.withheld_for_gate {
             Some(kept) => kept.push(withheld),
             None => self.withhold_from_session(place, withheld),
         }
@@ -149,7 +149,7 @@ impl Transaction<'_> {
         let bytes: usize = known.withheld.iter().map(WithheldInjection::bytes).sum();
         if known.withheld.len() < MAX_WITHHELD && bytes + withheld.bytes() <= MAX_WITHHELD_BYTES {
             known.withheld.push(withheld);
-            self.touch(&place.session);
+            self.mark_changed(&place.session);
             return;
         }
         let (from, kind, contexts) = match withheld {
@@ -190,7 +190,7 @@ impl Transaction<'_> {
         effects: &PassEffects,
     ) {
         let mut now = effects.clone();
-        if self.is_closed(&place.session) {
+        if self.is_blocked(&place.session) {
             let unlock = std::mem::take(&mut now.unlock);
             let allow = std::mem::take(&mut now.allow);
             let lift = std::mem::take(&mut now.lift);
@@ -226,7 +226,7 @@ impl Transaction<'_> {
                     trigger,
                     contexts,
                     guidance,
-                } => given.extend(self.give(
+                } => given.extend(self.inject(
                     place,
                     &Injection {
                         atlas: atlas.as_deref(),
@@ -266,7 +266,7 @@ impl Transaction<'_> {
 
     /// Delivers what was withheld from a session, once no gate blocks it. It goes with the next reply.
     pub(super) fn deliver_withheld(&mut self, session: &SessionId) {
-        if self.is_closed(session) {
+        if self.is_blocked(session) {
             return;
         }
         let Some(known) = self.state().sessions.get_mut(session) else {
@@ -276,18 +276,18 @@ impl Transaction<'_> {
         if withheld.is_empty() {
             return;
         }
-        let place = session_place(known);
+        let place = session_position(known);
         // The context of the gate itself does not use up the budget of what waited behind it.
-        let handed = std::mem::take(&mut self.handed_bytes);
+        let handed = std::mem::take(&mut self.injected_bytes);
         let given = self.inject_withheld(&place, withheld);
-        self.handed_bytes = handed;
-        self.owe(session, given);
+        self.injected_bytes = handed;
+        self.add_pending_injections(session, given);
     }
 
     /// Takes a session's pending injections, unless a gate blocks it.
     pub(super) fn take_pending_injections(&mut self, session: &SessionId) -> Injected {
         let known = self.state().sessions.get_mut(session);
-        match known.filter(|known| !known.is_closed()) {
+        match known.filter(|known| !known.is_blocked()) {
             Some(known) => std::mem::take(&mut known.owed),
             None => Injected::default(),
         }
@@ -317,8 +317,8 @@ impl Transaction<'_> {
         let mut dropped = Vec::new();
         for text in texts {
             let size = text.content.len() as u64;
-            if self.fits(size) {
-                self.handed_bytes += size;
+            if self.fits_budget(size) {
+                self.injected_bytes += size;
                 given.contexts.push(text);
             } else {
                 dropped.push(text.context_id);
@@ -364,7 +364,7 @@ impl Transaction<'_> {
 
     /// Returns the denial for a session whose start was refused.
     pub(super) fn refused_session_denial(&self, session: &SessionId) -> Option<DenialReply> {
-        match &self.live(session)?.entry {
+        match &self.live_session(session)?.entry {
             StartState::Refused { reason } => Some(DenialReply {
                 code: DenyCode::Refused,
                 reason: format!("this session may not act: {reason}"),

@@ -53,7 +53,7 @@ pub(super) struct PeerProcess {
 
 impl PeerProcess {
     /// Reads the process of a connection.
-    pub(super) fn of(stream: &UnixStream) -> io::Result<Self> {
+    pub(super) fn from_stream(stream: &UnixStream) -> io::Result<Self> {
         let peer = stream.peer_cred()?;
         Ok(Self {
             uid: peer.uid(),
@@ -91,7 +91,7 @@ pub(super) struct Connections(Arc<Mutex<ConnectionTable>>);
 
 #[derive(Debug)]
 struct ConnectionTable {
-    most: usize,
+    max_connections: usize,
     open: BTreeMap<ConnectionId, ConnectionEntry>,
     /// Counts up with every connection, and with every call that ends.
     events: u64,
@@ -111,7 +111,7 @@ impl Connections {
     /// Creates an empty table for at most this many connections.
     pub(super) fn new(most: usize) -> Self {
         Self(Arc::new(Mutex::new(ConnectionTable {
-            most,
+            max_connections: most,
             open: BTreeMap::new(),
             events: 0,
         })))
@@ -121,7 +121,7 @@ impl Connections {
     /// to close and is no longer counted.
     pub(super) fn admit(&self, pid: Option<i32>) -> Admission {
         let mut table = self.lock();
-        let admission = table.admission(pid);
+        let admission = table.decide(pid);
         if let Admission::Replace(id) = admission
             && let Some(entry) = table.open.remove(&id)
         {
@@ -131,7 +131,7 @@ impl Connections {
     }
 
     /// Adds an admitted connection to the table.
-    pub(super) fn enter(&self, pid: Option<i32>) -> OpenConnection {
+    pub(super) fn add(&self, pid: Option<i32>) -> OpenConnection {
         let mut table = self.lock();
         let id = ConnectionId(table.next_event());
         let close = Arc::new(Notify::new());
@@ -152,7 +152,7 @@ impl Connections {
     }
 
     /// Returns the process with the most connections, and their number.
-    pub(super) fn largest(&self) -> Option<(Option<i32>, usize)> {
+    pub(super) fn busiest_process(&self) -> Option<(Option<i32>, usize)> {
         let counts = self.lock().counts();
         counts.into_iter().max_by_key(|(_, count)| *count)
     }
@@ -176,8 +176,8 @@ impl ConnectionTable {
         counts
     }
 
-    fn admission(&self, pid: Option<i32>) -> Admission {
-        let share = self.most - self.most / RESERVED_FRACTION;
+    fn decide(&self, pid: Option<i32>) -> Admission {
+        let share = self.max_connections - self.max_connections / RESERVED_FRACTION;
         if self.open.len() < share {
             return Admission::Admit;
         }
@@ -189,7 +189,7 @@ impl ConnectionTable {
             let idle = self.longest_idle(pid);
             return idle.map_or(Admission::Refuse, Admission::Replace);
         }
-        if self.open.len() < self.most {
+        if self.open.len() < self.max_connections {
             return Admission::Admit;
         }
         let mut processes: Vec<_> = counts.into_iter().collect();
@@ -226,7 +226,7 @@ pub(super) struct OpenConnection {
 
 impl OpenConnection {
     /// Completes when the connection has to make room for another.
-    pub(super) async fn closed(&self) {
+    pub(super) async fn wait_for_close(&self) {
         self.close.notified().await;
     }
 
@@ -321,11 +321,11 @@ mod tests {
         assert!(check_peer(process(0, None), 0).is_ok());
     }
 
-    fn enter(all: &Connections, pid: i32, count: usize) -> Vec<OpenConnection> {
+    fn add(all: &Connections, pid: i32, count: usize) -> Vec<OpenConnection> {
         (0..count)
             .map(|_| {
                 assert_ne!(all.admit(Some(pid)), Admission::Refuse);
-                all.enter(Some(pid))
+                all.add(Some(pid))
             })
             .collect()
     }
@@ -333,12 +333,12 @@ mod tests {
     #[test]
     fn the_longest_idle_connection_makes_room() {
         let all = Connections::new(3);
-        let open = enter(&all, 1, 3);
+        let open = add(&all, 1, 3);
         drop(open[0].begin_call());
         assert_eq!(all.admit(Some(2)), Admission::Replace(open[1].id));
-        let _second = all.enter(Some(2));
+        let _second = all.add(Some(2));
         assert_eq!(all.admit(Some(2)), Admission::Replace(open[2].id));
-        let _third = all.enter(Some(2));
+        let _third = all.add(Some(2));
         // Now process 2 has more connections than process 1.
         assert_ne!(all.admit(Some(3)), Admission::Replace(open[0].id));
     }
@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn a_connection_with_a_waiting_call_never_makes_room() {
         let all = Connections::new(2);
-        let open = enter(&all, 1, 2);
+        let open = add(&all, 1, 2);
         let first = open[0].begin_call().unwrap();
         let second = open[1].begin_call().unwrap();
         assert_eq!(all.admit(Some(2)), Admission::Refuse);
@@ -361,13 +361,13 @@ mod tests {
     #[test]
     fn a_process_with_many_connections_makes_room_before_one_with_few() {
         let all = Connections::new(16);
-        let old = enter(&all, 1, 1);
-        let flood = enter(&all, 2, 14);
-        let other = enter(&all, 3, 1);
-        assert_eq!(all.largest(), Some((Some(2), 14)));
+        let old = add(&all, 1, 1);
+        let flood = add(&all, 2, 14);
+        let other = add(&all, 3, 1);
+        assert_eq!(all.busiest_process(), Some((Some(2), 14)));
         // The connection of process 1 has been idle longest, but its process has few connections.
         assert_eq!(all.admit(Some(4)), Admission::Replace(flood[0].id));
-        let newcomer = all.enter(Some(4));
+        let newcomer = all.add(Some(4));
         assert!(newcomer.begin_call().is_some());
         assert!(old[0].begin_call().is_some() && other[0].begin_call().is_some());
     }
@@ -375,13 +375,13 @@ mod tests {
     #[test]
     fn one_process_cannot_use_the_reserved_eighth_even_if_all_its_connections_are_busy() {
         let all = Connections::new(16);
-        let flood = enter(&all, 1, 14);
+        let flood = add(&all, 1, 14);
         let calls: Vec<_> = flood.iter().map(OpenConnection::begin_call).collect();
         assert_eq!(all.admit(Some(1)), Admission::Refuse);
         assert_eq!(all.admit(Some(2)), Admission::Admit);
         drop(calls);
         assert_eq!(all.admit(Some(1)), Admission::Replace(flood[0].id));
         drop(flood);
-        assert_eq!(all.largest(), None);
+        assert_eq!(all.busiest_process(), None);
     }
 }

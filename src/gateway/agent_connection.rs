@@ -18,79 +18,86 @@ use crate::engine::command::{Caller, DenialReply, DenyCode};
 /// One connection of an agent.
 #[derive(Debug)]
 pub struct AgentConnection {
-    hall: GatewayState,
+    gateway: GatewayState,
     /// Identity of the caller, as far as the server knows it.
     from: Caller,
     /// Limits of the caller.
-    peer: Arc<CallerLimits>,
+    limits: Arc<CallerLimits>,
     /// Sessions that the connection may act for.
-    theirs: Mutex<BTreeSet<SessionId>>,
+    own_sessions: Mutex<BTreeSet<SessionId>>,
 }
 
 impl AgentConnection {
     /// Creates a connection that has sent no call yet.
     #[must_use]
-    pub fn new(hall: GatewayState, from: Caller) -> Self {
+    pub fn new(gateway: GatewayState, from: Caller) -> Self {
         Self {
-            peer: hall.peers.of(&from),
-            hall,
+            limits: gateway.peers.limits_of(&from),
+            gateway,
             from,
-            theirs: Mutex::new(BTreeSet::new()),
+            own_sessions: Mutex::new(BTreeSet::new()),
         }
     }
 
     /// Returns the caller's permits for large messages.
     pub(super) fn large_messages(&self) -> Arc<Semaphore> {
-        Arc::clone(&self.peer.large)
+        Arc::clone(&self.limits.large)
     }
 
     /// Executes a call, if the connection may act for its session. Dropping the future withdraws the call.
     ///
     /// # Errors
     /// Every outcome other than a result, as the caller is to be told.
-    pub async fn say(&self, spoken: AuthenticatedCall) -> Result<Value, CallFault> {
+    pub async fn execute_call(&self, spoken: AuthenticatedCall) -> Result<Value, CallFault> {
         let AuthenticatedCall { call, key } = spoken;
         if call.is_report() {
-            self.peer.pace_report().await;
+            self.limits.pace_report().await;
         }
         if let AgentCall::Start(start) = call {
             let begun = start
-                .begin(key, Some(self.from.clone()), &self.hall.agents)
+                .start_session(key, Some(self.from.clone()), &self.gateway.agents)
                 .await?;
-            self.remember(begun.session.clone());
+            self.add_session(begun.session.clone());
             return begun.result();
         }
         if let Some(session) = call.session() {
-            self.prove(session, key).await?;
+            self.check_owner(session, key).await?;
         }
-        call.carry_out(&self.hall).await
+        call.execute(&self.gateway).await
     }
 
-    async fn prove(&self, session: &SessionId, key: Option<SessionKey>) -> Result<(), CallFault> {
-        if self.knows(session) {
+    async fn check_owner(
+        &self,
+        session: &SessionId,
+        key: Option<SessionKey>,
+    ) -> Result<(), CallFault> {
+        if self.owns(session) {
             return Ok(());
         }
         let shown = key.map(|key| key.digest());
         let from = Some(self.from.clone());
-        let owns = self.hall.agents.owns(session.clone(), shown, from);
+        let owns = self
+            .gateway
+            .agents
+            .check_owner(session.clone(), shown, from);
         match (owns.await, shown) {
             (Ok(()), _) => {}
             (Err(denied), Some(_)) => return Err(denied.into()),
             // The engine is asked in any case, so that the attempt is on record.
             (Err(_), None) => return Err(no_key(session)),
         }
-        self.remember(session.clone());
+        self.add_session(session.clone());
         Ok(())
     }
 
-    fn knows(&self, session: &SessionId) -> bool {
-        let theirs = self.theirs.lock();
+    fn owns(&self, session: &SessionId) -> bool {
+        let theirs = self.own_sessions.lock();
         let theirs = theirs.unwrap_or_else(PoisonError::into_inner);
         theirs.contains(session)
     }
 
-    fn remember(&self, session: SessionId) {
-        let theirs = self.theirs.lock();
+    fn add_session(&self, session: SessionId) {
+        let theirs = self.own_sessions.lock();
         let mut theirs = theirs.unwrap_or_else(PoisonError::into_inner);
         theirs.insert(session);
     }

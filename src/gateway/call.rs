@@ -64,41 +64,49 @@ type CallReader = (&'static str, fn(Value) -> Result<AgentCall, CallFault>);
 
 /// All calls with parameters.
 const CALLS: [CallReader; 16] = [
-    ("session.start", |params| read(params).map(AgentCall::Start)),
-    ("session.end", |params| read(params).map(AgentCall::End)),
-    ("input", |params| read(params).map(AgentCall::Input)),
+    ("session.start", |params| {
+        read_params(params).map(AgentCall::Start)
+    }),
+    ("session.end", |params| {
+        read_params(params).map(AgentCall::End)
+    }),
+    ("input", |params| read_params(params).map(AgentCall::Input)),
     ("action.request", |params| {
-        read(params).map(AgentCall::Request)
+        read_params(params).map(AgentCall::Request)
     }),
     ("action.completed", |params| {
-        read(params).map(AgentCall::Completed)
+        read_params(params).map(AgentCall::Completed)
     }),
     ("context.request", |params| {
-        read(params).map(AgentCall::Context)
+        read_params(params).map(AgentCall::Context)
     }),
     ("context.feedback", |params| {
-        read(params).map(AgentCall::Feedback)
+        read_params(params).map(AgentCall::Feedback)
     }),
     ("turn", |params| {
-        read(params).map(Box::new).map(AgentCall::Turn)
+        read_params(params).map(Box::new).map(AgentCall::Turn)
     }),
     ("thread.hand_over", |params| {
-        read(params).map(AgentCall::HandOver)
+        read_params(params).map(AgentCall::HandOver)
     }),
     ("checkpoint.answer", |params| {
-        read(params).map(AgentCall::Answer)
+        read_params(params).map(AgentCall::Answer)
     }),
-    ("error", |params| read(params).map(AgentCall::Error)),
+    ("error", |params| read_params(params).map(AgentCall::Error)),
     ("error.recovered", |params| {
-        read(params).map(AgentCall::Recovered)
+        read_params(params).map(AgentCall::Recovered)
     }),
-    ("output", |params| read(params).map(AgentCall::Output)),
-    ("resolve", |params| read(params).map(AgentCall::Resolve)),
+    ("output", |params| {
+        read_params(params).map(AgentCall::Output)
+    }),
+    ("resolve", |params| {
+        read_params(params).map(AgentCall::Resolve)
+    }),
     ("wrapper.constructed", |params| {
-        read(params).map(AgentCall::WrapperConstructed)
+        read_params(params).map(AgentCall::WrapperConstructed)
     }),
     ("wrapper.verified", |params| {
-        read(params).map(AgentCall::WrapperVerified)
+        read_params(params).map(AgentCall::WrapperVerified)
     }),
 ];
 
@@ -116,7 +124,7 @@ impl AuthenticatedCall {
     ///
     /// # Errors
     /// Fails when the call is unknown, or its parameters do not fit.
-    pub fn read(method: &str, params: Value) -> Result<Self, CallFault> {
+    pub fn read_params(method: &str, params: Value) -> Result<Self, CallFault> {
         if method == STATUS {
             let call = AgentCall::Status;
             return Ok(Self { call, key: None });
@@ -126,7 +134,7 @@ impl AuthenticatedCall {
             .find(|(name, _)| *name == method)
             .ok_or_else(|| CallFault::unknown_call(method))?;
         let Value::Object(mut fields) = params else {
-            return Err(CallFault::params("", "the parameters are an object"));
+            return Err(CallFault::wrong_params("", "the parameters are an object"));
         };
         let key = take_key(&mut fields)?;
         let call = read(Value::Object(fields))?;
@@ -141,16 +149,16 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 fn take_key(fields: &mut Map<String, Value>) -> Result<Option<SessionKey>, CallFault> {
     let key = fields.remove("key");
-    key.map(|key| SessionKey::try_from(key).map_err(|why| CallFault::params("key", why)))
+    key.map(|key| SessionKey::try_from(key).map_err(|why| CallFault::wrong_params("key", why)))
         .transpose()
 }
 
 /// Reads parameters. An error names the path of the wrong value.
-fn read<T: DeserializeOwned>(params: Value) -> Result<T, CallFault> {
+fn read_params<T: DeserializeOwned>(params: Value) -> Result<T, CallFault> {
     serde_path_to_error::deserialize(params).map_err(|error| {
         let path = error.path().to_string();
         let path = if path == "." { "" } else { &path };
-        CallFault::params(path, error.inner())
+        CallFault::wrong_params(path, error.inner())
     })
 }
 

@@ -29,7 +29,7 @@ pub(super) struct CallerLimits {
 
 impl CallerLimitTable {
     /// Returns the limits of a caller. All its connections share them.
-    pub(super) fn of(&self, caller: &Caller) -> Arc<CallerLimits> {
+    pub(super) fn limits_of(&self, caller: &Caller) -> Arc<CallerLimits> {
         let Some(key) = caller.limit_group() else {
             // The system does not name the process: each of its connections has its own limits.
             return Arc::new(CallerLimits::new());
@@ -87,9 +87,9 @@ mod tests {
     async fn reports_above_the_rate_wait_and_reports_of_another_process_do_not() {
         let peers = CallerLimitTable::default();
         let (one, same, other) = (
-            peers.of(&process(1)),
-            peers.of(&process(1)),
-            peers.of(&process(2)),
+            peers.limits_of(&process(1)),
+            peers.limits_of(&process(1)),
+            peers.limits_of(&process(2)),
         );
         advance(Duration::from_secs(1)).await;
         let begun = Instant::now();
@@ -112,16 +112,16 @@ mod tests {
         let _inside = runtime.as_ref().unwrap().enter();
         let peers = CallerLimitTable::default();
         for pid in 0..10 {
-            drop(peers.of(&process(pid)));
+            drop(peers.limits_of(&process(pid)));
         }
-        let _there = peers.of(&process(11));
+        let _there = peers.limits_of(&process(11));
         assert_eq!(peers.0.lock().unwrap().len(), 1);
     }
 
     #[tokio::test]
     async fn one_process_leaves_permits_for_large_messages_of_others() {
         let peers = CallerLimitTable::default();
-        let (one, other) = (peers.of(&process(1)), peers.of(&process(2)));
+        let (one, other) = (peers.limits_of(&process(1)), peers.limits_of(&process(2)));
         let mut rooms = Vec::new();
         for _ in 0..MAX_LARGE_MESSAGES_PER_PEER {
             rooms.push(Arc::clone(&one.large).try_acquire_owned().unwrap());

@@ -30,10 +30,10 @@ pub enum CallError {
     Unreachable(PathBuf),
     /// The console closed the connection.
     #[error("the console went away")]
-    Gone,
+    Disconnected,
     /// The console did not answer in time.
     #[error("the console did not answer in time")]
-    Late,
+    TimedOut,
     /// The answer is malformed.
     #[error("the console gave an answer that cannot be read: {0}")]
     Unreadable(String),
@@ -67,8 +67,8 @@ pub enum CallError {
 pub struct BlockingClient {
     reader: BufReader<UnixStream>,
     proof: AnswerChecker,
-    asked: u64,
-    until: Instant,
+    last_id: u64,
+    deadline: Instant,
 }
 
 /// Verification of a connection's answers.
@@ -87,9 +87,9 @@ pub struct ConnectionCanceller(Arc<Mutex<CancellerState>>);
 #[derive(Debug, Default)]
 enum CancellerState {
     #[default]
-    Loose,
-    Tied(UnixStream),
-    Cut,
+    Unattached,
+    Attached(UnixStream),
+    Cancelled,
 }
 
 impl ConnectionCanceller {
@@ -99,19 +99,21 @@ impl ConnectionCanceller {
         CancelOnDrop(self.clone())
     }
 
-    fn tie(&self, stream: UnixStream) {
+    fn attach(&self, stream: UnixStream) {
         let mut rope = self.lock();
         match *rope {
-            CancellerState::Loose | CancellerState::Tied(_) => *rope = CancellerState::Tied(stream),
-            CancellerState::Cut => shut(&stream),
+            CancellerState::Unattached | CancellerState::Attached(_) => {
+                *rope = CancellerState::Attached(stream);
+            }
+            CancellerState::Cancelled => shut_down(&stream),
         }
     }
 
-    fn cut(&self) {
-        if let CancellerState::Tied(stream) =
-            std::mem::replace(&mut *self.lock(), CancellerState::Cut)
+    fn cancel(&self) {
+        if let CancellerState::Attached(stream) =
+            std::mem::replace(&mut *self.lock(), CancellerState::Cancelled)
         {
-            shut(&stream);
+            shut_down(&stream);
         }
     }
 
@@ -120,7 +122,7 @@ impl ConnectionCanceller {
     }
 }
 
-fn shut(stream: &UnixStream) {
+fn shut_down(stream: &UnixStream) {
     // A connection that is already closed needs nothing more.
     let _ = stream.shutdown(Shutdown::Both);
 }
@@ -131,7 +133,7 @@ pub struct CancelOnDrop(ConnectionCanceller);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        self.0.cut();
+        self.0.cancel();
     }
 }
 
@@ -202,7 +204,7 @@ impl AnswerChecker {
             return None;
         }
         let (Some(key), Some(challenged)) = (&self.key, &sent.challenged) else {
-            return Some(taken(answer));
+            return Some(into_result(answer));
         };
         if let (None, Some(fault)) = (answer.id, &answer.error) {
             return Some(Err(CallError::Refused(fault.code)));
@@ -210,7 +212,7 @@ impl AnswerChecker {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let proven = key.verify(challenged, line).map_err(unproven);
         // Read again, so that only the signed bytes count.
-        Some(proven.and_then(|answer| taken(read_answer(&answer)?)))
+        Some(proven.and_then(|answer| into_result(read_answer(&answer)?)))
     }
 }
 
@@ -218,7 +220,7 @@ fn read_answer(line: &[u8]) -> Result<RpcAnswer, CallError> {
     json::read(line).map_err(|error| CallError::Unreadable(error.to_string()))
 }
 
-fn taken(answer: RpcAnswer) -> Result<Value, CallError> {
+fn into_result(answer: RpcAnswer) -> Result<Value, CallError> {
     match (answer.error, answer.result) {
         (Some(fault), _) => Err(CallError::Fault(fault)),
         (None, Some(result)) if answer.id.is_some() => Ok(result),
@@ -243,8 +245,8 @@ impl BlockingClient {
                 socket: path.to_owned(),
                 key: Some(key),
             },
-            asked: 0,
-            until,
+            last_id: 0,
+            deadline: until,
         })
     }
 
@@ -252,9 +254,9 @@ impl BlockingClient {
     ///
     /// # Errors
     /// Fails when the system cannot duplicate the socket handle.
-    pub(super) fn tie(&self, leash: &ConnectionCanceller) -> Result<(), CallError> {
+    pub(super) fn attach(&self, leash: &ConnectionCanceller) -> Result<(), CallError> {
         let stream = self.reader.get_ref().try_clone();
-        leash.tie(stream.map_err(|error| failed(&error))?);
+        leash.attach(stream.map_err(|error| io_call_error(&error))?);
         Ok(())
     }
 
@@ -263,16 +265,16 @@ impl BlockingClient {
     /// # Errors
     /// Every outcome other than a result. Only a result means permission.
     pub fn call(&mut self, method: &str, params: &Value) -> Result<Value, CallError> {
-        self.asked += 1;
-        let left = self.left()?;
+        self.last_id += 1;
+        let left = self.time_left()?;
         let stream = self.reader.get_mut();
         stream
             .set_write_timeout(Some(left))
-            .map_err(|error| failed(&error))?;
-        let sent = self.proof.write(self.asked, method, params)?;
+            .map_err(|error| io_call_error(&error))?;
+        let sent = self.proof.write(self.last_id, method, params)?;
         stream
             .write_all(sent.line.as_bytes())
-            .map_err(|error| failed(&error))?;
+            .map_err(|error| io_call_error(&error))?;
         loop {
             let line = self.read()?;
             if let Some(answered) = self.proof.read(&line, &sent) {
@@ -284,27 +286,27 @@ impl BlockingClient {
     fn read(&mut self) -> Result<Vec<u8>, CallError> {
         let mut line = Vec::new();
         loop {
-            let left = self.left()?;
+            let left = self.time_left()?;
             let stream = self.reader.get_ref();
             stream
                 .set_read_timeout(Some(left))
-                .map_err(|error| failed(&error))?;
+                .map_err(|error| io_call_error(&error))?;
             match self.reader.read_until(b'\n', &mut line) {
-                Ok(0) => return Err(CallError::Gone),
+                Ok(0) => return Err(CallError::Disconnected),
                 Ok(_) if line.last() == Some(&b'\n') => return Ok(line),
                 // The connection was cut off within a line: the next read returns 0 bytes.
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(failed(&error)),
+                Err(error) => return Err(io_call_error(&error)),
             }
         }
     }
 
     /// Returns the time that is left. Never zero: a zero timeout would mean no timeout.
-    fn left(&self) -> Result<Duration, CallError> {
-        let left = self.until.saturating_duration_since(Instant::now());
+    fn time_left(&self) -> Result<Duration, CallError> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            Err(CallError::Late)
+            Err(CallError::TimedOut)
         } else {
             Ok(left)
         }
@@ -317,7 +319,7 @@ pub struct GatewayClient {
     reader: tokio::io::BufReader<OwnedReadHalf>,
     writer: OwnedWriteHalf,
     proof: AnswerChecker,
-    asked: u64,
+    last_id: u64,
 }
 
 impl GatewayClient {
@@ -348,7 +350,7 @@ impl GatewayClient {
                 socket: path.to_owned(),
                 key,
             },
-            asked: 0,
+            last_id: 0,
         })
     }
 
@@ -358,15 +360,15 @@ impl GatewayClient {
     /// # Errors
     /// Every outcome other than a result.
     pub async fn call(&mut self, method: &str, params: &Value) -> Result<Value, CallError> {
-        self.asked += 1;
-        let sent = self.proof.write(self.asked, method, params)?;
+        self.last_id += 1;
+        let sent = self.proof.write(self.last_id, method, params)?;
         let written = self.writer.write_all(sent.line.as_bytes()).await;
-        written.map_err(|error| failed(&error))?;
+        written.map_err(|error| io_call_error(&error))?;
         loop {
             let mut line = Vec::new();
             let read = self.reader.read_until(b'\n', &mut line).await;
-            if read.map_err(|error| failed(&error))? == 0 {
-                return Err(CallError::Gone);
+            if read.map_err(|error| io_call_error(&error))? == 0 {
+                return Err(CallError::Disconnected);
             }
             if let Some(answered) = self.proof.read(&line, &sent) {
                 return answered;
@@ -375,9 +377,9 @@ impl GatewayClient {
     }
 }
 
-fn failed(error: &io::Error) -> CallError {
+fn io_call_error(error: &io::Error) -> CallError {
     match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => CallError::Late,
-        _ => CallError::Gone,
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => CallError::TimedOut,
+        _ => CallError::Disconnected,
     }
 }

@@ -69,7 +69,7 @@ pub struct EditedSettings {
     pub text: String,
     /// Members that were created for our entries, and are removed again when empty: `hooks`,
     /// `hooks/PreToolUse`.
-    pub made: Vec<String>,
+    pub created: Vec<String>,
 }
 
 /// State of our entries in a settings file.
@@ -104,7 +104,7 @@ pub fn connect(
         text.add_member(&root, "hooks", &serde_json::Map::new());
         made.push("hooks".to_owned());
     }
-    let wanted = hook_entry::all(host, wiring);
+    let wanted = hook_entry::all_entries(host, wiring);
     for name in event_members(&text)? {
         if !wanted.iter().any(|(event, _)| *event == name) {
             take_out(&mut text, host, &name)?;
@@ -115,7 +115,7 @@ pub fn connect(
     }
     Ok(EditedSettings {
         text: text.as_str().to_owned(),
-        made,
+        created: made,
     })
 }
 
@@ -189,14 +189,17 @@ pub fn inspect(
     wiring: &HookConfig,
 ) -> Result<SettingsState, JsonEditError> {
     let text = JsonText::read(text)?;
-    let wanted = hook_entry::all(host, wiring);
+    let wanted = hook_entry::all_entries(host, wiring);
     let (mut missing, mut wrong) = (Vec::new(), Vec::new());
     for (event, entry) in &wanted {
         let found = ours_in(&text, host, event)?;
         match found.as_slice() {
             [] => missing.push(format!("{event} is missing")),
             [one] if one.alone && one.value == serde_json::to_value(entry).unwrap_or_default() => {}
-            [one] if one.alone => wrong.push(format!("{event} was edited{}", differs(host, one))),
+            [one] if one.alone => wrong.push(format!(
+                "{event} was edited{}",
+                describe_timeout_mismatch(host, one)
+            )),
             [_] => wrong.push(format!("{event} was edited: it shares an entry")),
             several => wrong.push(format!("{event} is there {} times", several.len())),
         }
@@ -252,14 +255,14 @@ fn off_in(text: &JsonText, host: Host) -> Result<Vec<String>, JsonEditError> {
 #[must_use]
 pub fn read_hook_config(text: &str, host: Host) -> Option<HookConfig> {
     let text = JsonText::read(text).ok()?;
-    let found = ours_in(&text, host, agent_table::gate(host)).ok()?;
+    let found = ours_in(&text, host, agent_table::tool_event(host)).ok()?;
     let words = command_words(&found.first()?.handler);
     hook_entry::parse_hook_config(&words)
 }
 
 /// Describes the difference between the agent's timeout and the hook's own, or returns an empty text.
-fn differs(host: Host, one: &OwnEntry) -> String {
-    let pinned = agent_table::pinned(host, &one.handler);
+fn describe_timeout_mismatch(host: Host, one: &OwnEntry) -> String {
+    let pinned = agent_table::handler_timeout_s(host, &one.handler);
     let told =
         hook_entry::parse_hook_config(&command_words(&one.handler)).map(|wiring| wiring.timeout);
     match (pinned, told) {
@@ -293,7 +296,7 @@ fn hooks(text: &JsonText) -> Result<JsonNode, JsonEditError> {
             kind: json_text::JsonKind::Object(Vec::new()),
         });
     };
-    text.object("hooks", &hooks)?;
+    text.check_object("hooks", &hooks)?;
     Ok(hooks)
 }
 
@@ -317,7 +320,7 @@ fn ours_in(text: &JsonText, host: Host, event: &str) -> Result<Vec<OwnEntry>, Js
     let Some(list) = hooks.member(event) else {
         return Ok(Vec::new());
     };
-    text.array(event, list)?;
+    text.check_array(event, list)?;
     let mut found = Vec::new();
     for (item, node) in list.items().iter().enumerate() {
         let handlers = node.member("hooks").map(JsonNode::items);

@@ -23,12 +23,12 @@ pub struct GatewayState {
     /// Signs answers, for callers that ask for a proof.
     pub(super) signer: AnswerSigner,
     runs: Arc<Mutex<BTreeMap<SessionId, SessionRuns>>>,
-    asked: Arc<Mutex<BTreeMap<ToolCallKey, watch::Receiver<Option<RequestOutcome>>>>>,
+    pending_requests: Arc<Mutex<BTreeMap<ToolCallKey, watch::Receiver<Option<RequestOutcome>>>>>,
     /// Sessions whose caller disconnected before it got an answer, and that have made no request since.
-    left: Arc<Mutex<BTreeSet<SessionId>>>,
+    disconnected_sessions: Arc<Mutex<BTreeSet<SessionId>>>,
     /// Connected callers.
     pub(super) peers: CallerLimitTable,
-    crowd: Arc<Mutex<Option<(ConnectionShortage, Instant)>>>,
+    shortage: Arc<Mutex<Option<(ConnectionShortage, Instant)>>>,
 }
 
 /// Shortage of connections at an interface.
@@ -37,9 +37,9 @@ pub struct ConnectionShortage {
     /// Interface that agents connect to.
     pub interface: &'static str,
     /// Most connections of the interface.
-    pub most: usize,
+    pub max_connections: usize,
     /// Process with the most connections, if the system names it.
-    pub largest: Option<i32>,
+    pub busiest_process: Option<i32>,
     /// Outcome for the connection that exceeded the limit.
     pub outcome: ShortageOutcome,
 }
@@ -58,7 +58,7 @@ impl ConnectionShortage {
     pub(super) fn new(
         interface: &'static str,
         open: &Connections,
-        most: usize,
+        max_connections: usize,
         admission: Admission,
     ) -> Self {
         let outcome = match admission {
@@ -67,8 +67,8 @@ impl ConnectionShortage {
         };
         Self {
             interface,
-            most,
-            largest: open.largest().and_then(|(pid, _)| pid),
+            max_connections,
+            busiest_process: open.busiest_process().and_then(|(pid, _)| pid),
             outcome,
         }
     }
@@ -77,14 +77,16 @@ impl ConnectionShortage {
     #[must_use]
     pub fn alarm(&self) -> String {
         let Self {
-            interface, most, ..
+            interface,
+            max_connections: most,
+            ..
         } = self;
         let outcome = match self.outcome {
             ShortageOutcome::IdleClosed => "idle ones were closed to make room",
             ShortageOutcome::Refused => "agents were turned away",
         };
         let process = self
-            .largest
+            .busiest_process
             .map(|pid| format!("; process {pid} has the most"));
         format!(
             "connections of the {interface} ran short ({most} in all), and {outcome}{}",
@@ -95,14 +97,14 @@ impl ConnectionShortage {
 
 /// A caller that waits for an answer. If it is dropped with its session set, the caller has disconnected.
 struct WaitingCaller<'h> {
-    hall: &'h GatewayState,
+    gateway: &'h GatewayState,
     session: Option<SessionId>,
 }
 
 impl Drop for WaitingCaller<'_> {
     fn drop(&mut self) {
         if let Some(session) = self.session.take() {
-            self.hall.lock_disconnected().insert(session);
+            self.gateway.lock_disconnected().insert(session);
         }
     }
 }
@@ -130,9 +132,9 @@ pub(super) struct NamedRun {
 /// Result of a search for runs by name.
 pub(super) enum RunLookup {
     /// The runs with that name.
-    Runs(Vec<ExecutionId>),
+    Found(Vec<ExecutionId>),
     /// The runs were already reported.
-    Done,
+    Reported,
     /// No run has that name.
     Unknown,
 }
@@ -154,22 +156,22 @@ pub(super) enum JoinedRequest {
 
 /// The first request about a tool call, while it waits.
 pub(super) struct FirstRequest {
-    hall: GatewayState,
-    of: ToolCallKey,
-    teller: watch::Sender<Option<RequestOutcome>>,
+    gateway: GatewayState,
+    key: ToolCallKey,
+    sender: watch::Sender<Option<RequestOutcome>>,
 }
 
 impl FirstRequest {
-    pub(super) fn tell(&self, outcome: &RequestOutcome) {
-        self.teller.send_replace(Some(outcome.clone()));
+    pub(super) fn publish(&self, outcome: &RequestOutcome) {
+        self.sender.send_replace(Some(outcome.clone()));
     }
 }
 
 impl Drop for FirstRequest {
     fn drop(&mut self) {
-        let mut asked = self.hall.asked.lock();
+        let mut asked = self.gateway.pending_requests.lock();
         let asked = asked.as_mut().unwrap_or_else(PoisonError::get_mut);
-        asked.remove(&self.of);
+        asked.remove(&self.key);
     }
 }
 
@@ -181,16 +183,16 @@ impl GatewayState {
             agents,
             signer,
             runs: Arc::default(),
-            asked: Arc::default(),
-            left: Arc::default(),
+            pending_requests: Arc::default(),
+            disconnected_sessions: Arc::default(),
             peers: CallerLimitTable::default(),
-            crowd: Arc::default(),
+            shortage: Arc::default(),
         }
     }
 
     /// Notes a shortage of connections. A noted refusal is not replaced by a closed idle connection.
     pub(super) fn note_shortage(&self, crowd: ConnectionShortage) {
-        let mut noted = self.crowd.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = self.shortage.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         *noted = match noted.take() {
             Some((before, _))
@@ -206,7 +208,7 @@ impl GatewayState {
     /// Returns the last shortage of connections, if it is no older than `span`.
     #[must_use]
     pub fn recent_shortage(&self, span: Duration) -> Option<ConnectionShortage> {
-        let mut noted = self.crowd.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = self.shortage.lock().unwrap_or_else(PoisonError::into_inner);
         if noted.is_some_and(|(_, at)| at.elapsed() > span) {
             *noted = None;
         }
@@ -221,10 +223,14 @@ impl GatewayState {
 
     /// Waits for the answer to a session's request. If the future is dropped, the caller has disconnected,
     /// and that is remembered.
-    pub(super) async fn waiting<T>(&self, session: SessionId, asked: impl Future<Output = T>) -> T {
+    pub(super) async fn wait_for_answer<T>(
+        &self,
+        session: SessionId,
+        asked: impl Future<Output = T>,
+    ) -> T {
         self.lock_disconnected().remove(&session);
         let mut waiting = WaitingCaller {
-            hall: self,
+            gateway: self,
             session: Some(session),
         };
         let answer = asked.await;
@@ -234,29 +240,37 @@ impl GatewayState {
 
     /// Returns the sessions with a held request whose caller disconnected while it waited. Forgets the
     /// other sessions.
-    pub fn silent(&self, is_held: impl Fn(&SessionId) -> bool) -> BTreeSet<SessionId> {
+    pub fn disconnected_sessions(
+        &self,
+        is_held: impl Fn(&SessionId) -> bool,
+    ) -> BTreeSet<SessionId> {
         let mut left = self.lock_disconnected();
         left.retain(is_held);
         left.clone()
     }
 
     fn lock_disconnected(&self) -> MutexGuard<'_, BTreeSet<SessionId>> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+        self.disconnected_sessions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Joins a request to an earlier one about one tool call. An agent may run several hooks for one tool
     /// call: all get one answer, because a denial from any of them stops the call.
-    pub(super) fn join(&self, of: ToolCallKey) -> JoinedRequest {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn join_request(&self, of: ToolCallKey) -> JoinedRequest {
+        let mut asked = self
+            .pending_requests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(first) = asked.get(&of) {
             return JoinedRequest::Later(first.clone());
         }
         let (teller, told) = watch::channel(None);
         asked.insert(of.clone(), told);
         JoinedRequest::First(Box::new(FirstRequest {
-            hall: self.clone(),
-            of,
-            teller,
+            gateway: self.clone(),
+            key: of,
+            sender: teller,
         }))
     }
 
@@ -288,7 +302,7 @@ impl GatewayState {
         if taken.is_empty() {
             let done = own.done.iter().any(|reported| reported == name);
             return if done {
-                RunLookup::Done
+                RunLookup::Reported
             } else {
                 RunLookup::Unknown
             };
@@ -297,7 +311,7 @@ impl GatewayState {
         if own.done.len() > MAX_RUNNING_PER_SESSION {
             own.done.pop_front();
         }
-        RunLookup::Runs(taken.into_iter().map(|run| run.execution).collect())
+        RunLookup::Found(taken.into_iter().map(|run| run.execution).collect())
     }
 
     /// Removes the run names of a session that has ended.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use self::verdict::HookVerdict;
 use super::client::{CallError, ConnectionCanceller};
 use super::proof::AnswerVerifier;
-use super::wording::{KeyRemedy, denial};
+use super::wording::{KeyRemedy, denial_text};
 use crate::base::digest::Digest;
 
 mod answer_command;
@@ -74,7 +74,7 @@ impl Host {
 
     /// Returns its default hook timeout.
     #[must_use]
-    pub fn usual_timer(self) -> Duration {
+    pub fn default_timeout(self) -> Duration {
         match self {
             Self::ClaudeCode | Self::Codex => Duration::from_mins(10),
             Self::Gemini | Self::Cursor => Duration::from_mins(1),
@@ -105,7 +105,7 @@ impl OfflineBehavior {
 
     /// Finds a value by its name.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let mut all = [Self::Deny, Self::Ask].into_iter();
         all.find(|offline| offline.as_str() == name)
     }
@@ -117,9 +117,9 @@ pub struct HookOptions {
     /// Agent that runs the hook.
     pub host: Host,
     /// Time at which the agent began to wait.
-    pub begun: Instant,
+    pub started_at: Instant,
     /// Time that the agent waits, if known.
-    pub timer: Option<Duration>,
+    pub timeout: Option<Duration>,
     /// Behaviour when no console runs.
     pub offline: OfflineBehavior,
     /// Socket of the console.
@@ -135,7 +135,7 @@ pub struct HookOptions {
     /// Key that the agent presents, if an Atlas requires one.
     pub api_key: Option<String>,
     /// Handle by which the process that waits for the hook can cancel it.
-    pub leash: ConnectionCanceller,
+    pub canceller: ConnectionCanceller,
     /// Command by which the agent answers a checkpoint from its shell.
     pub answer_command: AnswerCommand,
     /// Way in which the agent reaches the hook.
@@ -164,24 +164,27 @@ impl Transport {
 
 /// Runs a hook: reads the agent's payload and returns the answer.
 #[must_use]
-pub fn run(payload: &[u8], options: &HookOptions) -> HookOutput {
+pub fn run_hook(payload: &[u8], options: &HookOptions) -> HookOutput {
     match HookEvent::read(options.host, payload) {
-        Ok(told) => answer(&told, options),
+        Ok(told) => answer_event(&told, options),
         Err(unreadable) => HookOutput::unreadable(options.host, &unreadable),
     }
 }
 
 /// Returns the answer to an event of an agent.
 #[must_use]
-pub fn answer(told: &HookEvent, options: &HookOptions) -> HookOutput {
-    let verdict = verdict::ask(told, options);
+pub fn answer_event(told: &HookEvent, options: &HookOptions) -> HookOutput {
+    let verdict = verdict::decide(told, options);
     hook_output::encode(told, &verdict)
 }
 
 /// Returns the deadline for an answer, and the output if none came by then.
 #[must_use]
 pub fn too_late(told: &HookEvent, options: &HookOptions) -> (Instant, HookOutput) {
-    let reason = denial(&CallError::Late, KeyRemedy::Connect(options.host.as_str()));
+    let reason = denial_text(
+        &CallError::TimedOut,
+        KeyRemedy::Connect(options.host.as_str()),
+    );
     let printed = hook_output::encode(told, &HookVerdict::Deny { reason });
     (verdict::answer_deadline(told, options), printed)
 }

@@ -89,7 +89,7 @@ impl HttpError {
 #[derive(Debug)]
 pub struct HttpResources {
     /// State shared with the other servers.
-    pub hall: GatewayState,
+    pub gateway: GatewayState,
     /// The record.
     pub records: RecordStream,
     /// Folder of the store, where the token is kept.
@@ -147,7 +147,7 @@ impl HttpServer {
     ///
     /// # Errors
     /// Fails when the address is not a loopback address or is in use, or when the token is unusable.
-    pub async fn open(address: SocketAddr, behind: HttpResources) -> Result<Self, HttpError> {
+    pub async fn start(address: SocketAddr, behind: HttpResources) -> Result<Self, HttpError> {
         if !address.ip().is_loopback() {
             return Err(HttpError::NotLoopback(address));
         }
@@ -158,7 +158,7 @@ impl HttpServer {
         let known = AddressFile::write(&behind.folder, address)?;
         let most = behind.connections;
         let shared = Arc::new(HttpState {
-            behind,
+            resources: behind,
             token,
             calls: Semaphore::new(MAX_CALLS),
             large: Semaphore::new(MAX_LARGE_MESSAGES),
@@ -168,17 +168,17 @@ impl HttpServer {
         let router = Router::new()
             .route("/v1/openapi.json", get(openapi::serve))
             .route("/v1/events", get(event_stream::serve))
-            .route("/v1/{*call}", post(call_handler::call))
-            .fallback(call_handler::nothing)
+            .route("/v1/{*call}", post(call_handler::handle_call))
+            .fallback(call_handler::not_found)
             .layer(axum::middleware::from_fn_with_state(
                 Arc::clone(&shared),
-                guard::check,
+                guard::check_request,
             ))
             // The hook route has no guard layer, which would answer with another status.
             .route("/v1/hook/{host}", post(hook::serve))
             .with_state(Arc::clone(&shared));
-        let hall = shared.behind.hall.clone();
-        let listening = tokio::spawn(listener::listen(listener, router, hall, most));
+        let hall = shared.resources.gateway.clone();
+        let listening = tokio::spawn(listener::accept_connections(listener, router, hall, most));
         Ok(Self {
             address,
             shared,
@@ -189,7 +189,7 @@ impl HttpServer {
 
     /// Returns the number of calls without an answer.
     #[must_use]
-    pub fn under_way(&self) -> usize {
+    pub fn pending_calls(&self) -> usize {
         MAX_CALLS.saturating_sub(self.shared.calls.available_permits())
     }
 
@@ -209,7 +209,7 @@ impl Drop for HttpServer {
 /// State shared by all requests.
 #[derive(Debug)]
 struct HttpState {
-    behind: HttpResources,
+    resources: HttpResources,
     token: Digest,
     calls: Semaphore,
     large: Semaphore,

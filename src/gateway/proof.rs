@@ -143,7 +143,7 @@ impl AnswerSigner {
 
     /// Adds the proof to an answer, which is a JSON object without its line feed.
     #[must_use]
-    pub fn prove(&self, challenged: &ChallengedRequest, answer: &str) -> String {
+    pub fn add_proof(&self, challenged: &ChallengedRequest, answer: &str) -> String {
         let signature = self.0.sign(&challenged.signed_bytes(answer.as_bytes()));
         let proof = BASE64.encode(signature.to_bytes());
         let open = answer.strip_suffix('}').unwrap_or(answer);
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn a_proof_verifies_for_its_challenge_request_and_answer_alone() {
         let (signer, challenged) = (signer(), challenged(REQUEST));
-        let line = signer.prove(&challenged, ANSWER);
+        let line = signer.add_proof(&challenged, ANSWER);
         let key = signer.verifier();
         let verify =
             |challenged: &ChallengedRequest, line: &str| key.verify(challenged, line.as_bytes());
@@ -276,14 +276,14 @@ mod tests {
         assert_eq!(verify(&other, &line), wrong, "another request");
         let changed = line.replace("result", "resulT");
         assert_eq!(verify(&challenged, &changed), wrong, "another answer");
-        let other = AnswerSigner::derive(&log_signer(8)).prove(&challenged, ANSWER);
+        let other = AnswerSigner::derive(&log_signer(8)).add_proof(&challenged, ANSWER);
         assert_eq!(verify(&challenged, &other), wrong, "another key");
     }
 
     #[test]
     fn a_line_with_any_changed_byte_does_not_verify() {
         let (signer, challenged) = (signer(), challenged(REQUEST));
-        let line = signer.prove(&challenged, ANSWER).into_bytes();
+        let line = signer.add_proof(&challenged, ANSWER).into_bytes();
         let key = signer.verifier();
         for at in 0..line.len() {
             let mut changed = line.clone();
@@ -306,7 +306,7 @@ mod tests {
         let challenged = challenged(REQUEST);
         let signed = challenged.signed_bytes(ANSWER.as_bytes());
         // A note with the answer's signature under the log's name.
-        let line = answers.prove(&challenged, ANSWER);
+        let line = answers.add_proof(&challenged, ANSWER);
         let (_, signature) = split(line.as_bytes()).unwrap();
         let head = "cra/log-1\n3\nabc\n";
         let honest = log.sign(head);

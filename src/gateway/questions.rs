@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value, json};
 
 use super::client::CallError;
-use super::wording::{given, joined, words_of};
+use super::wording::{injected_in, injected_text, join_texts};
 use crate::atlas::document::{ExpectedAnswer, ResponseType};
 use crate::atlas::model::CompiledQuestion;
 use crate::base::clock::Timestamp;
@@ -13,12 +13,12 @@ use crate::base::text::one_line;
 use crate::engine::command::{AgentGate, AgentQuestions};
 
 /// Returns the questions to the agent, if they are the reason why a call has no result.
-pub(super) fn asked(error: &CallError) -> Option<AgentQuestions> {
+pub(super) fn agent_questions(error: &CallError) -> Option<AgentQuestions> {
     match error {
-        CallError::Fault(fault) => fault.asked(),
+        CallError::Fault(fault) => fault.agent_questions(),
         CallError::Unreachable(_)
-        | CallError::Gone
-        | CallError::Late
+        | CallError::Disconnected
+        | CallError::TimedOut
         | CallError::Unreadable(_)
         | CallError::Unproven { .. }
         | CallError::Refused(_)
@@ -180,7 +180,7 @@ pub(super) fn broken_rules(error: &CallError) -> Option<String> {
 
 /// Describes accepted answers to the agent: the next step, and injected texts. The agent has to repeat the
 /// held call.
-pub(super) fn taken(gate: &str, result: &Value) -> String {
+pub(super) fn describe_accepted(gate: &str, result: &Value) -> String {
     let until = result.get("permit_until").and_then(Value::as_str);
     let until = until.and_then(|text| text.parse::<Timestamp>().ok());
     let next = match (until, result.get("needs_operator")) {
@@ -194,7 +194,7 @@ pub(super) fn taken(gate: &str, result: &Value) -> String {
         }
         (None, _) => "Go on: repeat the tool call that was denied.".to_owned(),
     };
-    let handed = words_of(&given(result));
+    let handed = injected_text(&injected_in(result));
     let texts = [format!("cra: your answers at {gate} were taken. {next}")];
-    joined(texts.into_iter().chain(handed).collect()).unwrap_or_default()
+    join_texts(texts.into_iter().chain(handed).collect()).unwrap_or_default()
 }

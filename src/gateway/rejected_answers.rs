@@ -54,7 +54,7 @@ pub struct RejectedAnswer {
 impl RejectedAnswer {
     /// Builds a report with the current time.
     #[must_use]
-    pub fn now(by: &str, session: Option<String>, socket: &Path, reason: String) -> Self {
+    pub fn new(by: &str, session: Option<String>, socket: &Path, reason: String) -> Self {
         Self {
             by: by.to_owned(),
             session,
@@ -68,7 +68,7 @@ impl RejectedAnswer {
     ///
     /// # Errors
     /// Fails when it cannot be written.
-    pub fn leave(&self, folder: &Path) -> io::Result<()> {
+    pub fn write_report(&self, folder: &Path) -> io::Result<()> {
         let folder = folder.join(FOLDER_NAME);
         make_private(&folder)?;
         if files(&folder).len() >= MAX_REPORTS {
@@ -87,18 +87,18 @@ impl RejectedAnswer {
     }
 
     /// Returns the report with texts that are safe to show: any process may have written them.
-    fn tamed(self) -> Self {
+    fn sanitized(self) -> Self {
         Self {
-            by: tame(&self.by),
-            session: self.session.as_deref().map(tame),
-            socket: PathBuf::from(tame(&self.socket.to_string_lossy())),
-            reason: tame(&self.reason),
+            by: sanitize(&self.by),
+            session: self.session.as_deref().map(sanitize),
+            socket: PathBuf::from(sanitize(&self.socket.to_string_lossy())),
+            reason: sanitize(&self.reason),
             at: self.at,
         }
     }
 }
 
-fn tame(text: &str) -> String {
+fn sanitize(text: &str) -> String {
     let text: String = text.chars().take(MAX_CHARS).collect();
     one_line(&text)
 }
@@ -216,7 +216,7 @@ fn read_one(file: &Path) -> io::Result<RejectedAnswer> {
         .take(MAX_BYTES)
         .read_to_string(&mut text)?;
     let read = json::read::<RejectedAnswer>(text.as_bytes());
-    Ok(read.map_err(io::Error::other)?.tamed())
+    Ok(read.map_err(io::Error::other)?.sanitized())
 }
 
 /// Returns a substitute for an unreadable report: it raises an alarm, too.
@@ -225,7 +225,7 @@ fn unreadable(file: &Path, error: &io::Error) -> RejectedAnswer {
         by: "an unknown program".to_owned(),
         session: None,
         socket: PathBuf::from("an unknown place"),
-        reason: tame(&format!(
+        reason: sanitize(&format!(
             "the report `{}` cannot be read: {error}",
             file.display()
         )),
@@ -241,7 +241,7 @@ mod tests {
 
     fn report(reason: &str) -> RejectedAnswer {
         let socket = Path::new("/run/cra/console.sock");
-        RejectedAnswer::now(
+        RejectedAnswer::new(
             "cra hook codex",
             Some("s-1".to_owned()),
             socket,
@@ -254,7 +254,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(RejectedAnswerReports::read(folder.path()).summary(), None);
         let left = report("it has no proof");
-        left.leave(folder.path()).unwrap();
+        left.write_report(folder.path()).unwrap();
         let reports = RejectedAnswerReports::read(folder.path());
         assert_eq!(reports.new.len(), 1);
         assert_eq!(reports.new[0].report, left);
@@ -273,7 +273,7 @@ mod tests {
     fn the_number_of_reports_is_limited_and_the_newest_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         for _ in 0..MAX_REPORTS + 5 {
-            report("x").leave(folder.path()).unwrap();
+            report("x").write_report(folder.path()).unwrap();
         }
         let reports = RejectedAnswerReports::read(folder.path());
         assert_eq!(reports.new.len(), MAX_REPORTS);
@@ -281,7 +281,7 @@ mod tests {
             .new
             .iter()
             .for_each(|found| mark_recorded(found).unwrap());
-        report("the last").leave(folder.path()).unwrap();
+        report("the last").write_report(folder.path()).unwrap();
         mark_recorded(&RejectedAnswerReports::read(folder.path()).new[0]).unwrap();
         let recorded = RejectedAnswerReports::read(folder.path()).recorded;
         assert_eq!(recorded.len(), MAX_REPORTS);
@@ -296,7 +296,7 @@ mod tests {
         fs::write(place.join("a.json"), "no report").unwrap();
         symlink("/dev/zero", place.join("b.json")).unwrap();
         report("\u{1b}[2Jgone\nand more")
-            .leave(folder.path())
+            .write_report(folder.path())
             .unwrap();
         let reports = RejectedAnswerReports::read(folder.path());
         let reasons: Vec<_> = reports.all().map(|report| report.reason.clone()).collect();

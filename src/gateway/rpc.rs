@@ -47,7 +47,7 @@ pub struct RpcRequest {
     /// Identifier of the answer, if the caller wants one.
     pub id: Option<RpcId>,
     /// The call, or the reason why it cannot be read.
-    pub spoken: Result<AuthenticatedCall, CallFault>,
+    pub call: Result<AuthenticatedCall, CallFault>,
     /// Set if the caller wants a proof of the answer.
     pub challenged: Option<ChallengedRequest>,
 }
@@ -60,8 +60,8 @@ impl RpcRequest {
             Ok(written) => written,
             Err(error) => {
                 return Self {
-                    id: named(line, &error),
-                    spoken: Err(unread(line, &error)),
+                    id: request_id(line, &error),
+                    call: Err(request_fault(line, &error)),
                     challenged: None,
                 };
             }
@@ -71,12 +71,12 @@ impl RpcRequest {
         match challenge.transpose() {
             Ok(challenge) => Self {
                 id: written.id,
-                spoken: AuthenticatedCall::read(&written.method, written.params),
+                call: AuthenticatedCall::read_params(&written.method, written.params),
                 challenged: challenge.map(|challenge| ChallengedRequest::new(challenge, line)),
             },
             Err(error) => Self {
                 id: written.id,
-                spoken: Err(CallFault::new(CallFault::REQUEST, error.to_string())),
+                call: Err(CallFault::new(CallFault::REQUEST, error.to_string())),
                 challenged: None,
             },
         }
@@ -84,7 +84,7 @@ impl RpcRequest {
 }
 
 /// Returns the id of a malformed request. A refused id is ignored: it would come back as another one.
-fn named(line: &[u8], error: &StrictJsonError) -> Option<RpcId> {
+fn request_id(line: &[u8], error: &StrictJsonError) -> Option<RpcId> {
     #[derive(Deserialize)]
     struct RequestWithId {
         id: Option<RpcId>,
@@ -97,7 +97,7 @@ fn named(line: &[u8], error: &StrictJsonError) -> Option<RpcId> {
     serde_json::from_slice::<RequestWithId>(line).ok()?.id
 }
 
-fn unread(line: &[u8], error: &StrictJsonError) -> CallFault {
+fn request_fault(line: &[u8], error: &StrictJsonError) -> CallFault {
     let error = match error {
         StrictJsonError::Ambiguous(fault) => return CallFault::ambiguous(fault, "params"),
         StrictJsonError::Syntax(_) => return CallFault::new(CallFault::PARSE, error.to_string()),
@@ -126,7 +126,7 @@ pub fn proven_answer(
     challenged: &ChallengedRequest,
     signer: &AnswerSigner,
 ) -> String {
-    let mut line = signer.prove(challenged, &object(id, result));
+    let mut line = signer.add_proof(challenged, &object(id, result));
     line.push('\n');
     line
 }

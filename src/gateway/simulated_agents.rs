@@ -117,19 +117,19 @@ impl AgentScript {
     /// are used up or the console stops.
     pub fn start(self, socket: &Path) {
         // A new name for each run, so that a thread that one run froze does not affect the next.
-        let run = tail(4);
+        let run = random_letters(4);
         for agent in self.agents {
-            tokio::spawn(agent.work(socket.to_owned(), run.clone()));
+            tokio::spawn(agent.run(socket.to_owned(), run.clone()));
         }
     }
 }
 
 impl SimulatedAgent {
-    async fn work(self, socket: PathBuf, run: String) {
+    async fn run(self, socket: PathBuf, run: String) {
         let mut number = 0;
         while self.sessions.is_none_or(|most| number < most) {
             number += 1;
-            if let Err(error) = self.session(&socket, &run, number).await {
+            if let Err(error) = self.run_session(&socket, &run, number).await {
                 let reason = error.to_string();
                 tracing::warn!(agent = self.agent, reason, "simulated agent");
                 return;
@@ -138,7 +138,7 @@ impl SimulatedAgent {
     }
 
     /// Runs one session. A denied action is not an error: the agent continues with the next step.
-    async fn session(&self, socket: &Path, run: &str, number: u64) -> Result<(), CallError> {
+    async fn run_session(&self, socket: &Path, run: &str, number: u64) -> Result<(), CallError> {
         let mut console = GatewayClient::connect(socket).await?;
         let session = session_id();
         let start = json!({"session": session, "agent": self.agent, "intent": self.intent,
@@ -148,16 +148,16 @@ impl SimulatedAgent {
             tokio::time::sleep(Duration::from_millis(self.pause_ms)).await;
             match step {
                 ScriptStep::Ask { action, params } => {
-                    let params = numbered(params, number);
-                    ask(&mut console, &session, action, params).await?;
+                    let params = fill_in_number(params, number);
+                    request_action(&mut console, &session, action, params).await?;
                 }
                 ScriptStep::Turn { thread, turn } => {
                     let thread = thread.as_ref();
                     let thread = thread.map(|name| name.replace("{n}", &number.to_string()));
                     let thread = thread.map(|name| name.replace("{run}", run));
-                    let turn = numbered(turn, number);
+                    let turn = fill_in_number(turn, number);
                     let turn = json!({"session": session, "thread": thread, "turn": turn});
-                    self.tell(&mut console, "turn", &turn).await?;
+                    self.send_turn(&mut console, "turn", &turn).await?;
                 }
             }
         }
@@ -166,7 +166,7 @@ impl SimulatedAgent {
     }
 
     /// Sends a call that is not an action. A refusal is not an error either.
-    async fn tell(
+    async fn send_turn(
         &self,
         console: &mut GatewayClient,
         method: &str,
@@ -183,7 +183,7 @@ impl SimulatedAgent {
 }
 
 /// Requests an action, and reports its result if it may run.
-async fn ask(
+async fn request_action(
     console: &mut GatewayClient,
     session: &SessionId,
     action: &str,
@@ -208,32 +208,35 @@ async fn ask(
 
 /// Reads a turn as it is in the session with this number.
 fn read_turn(turn: &Value, number: u64) -> Result<Turn, MementoError> {
-    Turn::read(numbered(turn, number).to_string().as_bytes())
+    Turn::read(fill_in_number(turn, number).to_string().as_bytes())
 }
 
 /// Returns a short session name that people can distinguish.
 fn session_id() -> SessionId {
     // INVARIANT: hexadecimal digits and a dash make an identifier.
-    format!("s-{}", tail(6))
+    format!("s-{}", random_letters(6))
         .parse()
         .unwrap_or_else(|_| Uuid::now_v7().into())
 }
 
 /// Returns this many random letters.
-fn tail(letters: usize) -> String {
+fn random_letters(letters: usize) -> String {
     let random = Uuid::now_v7().simple().to_string();
     let skipped = random.len().saturating_sub(letters);
     random.chars().skip(skipped).collect()
 }
 
 /// Returns `value` with `{n}` in every text replaced by `number`.
-fn numbered(value: &Value, number: u64) -> Value {
+fn fill_in_number(value: &Value, number: u64) -> Value {
     match value {
         Value::String(text) => Value::String(text.replace("{n}", &number.to_string())),
-        Value::Array(items) => items.iter().map(|item| numbered(item, number)).collect(),
+        Value::Array(items) => items
+            .iter()
+            .map(|item| fill_in_number(item, number))
+            .collect(),
         Value::Object(fields) => fields
             .iter()
-            .map(|(name, field)| (name.clone(), numbered(field, number)))
+            .map(|(name, field)| (name.clone(), fill_in_number(field, number)))
             .collect::<serde_json::Map<_, _>>()
             .into(),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
@@ -276,7 +279,7 @@ mod tests {
     fn session_numbers_are_filled_in_at_every_depth() {
         let params = json!({"a": ["T-{n}1", 5], "b": {"c": "{n}"}});
         assert_eq!(
-            numbered(&params, 7),
+            fill_in_number(&params, 7),
             json!({"a": ["T-71", 5], "b": {"c": "7"}})
         );
     }

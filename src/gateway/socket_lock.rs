@@ -17,7 +17,7 @@ pub enum SocketError {
     TooLong(PathBuf),
     /// Another user could put another socket there.
     #[error("`{}` is not only ours: its mode is {mode:o}, and has to be 700", folder.display())]
-    Open {
+    SharedFolder {
         /// The folder.
         folder: PathBuf,
         /// Its mode.
@@ -25,10 +25,10 @@ pub enum SocketError {
     },
     /// Another console listens there.
     #[error("another console listens at `{}`", .0.display())]
-    Taken(PathBuf),
+    InUse(PathBuf),
     /// The file there is not a socket.
     #[error("`{}` is not a socket", .0.display())]
-    NoSocket(PathBuf),
+    NotASocket(PathBuf),
     /// The system refuses.
     #[error("cannot listen at `{}`: {error}", path.display())]
     Io {
@@ -45,9 +45,9 @@ impl SocketError {
     pub fn help(&self) -> &'static str {
         match self {
             Self::TooLong(_) => "name a shorter path with --socket",
-            Self::Open { .. } => "chmod 700 it, or name another path with --socket",
-            Self::Taken(_) => "close that console, or give this one a --socket of its own",
-            Self::NoSocket(_) => "move that file away, or name another path with --socket",
+            Self::SharedFolder { .. } => "chmod 700 it, or name another path with --socket",
+            Self::InUse(_) => "close that console, or give this one a --socket of its own",
+            Self::NotASocket(_) => "move that file away, or name another path with --socket",
             Self::Io { .. } => "name another path with --socket",
         }
     }
@@ -67,7 +67,7 @@ impl SocketLock {
     ///
     /// # Errors
     /// Fails when another console uses the path, or when it cannot be made safe.
-    pub fn take(path: &Path) -> Result<Self, SocketError> {
+    pub fn acquire(path: &Path) -> Result<Self, SocketError> {
         if path.as_os_str().len() > MAX_PATH {
             return Err(SocketError::TooLong(path.to_owned()));
         }
@@ -82,10 +82,10 @@ impl SocketLock {
         check_folder(folder, uid).map_err(failed)??;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(fs::TryLockError::WouldBlock) => return Err(SocketError::Taken(path.to_owned())),
+            Err(fs::TryLockError::WouldBlock) => return Err(SocketError::InUse(path.to_owned())),
             Err(fs::TryLockError::Error(error)) => return Err(failed(error)),
         }
-        clear(path)?;
+        remove_stale_socket(path)?;
         Ok(Self {
             path: path.to_owned(),
             _lock: lock,
@@ -145,14 +145,14 @@ fn check_folder(folder: &Path, uid: u32) -> io::Result<Result<(), SocketError>> 
     if found.uid() == uid && others == 0 {
         return Ok(Ok(()));
     }
-    Ok(Err(SocketError::Open {
+    Ok(Err(SocketError::SharedFolder {
         folder: folder.to_owned(),
         mode,
     }))
 }
 
 /// Removes a socket on which no process listens.
-fn clear(path: &Path) -> Result<(), SocketError> {
+fn remove_stale_socket(path: &Path) -> Result<(), SocketError> {
     let failed = |error| SocketError::Io {
         path: path.to_owned(),
         error,
@@ -163,12 +163,12 @@ fn clear(path: &Path) -> Result<(), SocketError> {
         Ok(found) => {
             use std::os::unix::fs::FileTypeExt;
             if !found.file_type().is_socket() {
-                return Err(SocketError::NoSocket(path.to_owned()));
+                return Err(SocketError::NotASocket(path.to_owned()));
             }
         }
     }
     if UnixStream::connect(path).is_ok() {
-        return Err(SocketError::Taken(path.to_owned()));
+        return Err(SocketError::InUse(path.to_owned()));
     }
     fs::remove_file(path).map_err(failed)
 }

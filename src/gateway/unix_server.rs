@@ -29,8 +29,8 @@ pub(super) mod lines;
 #[derive(Debug)]
 pub struct UnixServer {
     bound: BoundSocket,
-    place: SocketLock,
-    visitors: watch::Receiver<usize>,
+    lock: SocketLock,
+    connections: watch::Receiver<usize>,
     listening: JoinHandle<()>,
 }
 
@@ -39,7 +39,7 @@ impl UnixServer {
     ///
     /// # Errors
     /// Fails when the path cannot be used.
-    pub fn open(place: SocketLock, hall: GatewayState) -> Result<Self, SocketError> {
+    pub fn start(place: SocketLock, hall: GatewayState) -> Result<Self, SocketError> {
         let most = MAX_CONNECTIONS.min(raise_open_file_limit() / 2);
         Self::open_for(most, place, hall)
     }
@@ -62,30 +62,30 @@ impl UnixServer {
         fs::set_permissions(place.path(), ours).map_err(failed)?;
         let (counted, visitors) = watch::channel(0);
         let shared = SocketState {
-            hall,
+            gateway: hall,
             large: Arc::new(Semaphore::new(MAX_LARGE_MESSAGES)),
-            visitors: counted,
+            connections: counted,
         };
-        let bound = BoundSocket::at(place.path()).map_err(failed)?;
-        let listening = tokio::spawn(listen(listener, shared, place.uid(), most));
+        let bound = BoundSocket::identify(place.path()).map_err(failed)?;
+        let listening = tokio::spawn(accept_connections(listener, shared, place.uid(), most));
         Ok(Self {
             bound,
-            place,
-            visitors,
+            lock: place,
+            connections: visitors,
             listening,
         })
     }
 
     /// Returns the number of connections, as a watch channel.
     #[must_use]
-    pub fn visitors(&self) -> watch::Receiver<usize> {
-        self.visitors.clone()
+    pub fn connections(&self) -> watch::Receiver<usize> {
+        self.connections.clone()
     }
 
     /// Returns the path of the socket.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.place.path()
+        self.lock.path()
     }
 
     /// Returns the identity of the bound socket, to check whether agents still reach this console there.
@@ -104,7 +104,7 @@ pub struct BoundSocket {
 }
 
 impl BoundSocket {
-    fn at(path: &Path) -> io::Result<Self> {
+    fn identify(path: &Path) -> io::Result<Self> {
         let found = fs::symlink_metadata(path)?;
         Ok(Self {
             path: path.to_owned(),
@@ -115,9 +115,9 @@ impl BoundSocket {
 
     /// Describes the current problem of the socket; `None` if it is unchanged.
     #[must_use]
-    pub fn trouble(&self) -> Option<String> {
+    pub fn find_problem(&self) -> Option<String> {
         let path = self.path.display();
-        match Self::at(&self.path) {
+        match Self::identify(&self.path) {
             Ok(now) if now == *self => None,
             Ok(_) => Some(format!(
                 "SOMEBODY ELSE listens at {path}: agents ask them, not this console; stop the agents and look who it is"
@@ -139,10 +139,10 @@ impl Drop for UnixServer {
 /// State shared by all connections.
 #[derive(Clone, Debug)]
 struct SocketState {
-    hall: GatewayState,
+    gateway: GatewayState,
     /// Permits for large messages.
     large: Arc<Semaphore>,
-    visitors: watch::Sender<usize>,
+    connections: watch::Sender<usize>,
 }
 
 /// An open connection, counted while this value lives.
@@ -161,7 +161,7 @@ impl Drop for CountedConnection {
     }
 }
 
-async fn listen(listener: UnixListener, shared: SocketState, uid: u32, most: usize) {
+async fn accept_connections(listener: UnixListener, shared: SocketState, uid: u32, most: usize) {
     // Dropped with this future, so that all connections end with the server.
     let mut connections = JoinSet::new();
     let open = Connections::new(most);
@@ -176,7 +176,7 @@ async fn listen(listener: UnixListener, shared: SocketState, uid: u32, most: usi
                 continue;
             }
         };
-        let peer = PeerProcess::of(&stream);
+        let peer = PeerProcess::from_stream(&stream);
         let pid = peer.as_ref().ok().and_then(|peer| peer.pid);
         let from = match check_peer(peer, uid) {
             Ok(from) => from,
@@ -189,14 +189,14 @@ async fn listen(listener: UnixListener, shared: SocketState, uid: u32, most: usi
         let admission = open.admit(pid);
         if admission != Admission::Admit {
             shared
-                .hall
+                .gateway
                 .note_shortage(ConnectionShortage::new("socket", &open, most, admission));
         }
         if admission == Admission::Refuse {
             connections.spawn(refuse_connection(stream, most));
             continue;
         }
-        let entered = open.enter(pid);
+        let entered = open.add(pid);
         connections.spawn(connection::serve(stream, from, shared.clone(), entered));
     }
 }

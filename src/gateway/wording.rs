@@ -18,7 +18,7 @@ pub(super) enum KeyRemedy {
 }
 
 impl KeyRemedy {
-    fn words(self) -> String {
+    fn text(self) -> String {
         match self {
             Self::Connect(agent) => format!("run `cra connect {agent}`"),
             Self::Key => {
@@ -29,16 +29,16 @@ impl KeyRemedy {
 }
 
 /// Describes why a call was not permitted, and what to do.
-pub(super) fn denial(error: &CallError, remedy: KeyRemedy) -> String {
+pub(super) fn denial_text(error: &CallError, remedy: KeyRemedy) -> String {
     match error {
         CallError::Fault(fault) => {
             let rules = questions::broken_rules(error).map(|rules| format!("\n{rules}"));
-            format!("{}{}", refusal(fault), rules.unwrap_or_default())
+            format!("{}{}", refusal_text(fault), rules.unwrap_or_default())
         }
         CallError::Unreachable(_) => format!(
             "cra: {error}, so nothing is allowed. Start it with `cra` in a terminal of its own, and try again."
         ),
-        CallError::Gone | CallError::Late | CallError::Unreadable(_) => {
+        CallError::Disconnected | CallError::TimedOut | CallError::Unreadable(_) => {
             format!(
                 "cra: {error}, so this is denied. Ask the operator to look at the console, and try again."
             )
@@ -46,11 +46,11 @@ pub(super) fn denial(error: &CallError, remedy: KeyRemedy) -> String {
         CallError::Unproven { .. } => format!(
             "cra: {error}, so this is denied. Another process may listen there: ask the operator to run \
              `cra doctor`. If the console's key was changed, {} once more.",
-            remedy.words()
+            remedy.text()
         ),
         CallError::NoKey(_) => format!(
             "cra: {error}, so no answer can be verified and this is denied. To put it right, {}.",
-            remedy.words()
+            remedy.text()
         ),
         CallError::Refused(_) | CallError::Unwritable(_) | CallError::NoChallenge(_) => {
             format!("cra: {error}, so this is denied. Try again later.")
@@ -59,7 +59,7 @@ pub(super) fn denial(error: &CallError, remedy: KeyRemedy) -> String {
 }
 
 /// Describes a refusal, with the gate and the advice.
-fn refusal(fault: &CallFault) -> String {
+fn refusal_text(fault: &CallFault) -> String {
     let gate = fault
         .data
         .as_ref()
@@ -71,13 +71,13 @@ fn refusal(fault: &CallFault) -> String {
 }
 
 /// Returns the contexts and guidance that an answer injects.
-pub(super) fn given(answer: &Value) -> Injected {
+pub(super) fn injected_in(answer: &Value) -> Injected {
     let given = answer.get("given").cloned().unwrap_or_default();
     serde_json::from_value(given).unwrap_or_default()
 }
 
 /// Joins injected texts: instructions at system level first, then contexts, then other guidance.
-pub(super) fn words_of(given: &Injected) -> Option<String> {
+pub(super) fn injected_text(given: &Injected) -> Option<String> {
     let is_system =
         |guidance: &&InjectedGuidance| guidance.block.format == GuidanceFormat::SystemInstruction;
     let system = given.guidance.iter().filter(is_system).map(|guidance| {
@@ -97,7 +97,7 @@ pub(super) fn words_of(given: &Injected) -> Option<String> {
         .withdrawn
         .iter()
         .map(|context| format!("What {context} said no longer holds."));
-    joined(
+    join_texts(
         system
             .chain(contexts)
             .chain(guidance)
@@ -107,7 +107,7 @@ pub(super) fn words_of(given: &Injected) -> Option<String> {
 }
 
 /// Joins texts; `None` if all are empty.
-pub(super) fn joined(texts: Vec<String>) -> Option<String> {
+pub(super) fn join_texts(texts: Vec<String>) -> Option<String> {
     let texts: Vec<_> = texts.into_iter().filter(|text| !text.is_empty()).collect();
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }

@@ -77,7 +77,7 @@ const MED: f64 = 0.34;
 
 /// Lower bound of a peak, and the maximum change of its last point.
 const PEAK: f64 = 0.8;
-const STEADY: f64 = 0.05;
+const MAX_PEAK_CHANGE: f64 = 0.05;
 
 /// Minimum change that counts as rising or falling.
 const MIN_CHANGE: f64 = 0.1;
@@ -211,7 +211,9 @@ pub fn rollup(intensities: &[f64]) -> (AffectPhase, Intensity) {
     };
     let phase = match before.map(|before| last - before) {
         None if last >= HIGH => AffectPhase::Peak,
-        Some(moved) if last >= PEAK && moved.abs() <= STEADY + FLOAT_TOLERANCE => AffectPhase::Peak,
+        Some(moved) if last >= PEAK && moved.abs() <= MAX_PEAK_CHANGE + FLOAT_TOLERANCE => {
+            AffectPhase::Peak
+        }
         Some(moved) if moved >= MIN_CHANGE - FLOAT_TOLERANCE => AffectPhase::Rising,
         Some(moved) if moved <= FLOAT_TOLERANCE - MIN_CHANGE => AffectPhase::Downshift,
         None | Some(_) => AffectPhase::Settled,

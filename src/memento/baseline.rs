@@ -120,7 +120,7 @@ impl Baseline {
             (None, Some(brought)) => (BaselineSource::Request, brought.clone()),
             (None, None) => {
                 let message = turn.kept_message.as_ref().unwrap_or(&turn.message);
-                let seed = seed(&thread.id, message, now);
+                let seed = empty_memento(&thread.id, message, now);
                 (BaselineSource::EmptySeed, seed)
             }
         };
@@ -211,7 +211,7 @@ fn ignored_memento(
 }
 
 /// Creates the memento of a new thread; the first message sets its arc.
-fn seed(thread: &ExternalName, message: &str, now: Timestamp) -> ThreadMemento {
+fn empty_memento(thread: &ExternalName, message: &str, now: Timestamp) -> ThreadMemento {
     let first = message.lines().map(str::trim).find(|line| !line.is_empty());
     let arc = first.and_then(BoundedText::cut);
     ThreadMemento {
@@ -219,7 +219,7 @@ fn seed(thread: &ExternalName, message: &str, now: Timestamp) -> ThreadMemento {
         thread_id: thread.clone(),
         created_ts: Datetime::from(now),
         version: MementoVersion,
-        arc: arc.unwrap_or_else(BoundedText::nameless),
+        arc: arc.unwrap_or_else(BoundedText::placeholder),
         active: Vec::new(),
         parked: Vec::new(),
         decisions: Vec::new(),

@@ -116,7 +116,7 @@ impl ThreadMemento {
         let texts = lists.into_iter().flatten().chain([&mut self.arc]);
         for text in texts {
             let changed = change(text.as_str());
-            *text = BoundedText::cut(&changed).unwrap_or_else(BoundedText::nameless);
+            *text = BoundedText::cut(&changed).unwrap_or_else(BoundedText::placeholder);
         }
         for signal in self
             .signals
@@ -211,11 +211,11 @@ pub struct MementoError {
 }
 
 /// Reads JSON strictly against a contract, and reports the path of an error.
-pub(super) fn strictly<T: serde::de::DeserializeOwned>(
+pub(super) fn read_strictly<T: serde::de::DeserializeOwned>(
     text: &[u8],
     whole: &str,
 ) -> Result<T, MementoError> {
-    let (read, value) = bounded(text, whole)?;
+    let (read, value) = read_bounded(text, whole)?;
     reject_stray_lists(&value, whole)?;
     Ok(read)
 }
@@ -227,9 +227,9 @@ pub(crate) fn read_all_strictly<T: serde::de::DeserializeOwned>(
 ) -> Result<Vec<T>, MementoError> {
     let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
     if first != Some(&b'[') {
-        return Ok(vec![strictly(text, whole)?]);
+        return Ok(vec![read_strictly(text, whole)?]);
     }
-    let (read, value): (Vec<T>, _) = bounded(text, whole)?;
+    let (read, value): (Vec<T>, _) = read_bounded(text, whole)?;
     let items = value.as_array().into_iter().flatten().enumerate();
     for (place, item) in items {
         reject_stray_lists(item, &format!("[{place}]"))?;
@@ -238,14 +238,14 @@ pub(crate) fn read_all_strictly<T: serde::de::DeserializeOwned>(
 }
 
 /// Reads JSON within the size limit; returns the typed and the untyped value.
-fn bounded<T: serde::de::DeserializeOwned>(
+fn read_bounded<T: serde::de::DeserializeOwned>(
     text: &[u8],
     whole: &str,
 ) -> Result<(T, Value), MementoError> {
     if text.len() > MAX_MEMENTO_BYTES {
         let found = text.len();
         let what = format!("{found} bytes are more than {MAX_MEMENTO_BYTES}");
-        return Err(failed(whole, &what));
+        return Err(memento_error(whole, &what));
     }
     let checked = json::check(text);
     if let Err(StrictJsonError::Ambiguous(fault)) = &checked {
@@ -254,13 +254,13 @@ fn bounded<T: serde::de::DeserializeOwned>(
         } else {
             &fault.path
         };
-        return Err(failed(place, &fault.reason()));
+        return Err(memento_error(place, &fault.reason()));
     }
     let mut reader = serde_json::Deserializer::from_slice(text);
-    let read: T = placed(&mut reader, whole)?;
-    let wrong = |error: serde_json::Error| failed(whole, &error.to_string());
+    let read: T = deserialize_with_path(&mut reader, whole)?;
+    let wrong = |error: serde_json::Error| memento_error(whole, &error.to_string());
     reader.end().map_err(wrong)?;
-    checked.map_err(|error| failed(whole, &error.detail()))?;
+    checked.map_err(|error| memento_error(whole, &error.detail()))?;
     Ok((read, serde_json::from_slice(text).map_err(wrong)?))
 }
 
@@ -269,12 +269,12 @@ pub(super) fn read_value_strictly<T: serde::de::DeserializeOwned>(
     value: &Value,
     whole: &str,
 ) -> Result<T, MementoError> {
-    let read = placed(value, whole)?;
+    let read = deserialize_with_path(value, whole)?;
     reject_stray_lists(value, whole)?;
     Ok(read)
 }
 
-fn placed<'de, T, D>(from: D, whole: &str) -> Result<T, MementoError>
+fn deserialize_with_path<'de, T, D>(from: D, whole: &str) -> Result<T, MementoError>
 where
     T: serde::Deserialize<'de>,
     D: serde::Deserializer<'de, Error = serde_json::Error>,
@@ -286,11 +286,11 @@ where
             "" | "." => whole,
             path => path,
         };
-        failed(place, &error.inner().to_string())
+        memento_error(place, &error.inner().to_string())
     })
 }
 
-fn failed(place: &str, what: &str) -> MementoError {
+fn memento_error(place: &str, what: &str) -> MementoError {
     MementoError {
         place: one_line(place),
         what: one_line(what),
@@ -311,7 +311,7 @@ const LISTS: [&str; 7] = [
 /// Rejects a list where an object belongs; serde would accept it as a struct with its fields in order.
 fn reject_stray_lists(value: &Value, place: &str) -> Result<(), MementoError> {
     let fields: Vec<(String, &Value)> = match value {
-        Value::Array(_) => return Err(failed(place, "is a list, and no object")),
+        Value::Array(_) => return Err(memento_error(place, "is a list, and no object")),
         Value::Object(fields) => fields
             .iter()
             .map(|(key, field)| (key.clone(), field))
@@ -338,7 +338,7 @@ impl ThreadMemento {
     /// # Errors
     /// Fails when the text is not exactly a memento of version 0.2, with the path.
     pub fn read(text: &[u8]) -> Result<Self, MementoError> {
-        strictly(text, "memento")
+        read_strictly(text, "memento")
     }
 
     /// Reads a memento from a JSON value.

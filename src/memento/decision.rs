@@ -101,7 +101,7 @@ impl DecisionRule {
 
     /// Describes the rule in words.
     #[must_use]
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::SummaryChanged => "the memento was edited since the turn before",
             Self::MustSignal => "a signal in the MUST set",
@@ -122,7 +122,7 @@ impl DecisionRule {
         }
     }
 
-    fn fits(self, inputs: &DecisionInputs<'_>) -> bool {
+    fn applies_to(self, inputs: &DecisionInputs<'_>) -> bool {
         let any = |category| {
             inputs
                 .signals
@@ -152,8 +152,10 @@ pub struct TurnClassification {
 
 /// Classifies a turn.
 #[must_use]
-pub fn decide(inputs: &DecisionInputs<'_>) -> TurnClassification {
-    let fitting = DecisionRule::ALL.into_iter().find(|rule| rule.fits(inputs));
+pub fn classify_turn(inputs: &DecisionInputs<'_>) -> TurnClassification {
+    let fitting = DecisionRule::ALL
+        .into_iter()
+        .find(|rule| rule.applies_to(inputs));
     let rule = fitting.unwrap_or(DecisionRule::Default);
     TurnClassification {
         decision: rule.decision(),

@@ -20,8 +20,8 @@ impl Thread {
         memento: ExternalName,
         now: Timestamp,
     ) -> Result<Self, TurnRefusal> {
-        let latest = self.latest.as_ref().ok_or(TurnRefusal::Nothing)?;
-        self.expect(Some(if_match))?;
+        let latest = self.latest.as_ref().ok_or(TurnRefusal::NoMemento)?;
+        self.check_etag(Some(if_match))?;
         let mut next = self.clone();
         next.version += 1;
         next.edited = true;

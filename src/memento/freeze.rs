@@ -30,7 +30,7 @@ impl Freeze {
 
     /// Returns true if the summary is frozen.
     #[must_use]
-    pub fn holds(self) -> bool {
+    pub fn is_frozen(self) -> bool {
         (self.peak || self.high) && !self.must
     }
 }
@@ -49,7 +49,7 @@ pub enum ThawCondition {
 impl ThawCondition {
     /// Describes the condition in words.
     #[must_use]
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::MustOrLeavingPeak => "a must signal, or the phase leaves the peak",
             Self::MustOrLeavingHigh => "a must signal, or the intensity leaves high",

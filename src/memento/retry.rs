@@ -40,19 +40,19 @@ impl Thread {
     ///
     /// # Errors
     /// Fails when the message with that id was different, or its response is no longer stored.
-    pub fn answered(&self, turn: &Turn) -> Result<Option<TurnOutcome>, TurnRefusal> {
+    pub fn repeated_outcome(&self, turn: &Turn) -> Result<Option<TurnOutcome>, TurnRefusal> {
         let mut turns = self.turns.iter();
         let Some(taken) = turns.find(|taken| taken.message_id == turn.message_id) else {
             return Ok(None);
         };
         let id = &turn.message_id;
         let answer = taken.answer.as_ref();
-        let answer = answer.ok_or_else(|| TurnRefusal::OldMessage(id.clone()))?;
+        let answer = answer.ok_or_else(|| TurnRefusal::ResponseExpired(id.clone()))?;
         if answer.message_hash != turn.message_hash() {
-            return Err(TurnRefusal::OtherMessage(id.clone()));
+            return Err(TurnRefusal::MessageIdReused(id.clone()));
         }
         let memento = self.memento(&answer.memento);
-        let memento = memento.ok_or_else(|| TurnRefusal::OldMessage(id.clone()))?;
+        let memento = memento.ok_or_else(|| TurnRefusal::ResponseExpired(id.clone()))?;
         Ok(Some(TurnOutcome {
             decided: taken.decided,
             freeze: taken.freeze,

@@ -102,7 +102,7 @@ impl SummaryShape {
     ///
     /// # Errors
     /// Fails when the value is not a valid proposal or is too large, with the path.
-    pub fn proposed(value: &Value) -> Result<Self, MementoError> {
+    pub fn read_proposal(value: &Value) -> Result<Self, MementoError> {
         let read: ProposedShape = read_value_strictly(value, "shape")?;
         Ok(Self {
             arc: read.arc.into(),

@@ -31,7 +31,7 @@ impl<const MAX: usize> BoundedText<MAX> {
 
     /// Returns the placeholder for a missing text.
     #[must_use]
-    pub(super) fn nameless() -> Self {
+    pub(super) fn placeholder() -> Self {
         Self("-".to_owned())
     }
 }

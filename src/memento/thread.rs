@@ -7,7 +7,7 @@ use super::affect::{
 };
 use super::baseline::{Baseline, BaselineSource};
 use super::contract::{SignalList, ThreadMemento};
-use super::decision::{DecisionInputs, TurnClassification, decide};
+use super::decision::{DecisionInputs, TurnClassification, classify_turn};
 use super::freeze::{Freeze, ThawCondition};
 use super::owner::{RefusedWrites, ThreadOwner};
 use super::retry::TurnResponse;
@@ -186,7 +186,7 @@ impl Thread {
     ///
     /// # Errors
     /// Fails when the thread belongs to another session, or the caller has read another memento than the newest.
-    pub fn take(
+    pub fn process_turn(
         &self,
         turn: &Turn,
         named: TurnIds,
@@ -195,7 +195,7 @@ impl Thread {
         if !self.admits(&named.by) {
             return Err(TurnRefusal::NotOwner);
         }
-        self.expect(turn.if_match.as_deref())?;
+        self.check_etag(turn.if_match.as_deref())?;
         let (baseline, mut notes) = Baseline::of(self, turn, &named.by.session, now);
         let signals: Vec<_> = baseline.signals.iter().map(|item| item.kind).collect();
         let given = DecisionFlags {
@@ -203,26 +203,26 @@ impl Thread {
             drift_risk: turn.drift || self.drift_flagged.is_some(),
             summary_changed: self.edited,
         };
-        let decided = decide(&DecisionInputs {
+        let decided = classify_turn(&DecisionInputs {
             message: &turn.message,
             signals: &signals,
             context_pressure: given.context_pressure,
             drift_risk: given.drift_risk,
             summary_changed: given.summary_changed,
         });
-        let before = heat(&baseline.memento);
+        let before = affect_state(&baseline.memento);
         let freeze = Freeze::of(Some(&baseline.memento.affect.rollup), decided.decision);
         let mut next = self.clone();
         let session = next.pass_to(named.by);
         let (shape, summary) = next.summarise(turn, &baseline, decided, freeze, now);
-        let intensity = next.feel(turn, &baseline.memento, now, &mut notes);
-        let memento = next.write(&baseline, &shape, named.memento, now);
-        next.frozen_since = freeze.holds().then(|| self.frozen_since.unwrap_or(now));
+        let intensity = next.add_affect(turn, &baseline.memento, now, &mut notes);
+        let memento = next.create_memento(&baseline, &shape, named.memento, now);
+        next.frozen_since = freeze.is_frozen().then(|| self.frozen_since.unwrap_or(now));
         // An agent that has not read the edit must still follow it.
         next.edited = baseline.is_before_edit;
         next.note_edit_sent(&session);
         next.drift_flagged = None;
-        next.remember(ProcessedTurn {
+        next.store_turn(ProcessedTurn {
             at: now,
             message_id: turn.message_id.clone(),
             author: turn.author,
@@ -231,7 +231,7 @@ impl Thread {
             given,
             freeze,
             before,
-            after: heat(&memento),
+            after: affect_state(&memento),
             intensity,
             source: baseline.source,
             summary: summary.clone(),
@@ -248,7 +248,7 @@ impl Thread {
             summary,
             etag: memento.etag(),
             version: next.version,
-            closed: baseline.signals.iter().filter_map(closed).collect(),
+            closed: baseline.signals.iter().filter_map(closed_topic).collect(),
             memento,
             notes,
         };
@@ -257,7 +257,7 @@ impl Thread {
     }
 
     /// Sets the record of the last turn and its index in the chain.
-    pub fn recorded(&mut self, event: EventId, sequence: u64) {
+    pub fn set_record(&mut self, event: EventId, sequence: u64) {
         if let Some(turned) = self.turns.first_mut() {
             turned.event = Some(event);
             turned.sequence = Some(sequence);
@@ -301,7 +301,7 @@ impl Thread {
     #[must_use]
     pub fn thaw_condition(&self) -> Option<ThawCondition> {
         let freeze = self.turns.first().map(|turned| turned.freeze)?;
-        if !freeze.holds() {
+        if !freeze.is_frozen() {
             return None;
         }
         let (phase, intensity) = self.turns.first().map(|turned| turned.after)?;
@@ -332,7 +332,7 @@ impl Thread {
         session
     }
 
-    pub(super) fn expect(&self, etag: Option<&str>) -> Result<(), TurnRefusal> {
+    pub(super) fn check_etag(&self, etag: Option<&str>) -> Result<(), TurnRefusal> {
         let current = self.etag().unwrap_or_default();
         match etag {
             Some(etag) if etag != current => Err(TurnRefusal::Stale { current }),
@@ -353,7 +353,7 @@ impl Thread {
         let Some(proposed) = &turn.proposed else {
             return (kept, SummaryResult::Kept(KeptReason::NothingProposed));
         };
-        let proposed = match SummaryShape::proposed(proposed) {
+        let proposed = match SummaryShape::read_proposal(proposed) {
             Ok(proposed) => proposed,
             Err(error) => {
                 return (
@@ -365,7 +365,7 @@ impl Thread {
         let skips = decided.decision == TurnDecision::Skip && !turn.skip_updates;
         let why = if baseline.is_before_edit {
             KeptReason::BeforeEdit
-        } else if freeze.holds() {
+        } else if freeze.is_frozen() {
             KeptReason::AtPeak
         } else if skips {
             KeptReason::OnlyAcknowledged
@@ -389,7 +389,7 @@ impl Thread {
     }
 
     /// Adds the intensity of the message, if a person wrote it.
-    fn feel(
+    fn add_affect(
         &mut self,
         turn: &Turn,
         baseline: &ThreadMemento,
@@ -426,7 +426,7 @@ impl Thread {
     }
 
     /// Creates the memento after a turn.
-    fn write(
+    fn create_memento(
         &mut self,
         baseline: &Baseline,
         shape: &SummaryShape,
@@ -462,14 +462,14 @@ impl Thread {
         }
     }
 
-    fn remember(&mut self, turned: ProcessedTurn) {
+    fn store_turn(&mut self, turned: ProcessedTurn) {
         self.turns.insert(0, turned);
         self.turns.truncate(MAX_TURNS);
     }
 }
 
 /// Returns the phase and intensity of a memento.
-fn heat(memento: &ThreadMemento) -> (AffectPhase, Intensity) {
+fn affect_state(memento: &ThreadMemento) -> (AffectPhase, Intensity) {
     let rollup = &memento.affect.rollup;
     (rollup.phase, rollup.intensity_bucket)
 }
@@ -500,7 +500,7 @@ pub(super) fn shaped(
 }
 
 /// Returns the message to the agent about a closed topic.
-fn closed(item: &SignalItem) -> Option<String> {
+fn closed_topic(item: &SignalItem) -> Option<String> {
     if !item.kind.closes() {
         return None;
     }

@@ -5,7 +5,9 @@ use serde_json::Value;
 
 use super::affect::{AffectSource, Confidence};
 use super::baseline::BaselineSource;
-use super::contract::{MementoError, SignalItem, ThreadMemento, deserialize_signals, strictly};
+use super::contract::{
+    MementoError, SignalItem, ThreadMemento, deserialize_signals, read_strictly,
+};
 use super::decision::TurnClassification;
 use super::freeze::Freeze;
 use super::text::{BoundedText, ExternalName};
@@ -113,7 +115,7 @@ impl Turn {
     /// # Errors
     /// Fails when the text is not exactly a turn, with the path.
     pub fn read(text: &[u8]) -> Result<Self, MementoError> {
-        strictly(text, "turn")
+        read_strictly(text, "turn")
     }
 
     /// Returns the digest of the message and its author; it distinguishes a retry from another message with the
@@ -217,7 +219,7 @@ pub enum KeptReason {
 impl SummaryResult {
     /// Returns the result in a word or two, for display.
     #[must_use]
-    pub fn word(&self) -> &'static str {
+    pub fn label(&self) -> &'static str {
         match self {
             Self::Updated => "applied",
             Self::Kept(KeptReason::NothingProposed) => "unchanged",
@@ -256,11 +258,11 @@ pub enum TurnRefusal {
     NotOwner,
     /// The thread has no memento to edit.
     #[error("the thread has no memento yet")]
-    Nothing,
+    NoMemento,
     /// A message with that id was already processed, with another text.
     #[error("message `{0}` was taken already with another text")]
-    OtherMessage(ExternalName),
+    MessageIdReused(ExternalName),
     /// A message with that id was processed too long ago; its response is no longer stored.
     #[error("message `{0}` was taken already, and its answer is not kept any more")]
-    OldMessage(ExternalName),
+    ResponseExpired(ExternalName),
 }

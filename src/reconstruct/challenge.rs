@@ -2,8 +2,8 @@
 
 use super::snapshot::{Blocker, ConfidenceLevel, ConversationSnapshot, NextStep, Tradeoff};
 use super::wording::{
-    SHOWN, all_mid_sentence, bounded, capitalised, clause, humanised, joined, lowered,
-    share_subject, within,
+    SHOWN, all_mid_sentence, capitalised, clause, humanised, join_and, limit_items, mid_sentence,
+    replace_identifiers, share_subject,
 };
 
 /// Explanation of a blocking question that the file does not explain.
@@ -16,7 +16,7 @@ pub(super) fn why_blocking(from: &ConversationSnapshot) -> Option<String> {
         // A text explains the block; names are those of waiting work.
         Some([one]) if one.contains(' ') => Some(humanised(one)),
         Some(what) if !what.is_empty() => {
-            let what = capitalised(&joined(&bounded(all_mid_sentence(what), SHOWN)));
+            let what = capitalised(&join_and(&limit_items(all_mid_sentence(what), SHOWN)));
             Some(format!("{what} cannot go on without resolving this"))
         }
         Some(_) => Some(NOTHING_MOVES.to_owned()),
@@ -34,7 +34,7 @@ pub(super) fn why_blocking(from: &ConversationSnapshot) -> Option<String> {
 /// Stakes of the answer: those in the file, else the work that waits for it.
 pub(super) fn stakes(from: &ConversationSnapshot) -> Vec<String> {
     if !from.stakes.is_empty() {
-        return bounded(clauses(&from.stakes), SHOWN);
+        return limit_items(clauses(&from.stakes), SHOWN);
     }
     let blocking = from.question_blocking.as_ref().and_then(Blocker::what);
     let names = blocking.unwrap_or_default().iter();
@@ -44,20 +44,20 @@ pub(super) fn stakes(from: &ConversationSnapshot) -> Vec<String> {
         let until = deferred.until.as_deref().unwrap_or_default();
         blocking.is_some() && about.iter().any(|text| share_subject(text, until))
     });
-    let waits: Vec<_> = waits.map(|deferred| within(&deferred.item)).collect();
+    let waits: Vec<_> = waits.map(|deferred| mid_sentence(&deferred.item)).collect();
     let mut said = Vec::new();
     if !names.is_empty() {
-        let names = joined(&bounded(all_mid_sentence(&names), SHOWN));
+        let names = join_and(&limit_items(all_mid_sentence(&names), SHOWN));
         said.push(format!("{names}, which cannot go on without an answer"));
     }
     if !waits.is_empty() {
-        let waits = joined(&bounded(waits, SHOWN));
+        let waits = join_and(&limit_items(waits, SHOWN));
         said.push(format!("{waits}, put off until then"));
     }
     if let Some(goal) = &from.goal
         && !said.is_empty()
     {
-        said.push(format!("the goal: {}", within(&clause(goal))));
+        said.push(format!("the goal: {}", mid_sentence(&clause(goal))));
     }
     said
 }
@@ -65,25 +65,28 @@ pub(super) fn stakes(from: &ConversationSnapshot) -> Vec<String> {
 /// Difficulties of the question: those in the file, else tensions and unsettled insights.
 pub(super) fn difficulties(from: &ConversationSnapshot) -> Vec<String> {
     if !from.difficulty.is_empty() {
-        return bounded(clauses(&from.difficulty), SHOWN);
+        return limit_items(clauses(&from.difficulty), SHOWN);
     }
     let note = from.confidence_note.iter();
-    let note = note.map(|note| within(&clause(note)));
+    let note = note.map(|note| mid_sentence(&clause(note)));
     let insights = from
         .insights
         .iter()
         .filter(|insight| insight.is_unresolved());
-    let insights =
-        insights.map(|insight| format!("{} (not settled)", within(&clause(&insight.insight))));
+    let insights = insights
+        .map(|insight| format!("{} (not settled)", mid_sentence(&clause(&insight.insight))));
     // A trade-off without a name is about the steps.
     let pulls = from.tradeoffs.iter();
     let pulls = pulls.filter(|tradeoff| tradeoff.is_unresolved() && tradeoff.dimension.is_some());
     let said = note.chain(insights).chain(pulls.map(Tradeoff::words));
-    bounded(said.collect(), SHOWN)
+    limit_items(said.collect(), SHOWN)
 }
 
 fn clauses(texts: &[String]) -> Vec<String> {
-    texts.iter().map(|text| within(&clause(text))).collect()
+    texts
+        .iter()
+        .map(|text| mid_sentence(&clause(text)))
+        .collect()
 }
 
 /// Other open questions, the most important first, each with its priority.
@@ -102,11 +105,11 @@ pub(super) fn open_questions(from: &ConversationSnapshot) -> Vec<String> {
     };
     others.sort_by_key(|question| rank(question.priority.as_ref()));
     let told = others.into_iter().map(|question| {
-        let priority = question.priority.as_deref().map(within);
+        let priority = question.priority.as_deref().map(mid_sentence);
         let priority = priority
             .map(|word| format!(" ({word})"))
             .unwrap_or_default();
-        format!("{}{priority}", lowered(&question.question))
+        format!("{}{priority}", replace_identifiers(&question.question))
     });
     told.collect()
 }
@@ -145,7 +148,7 @@ pub(super) fn alternatives(from: &ConversationSnapshot) -> Vec<String> {
         }
     };
     for way in &from.alternatives {
-        add(within(&clause(way)));
+        add(mid_sentence(&clause(way)));
     }
     let steps = if from.alternatives.is_empty() {
         from.options()
@@ -157,10 +160,10 @@ pub(super) fn alternatives(from: &ConversationSnapshot) -> Vec<String> {
     for step in &open {
         // A single step is the main way, not an alternative.
         if open.len() > 1 || step.alternative_to.is_some() {
-            add(within(&step.step));
+            add(mid_sentence(&step.step));
         }
         if let Some(other) = &step.alternative_to {
-            add(within(other));
+            add(mid_sentence(other));
         }
     }
     let firm = |decided: &&super::snapshot::SnapshotDecision| {
@@ -172,7 +175,7 @@ pub(super) fn alternatives(from: &ConversationSnapshot) -> Vec<String> {
     };
     for decided in from.decisions.iter().filter(|decision| !firm(decision)) {
         for way in &decided.rejected {
-            add(format!("{} (rejected before)", within(way)));
+            add(format!("{} (rejected before)", mid_sentence(way)));
         }
     }
     ways

@@ -7,7 +7,8 @@ use super::snapshot::{Artifact, Blocker, ConversationSnapshot};
 use super::subject::subject;
 use super::validate::Checklist;
 use super::wording::{
-    SHOWN, bounded, capitalised, clause, humanised, join_or, lowered, percent, sentence, within,
+    SHOWN, capitalised, clause, humanised, join_or, limit_items, mid_sentence, percent,
+    replace_identifiers, sentence,
 };
 
 mod confidence;
@@ -20,7 +21,7 @@ pub fn confirmation(from: &ConversationSnapshot, checklist: &Checklist) -> Strin
     let format = from
         .format
         .as_deref()
-        .map_or_else(|| "unnamed".to_owned(), lowered);
+        .map_or_else(|| "unnamed".to_owned(), replace_identifiers);
     let head = format!(
         "Context reconstructed from checkpoint v{} ({format} format).",
         from.version
@@ -30,7 +31,7 @@ pub fn confirmation(from: &ConversationSnapshot, checklist: &Checklist) -> Strin
     sections.push(position(from));
     sections.extend(conversation(from));
     sections.push(question(from));
-    sections.push(confidence::levels(from));
+    sections.push(confidence::confidence_section(from));
     sections.extend(ending::ending_section(from));
     sections.push(options::next_options(from));
     sections.push(calibration(from));
@@ -91,12 +92,12 @@ fn place(from: &ConversationSnapshot) -> String {
     match (stage, subject(from)) {
         // `Early` is in a subject, `Mid-design` is of a subject; other stages have no subject.
         (Some(stage @ ("Early" | "Mid" | "Late")), Some(subject)) => {
-            format!("{stage} in {}", within(&subject))
+            format!("{stage} in {}", mid_sentence(&subject))
         }
         (Some(stage), Some(subject)) if stage.split(' ').next().is_some_and(is_compound) => {
-            format!("{stage} of {}", within(&subject))
+            format!("{stage} of {}", mid_sentence(&subject))
         }
-        (Some(stage), Some(subject)) => format!("{stage}: {}", within(&subject)),
+        (Some(stage), Some(subject)) => format!("{stage}: {}", mid_sentence(&subject)),
         (Some(stage), None) => stage.to_owned(),
         (None, Some(subject)) => capitalised(&subject),
         (None, None) => NOT_RECORDED.to_owned(),
@@ -134,7 +135,7 @@ fn momentum(from: &ConversationSnapshot) -> String {
     let Some(activity) = &from.last_major_activity else {
         return momentum;
     };
-    let words = within(&clause(activity));
+    let words = mid_sentence(&clause(activity));
     let first = words.split(' ').next().unwrap_or_default();
     if activity.contains(['`', ':']) || from.momentum.is_none() {
         // An event of a record is a sentence, and may not be an achievement.
@@ -191,7 +192,7 @@ fn question(from: &ConversationSnapshot) -> String {
         lines.extend(listed("At stake", &stakes(from)));
         lines.extend(listed("What makes it hard", &difficulties(from)));
     }
-    let open = bounded(open_questions(from), SHOWN);
+    let open = limit_items(open_questions(from), SHOWN);
     if !open.is_empty() {
         lines.push("Also open:".to_owned());
         lines.extend(open.iter().map(|question| format!("  - {question}")));
@@ -217,14 +218,18 @@ fn listed(name: &str, entries: &[String]) -> Vec<String> {
 /// Style of communication in a few lines; phase 2 has all of it.
 fn calibration(from: &ConversationSnapshot) -> String {
     let few = |texts: &[String]| {
-        let texts: Vec<_> = texts.iter().take(3).map(|text| within(text)).collect();
-        (!texts.is_empty()).then(|| super::wording::joined(&texts))
+        let texts: Vec<_> = texts
+            .iter()
+            .take(3)
+            .map(|text| mid_sentence(text))
+            .collect();
+        (!texts.is_empty()).then(|| super::wording::join_and(&texts))
     };
     let mut points = Vec::new();
     let style = [&from.collaboration, &from.depth];
-    let style = style.into_iter().flatten().map(|text| within(text));
+    let style = style.into_iter().flatten().map(|text| mid_sentence(text));
     let style: Vec<_> = style.collect();
-    let reasons = from.reasoning_style.as_deref().map(within);
+    let reasons = from.reasoning_style.as_deref().map(mid_sentence);
     let reasons = reasons.filter(|_| style.len() < 2);
     let style: Vec<_> = style.into_iter().chain(reasons).collect();
     points.extend((!style.is_empty()).then(|| style.join(", ")));
@@ -233,7 +238,7 @@ fn calibration(from: &ConversationSnapshot) -> String {
     let both: Vec<_> = comfortable.into_iter().chain(appreciates).collect();
     points.extend((!both.is_empty()).then(|| both.join("; ")));
     let approach = [&from.preference, &from.style].into_iter().flatten();
-    let approach = || approach.map(|text| within(text)).next();
+    let approach = || approach.map(|text| mid_sentence(text)).next();
     let values = few(&from.values).map(|list| format!("values {list}"));
     points.extend(values.or_else(approach));
     points.extend(few(&from.what_works));
@@ -261,7 +266,7 @@ fn artifacts(from: &ConversationSnapshot) -> Option<String> {
             _ => "none of them is",
         };
         let named = others.into_iter().map(Artifact::named).collect();
-        let named = join_or(&bounded(named, SHOWN));
+        let named = join_or(&limit_items(named, SHOWN));
         told.push(format!(
             "On request I can load {named}; {loaded} loaded yet."
         ));
@@ -296,7 +301,7 @@ fn ready(from: &ConversationSnapshot, checklist: &Checklist) -> String {
     }
     let steps = from.options();
     let open = steps.iter().filter(|step| !is_premature(from, step));
-    let open: Vec<_> = open.map(|step| within(&clause(&step.step))).collect();
+    let open: Vec<_> = open.map(|step| mid_sentence(&clause(&step.step))).collect();
     let question = match open.as_slice() {
         [] if from.blocked().is_some() => "How shall we resolve the blocking issue?".to_owned(),
         [] => "Where would you like to begin?".to_owned(),

@@ -7,8 +7,8 @@ use super::retrieve::calibration;
 use super::snapshot::{ConfidenceLevel, ConversationSnapshot, SnapshotDecision};
 use super::subject::subject;
 use super::wording::{
-    SHOWN, all_mid_sentence, bounded, clause, decapitalised, joined, lowered, percent, sentence,
-    within,
+    SHOWN, all_mid_sentence, clause, decapitalised, join_and, limit_items, mid_sentence, percent,
+    replace_identifiers, sentence,
 };
 
 /// One inference.
@@ -84,8 +84,8 @@ fn paragraph(sentences: &[String], nothing: &str) -> String {
 
 fn position(from: &ConversationSnapshot) -> String {
     let mut told = Vec::new();
-    let stage = from.stage.as_deref().map(within);
-    let phase = from.phase.as_deref().map(within);
+    let stage = from.stage.as_deref().map(mid_sentence);
+    let phase = from.phase.as_deref().map(mid_sentence);
     let complete = from
         .completion
         .map(|share| format!(" ({} complete)", percent(share)));
@@ -101,8 +101,8 @@ fn position(from: &ConversationSnapshot) -> String {
         }
         (None, None) => {}
     }
-    let began = from.start_topic.as_deref().map(within);
-    let now = subject(from).map(|subject| within(&subject));
+    let began = from.start_topic.as_deref().map(mid_sentence);
+    let now = subject(from).map(|subject| mid_sentence(&subject));
     match (began, now) {
         (Some(began), Some(now)) if began != now => {
             told.push(format!("It began with {began} and is about {now} now"));
@@ -118,7 +118,7 @@ fn position(from: &ConversationSnapshot) -> String {
             "it is not ready for implementation"
         }
     });
-    match (from.momentum.as_deref().map(within), ready) {
+    match (from.momentum.as_deref().map(mid_sentence), ready) {
         (Some(momentum), Some(ready)) => told.push(format!("Momentum is {momentum}, and {ready}")),
         (Some(momentum), None) => told.push(format!("Momentum is {momentum}")),
         (None, Some(ready)) => told.push(super::wording::capitalised(ready)),
@@ -127,7 +127,7 @@ fn position(from: &ConversationSnapshot) -> String {
     if let Some(activity) = &from.last_major_activity {
         told.push(format!(
             "Last major activity: {}",
-            within(&clause(activity))
+            mid_sentence(&clause(activity))
         ));
     }
     paragraph(&told, "Where it stands is not said.")
@@ -137,10 +137,10 @@ fn rationale(from: &ConversationSnapshot) -> String {
     let mut told: Vec<_> = from.decisions.iter().map(decided).collect();
     for pivot in &from.pivots {
         let insight = pivot.insight.as_deref();
-        let because = insight.map(|insight| format!(": {}", within(&clause(insight))));
+        let because = insight.map(|insight| format!(": {}", mid_sentence(&clause(insight))));
         let because = because.unwrap_or_default();
         let (before, after) = (pivot.from.as_deref(), pivot.to.as_deref());
-        told.push(match (before.map(within), after.map(within)) {
+        told.push(match (before.map(mid_sentence), after.map(mid_sentence)) {
             (Some(before), Some(after)) => format!("It turned from {before} to {after}{because}"),
             (Some(before), None) => format!("It turned away from {before}{because}"),
             (None, Some(after)) => format!("It turned to {after}{because}"),
@@ -148,15 +148,15 @@ fn rationale(from: &ConversationSnapshot) -> String {
         });
     }
     let insights = from.insights.iter().map(|insight| {
-        let led_to = insight.led_to.as_deref().map(within);
+        let led_to = insight.led_to.as_deref().map(mid_sentence);
         let led_to = led_to.map(|goal| format!(" (led to {goal})"));
         format!(
             "{}{}",
-            within(&clause(&insight.insight)),
+            mid_sentence(&clause(&insight.insight)),
             led_to.unwrap_or_default()
         )
     });
-    let insights = bounded(insights.collect(), SHOWN);
+    let insights = limit_items(insights.collect(), SHOWN);
     match insights.as_slice() {
         [] => {}
         [one] => told.push(format!("The insight behind it: {one}")),
@@ -172,29 +172,26 @@ fn decided(decided: &SnapshotDecision) -> String {
         ConfidenceLevel::Medium => " (medium confidence)",
         ConfidenceLevel::Low => " (low confidence)",
     });
-    let name = lowered(&decided.decision);
+    let name = replace_identifiers(&decided.decision);
     let confidence = confidence.unwrap_or_default();
-    let mut one = match &decided.is_deciding_checkpoint {
+    let mut one = match &decided.decided_by {
         // A decision at a gate is a complete sentence.
         Some(by) => format!("{name}, by {by}{confidence}"),
         None => format!("Decided on {}{confidence}", decapitalised(&name)),
     };
     if let Some(why) = &decided.rationale {
         // If the file names the operator, the reason begins with the same name.
-        let by = decided
-            .is_deciding_checkpoint
-            .as_deref()
-            .map(|by| format!("{by}: "));
+        let by = decided.decided_by.as_deref().map(|by| format!("{by}: "));
         let why = by.and_then(|by| why.strip_prefix(&by)).unwrap_or(why);
-        let because = match decided.is_deciding_checkpoint {
+        let because = match decided.decided_by {
             Some(_) => ":",
             None => " because",
         };
-        one = format!("{one}{because} {}", within(&clause(why)));
+        one = format!("{one}{because} {}", mid_sentence(&clause(why)));
     }
     if !decided.rejected.is_empty() {
-        let rejected = bounded(all_mid_sentence(&decided.rejected), SHOWN);
-        one = format!("{one}; rejected {}", joined(&rejected));
+        let rejected = limit_items(all_mid_sentence(&decided.rejected), SHOWN);
+        one = format!("{one}; rejected {}", join_and(&rejected));
     }
     if decided.is_tentative() {
         one.push_str("; to be looked at again");
@@ -205,14 +202,17 @@ fn decided(decided: &SnapshotDecision) -> String {
 fn question(from: &ConversationSnapshot) -> String {
     let mut told = Vec::new();
     match &from.question {
-        Some(question) => told.push(format!("The critical question: {}", lowered(question))),
+        Some(question) => told.push(format!(
+            "The critical question: {}",
+            replace_identifiers(question)
+        )),
         None => told.push("No critical question is recorded".to_owned()),
     }
     if let Some(why) = why_blocking(from) {
         told.push(format!("Why it blocks: {}", decapitalised(&why)));
     }
     if let Some(kind) = &from.question_type {
-        told.push(format!("Its type: {}", within(kind)));
+        told.push(format!("Its type: {}", mid_sentence(kind)));
     }
     if from.question.is_some() {
         let or_unknown = |said: Vec<String>| match said.as_slice() {
@@ -228,11 +228,11 @@ fn question(from: &ConversationSnapshot) -> String {
         told.push(format!("The user put it as: \"{framing}\""));
     }
     if let Some((_, text)) = &from.my_confidence {
-        let note = from.confidence_note.as_deref().map(within);
+        let note = from.confidence_note.as_deref().map(mid_sentence);
         let note = note.map(|note| format!(" - {note}")).unwrap_or_default();
         told.push(format!("Confidence in an answer: {text}{note}"));
     }
-    let others = bounded(open_questions(from), SHOWN);
+    let others = limit_items(open_questions(from), SHOWN);
     if !others.is_empty() {
         told.push(format!("Also open: {}", others.join("; ")));
     }
@@ -242,10 +242,10 @@ fn question(from: &ConversationSnapshot) -> String {
 fn communication(from: &ConversationSnapshot) -> String {
     let mut told = Vec::new();
     if let Some(depth) = &from.depth {
-        told.push(format!("Preferred depth: {}", within(depth)));
+        told.push(format!("Preferred depth: {}", mid_sentence(depth)));
     }
     if let Some(style) = &from.reasoning_style {
-        told.push(format!("Style of reasoning: {}", within(style)));
+        told.push(format!("Style of reasoning: {}", mid_sentence(style)));
     }
     let lists = [
         ("Appreciates ", &from.appreciates),
@@ -254,18 +254,18 @@ fn communication(from: &ConversationSnapshot) -> String {
     ];
     for (before, texts) in lists {
         if !texts.is_empty() {
-            told.push(format!("{before}{}", joined(&all_mid_sentence(texts))));
+            told.push(format!("{before}{}", join_and(&all_mid_sentence(texts))));
         }
     }
     if let Some(mode) = &from.collaboration {
-        told.push(format!("Way of working together: {}", within(mode)));
+        told.push(format!("Way of working together: {}", mid_sentence(mode)));
     }
     if !from.what_works.is_empty() {
-        let works = joined(&all_mid_sentence(&from.what_works));
+        let works = join_and(&all_mid_sentence(&from.what_works));
         told.push(format!("What works: {works}"));
     }
     if let Some(pattern) = &from.communication_pattern {
-        told.push(format!("The pattern so far: {}", within(pattern)));
+        told.push(format!("The pattern so far: {}", mid_sentence(pattern)));
     }
     if calibration(from).next().is_none() && from.what_works.is_empty() {
         told.insert(
@@ -282,7 +282,7 @@ fn trajectory(from: &ConversationSnapshot) -> String {
     let options = steps.iter().filter(|step| !is_premature(from, step));
     let options: Vec<_> = (1..)
         .zip(options)
-        .map(|(number, step)| format!("({number}) {}", within(&step.step)))
+        .map(|(number, step)| format!("({number}) {}", mid_sentence(&step.step)))
         .collect();
     match options.as_slice() {
         [] => {}
@@ -291,10 +291,13 @@ fn trajectory(from: &ConversationSnapshot) -> String {
     }
     let not_yet = not_yet(from);
     if !not_yet.is_empty() {
-        told.push(format!("NOT yet: {}", joined(&not_yet)));
+        told.push(format!("NOT yet: {}", join_and(&not_yet)));
     }
     if let Some(what) = from.blocked() {
-        told.push(format!("First to be resolved: {}", lowered(&what)));
+        told.push(format!(
+            "First to be resolved: {}",
+            replace_identifiers(&what)
+        ));
     }
     paragraph(&told, "What comes next is not said.")
 }
@@ -303,7 +306,7 @@ fn trajectory(from: &ConversationSnapshot) -> String {
 fn not_yet(from: &ConversationSnapshot) -> Vec<String> {
     let steps = from.options();
     let premature = steps.iter().filter(|step| is_premature(from, step));
-    let premature = premature.map(|step| within(&step.step));
+    let premature = premature.map(|step| mid_sentence(&step.step));
     premature.chain(deferred(from)).collect()
 }
 
@@ -315,9 +318,9 @@ pub(super) fn deferred(from: &ConversationSnapshot) -> Vec<String> {
         let reason = deferred
             .reason
             .as_deref()
-            .map(|reason| within(&clause(reason)));
+            .map(|reason| mid_sentence(&clause(reason)));
         let reason = reason.map(|reason| format!(" - {reason}"));
-        let item = within(&deferred.item);
+        let item = mid_sentence(&deferred.item);
         format!(
             "{item}{}{}",
             until.unwrap_or_default(),
@@ -329,7 +332,7 @@ pub(super) fn deferred(from: &ConversationSnapshot) -> Vec<String> {
 
 /// Formats `architecture_finalized` as `architecture is finalized`.
 fn condition(text: &str) -> String {
-    let words = within(text);
+    let words = mid_sentence(text);
     if text.contains(' ') || !text.contains('_') || words.contains(" is ") {
         return words;
     }

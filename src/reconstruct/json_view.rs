@@ -34,7 +34,7 @@ pub(super) struct JsonView<'v> {
 }
 
 impl<'v> JsonView<'v> {
-    pub(super) fn at_all(value: &'v Value, faults: &'v SnapshotFaults) -> Self {
+    pub(super) fn root(value: &'v Value, faults: &'v SnapshotFaults) -> Self {
         Self {
             value: Some(value),
             path: String::new(),
@@ -72,7 +72,7 @@ impl<'v> JsonView<'v> {
         if let Some(value) = self.value
             && !value.is_object()
         {
-            self.wrong::<()>("an object");
+            self.record_wrong_type::<()>("an object");
         }
         self
     }
@@ -83,7 +83,7 @@ impl<'v> JsonView<'v> {
             Value::String(text) => one_line(text.trim()),
             Value::Number(number) => number.to_string(),
             Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
-                return self.wrong("a text");
+                return self.record_wrong_type("a text");
             }
         };
         (!text.is_empty()).then_some(text)
@@ -98,22 +98,22 @@ impl<'v> JsonView<'v> {
                     .parse::<f64>()
                     .ok()
                     .filter(|number| number.is_finite());
-                number.or_else(|| self.wrong("a number"))
+                number.or_else(|| self.record_wrong_type("a number"))
             }
             Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
-                self.wrong("a number")
+                self.record_wrong_type("a number")
             }
         }
     }
 
-    pub(super) fn truth(&self) -> Option<bool> {
+    pub(super) fn boolean(&self) -> Option<bool> {
         match self.value? {
             Value::Bool(truth) => Some(*truth),
             Value::Null
             | Value::Number(_)
             | Value::String(_)
             | Value::Array(_)
-            | Value::Object(_) => self.wrong("true or false"),
+            | Value::Object(_) => self.record_wrong_type("true or false"),
         }
     }
 
@@ -122,7 +122,7 @@ impl<'v> JsonView<'v> {
         let items = match self.value {
             None => return Vec::new(),
             Some(Value::Array(items)) => items,
-            Some(_) => return self.wrong("a list").unwrap_or_default(),
+            Some(_) => return self.record_wrong_type("a list").unwrap_or_default(),
         };
         let item = |(index, value)| JsonView {
             value: Some(value),
@@ -163,7 +163,7 @@ impl<'v> JsonView<'v> {
     }
 
     /// Records a fault: the value is not of the wanted kind.
-    pub(super) fn wrong<T>(&self, wanted: &str) -> Option<T> {
+    pub(super) fn record_wrong_type<T>(&self, wanted: &str) -> Option<T> {
         let found = match self.value {
             Some(Value::Bool(_)) => "true or false",
             Some(Value::Number(_)) => "a number",
@@ -172,12 +172,12 @@ impl<'v> JsonView<'v> {
             Some(Value::Object(_)) => "an object",
             Some(Value::Null) | None => "nothing",
         };
-        self.note(&format!("is {found}, not {wanted}"));
+        self.add_fault(&format!("is {found}, not {wanted}"));
         None
     }
 
     /// Records a fault at this path.
-    pub(super) fn note(&self, what: &str) {
+    pub(super) fn add_fault(&self, what: &str) {
         let place = match self.path.as_str() {
             "" => "the file".to_owned(),
             path => one_line(path),

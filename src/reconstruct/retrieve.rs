@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::snapshot::{Blocker, ConversationSnapshot};
-use super::wording::{joined, percent};
+use super::wording::{join_and, percent};
 
 /// One reading step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -57,7 +57,7 @@ fn blocking(path: &'static str, blocking: Option<&Blocker>) -> RetrievedField {
     let value = blocking.map(|blocking| match blocking {
         Blocker::No => "no".to_owned(),
         Blocker::Yes { what } if what.is_empty() => "yes".to_owned(),
-        Blocker::Yes { what } => format!("yes: {}", joined(what)),
+        Blocker::Yes { what } => format!("yes: {}", join_and(what)),
     });
     RetrievedField { path, value }
 }

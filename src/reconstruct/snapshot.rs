@@ -153,7 +153,7 @@ impl ConversationSnapshot {
 
     fn of(value: &Value) -> Result<Self, SnapshotError> {
         let faults = SnapshotFaults::default();
-        let file = JsonView::at_all(value, &faults);
+        let file = JsonView::root(value, &faults);
         let metadata = file.at("checkpoint_metadata").expect_object();
         let version = metadata.at("version").text();
         let version = version.ok_or(SnapshotError::NoVersion)?;
@@ -194,7 +194,7 @@ impl ConversationSnapshot {
         self.completion = completion.number().filter(|number| {
             let within = (0.0..=100.0).contains(number);
             if !within {
-                completion.note("is not between 0 and 100");
+                completion.add_fault("is not between 0 and 100");
             }
             within
         });
@@ -204,7 +204,7 @@ impl ConversationSnapshot {
         self.stage = position.at("stage").text();
         self.last_major_activity = position.at("last_major_activity").text();
         self.momentum = position.at("momentum").text();
-        self.ready = position.at("readiness_for_implementation").truth();
+        self.ready = position.at("readiness_for_implementation").boolean();
         let subject = position.first(&["subject", "topic", "focus"]).text();
         self.subject = self.subject.take().or(subject);
     }
@@ -244,10 +244,10 @@ impl ConversationSnapshot {
                 decision: entry.at("decision").text()?,
                 confidence: ConfidenceLevel::read(&entry.at("confidence")),
                 rationale: entry.at("rationale").text(),
-                rejected: listed(&entry.at("alternatives_rejected")),
-                needs_revision: entry.at("needs_revision").truth().unwrap_or(false),
+                rejected: comma_list(&entry.at("alternatives_rejected")),
+                needs_revision: entry.at("needs_revision").boolean().unwrap_or(false),
                 status: entry.at("status").text(),
-                is_deciding_checkpoint: entry.at("decided_by").text(),
+                decided_by: entry.at("decided_by").text(),
             })
         });
         self.insights = entries(&file.at("key_insights"), |_, entry| {
@@ -316,7 +316,7 @@ impl ConversationSnapshot {
             return;
         }
         if goals.raw().is_some_and(|goals| !goals.is_object()) {
-            goals.wrong::<()>("an object");
+            goals.record_wrong_type::<()>("an object");
         }
         self.goal = goals.at("primary").text();
         self.needs = goals.at("key_needs").texts();
@@ -393,14 +393,16 @@ impl ConversationSnapshot {
 fn items<T>(list: &JsonView<'_>, read: impl Fn(&JsonView<'_>) -> Option<T>) -> Vec<T> {
     let all = list.list().into_iter();
     let all = all.map(|item| (None, item.expect_object())).collect();
-    kept(list, all, |_, item| read(item))
+    keep_valid(list, all, |_, item| read(item))
 }
 
 /// Items of a list of objects or texts that have the required field.
 fn list_entries<T>(list: &JsonView<'_>, read: impl Fn(&JsonView<'_>) -> Option<T>) -> Vec<T> {
     let all = list.list().into_iter();
-    let all = all.map(|item| (None, checked(item))).collect();
-    kept(list, all, |_, item| read(item))
+    let all = all
+        .map(|item| (None, require_object_or_text(item)))
+        .collect();
+    keep_valid(list, all, |_, item| read(item))
 }
 
 /// Items of a list, or of an object whose fields are the items by name, that have the required field.
@@ -409,26 +411,28 @@ fn entries<T>(
     read: impl Fn(Option<String>, &JsonView<'_>) -> Option<T>,
 ) -> Vec<T> {
     let all = list.entries().into_iter();
-    let all = all.map(|(name, item)| (name, checked(item))).collect();
-    kept(list, all, read)
+    let all = all
+        .map(|(name, item)| (name, require_object_or_text(item)))
+        .collect();
+    keep_valid(list, all, read)
 }
 
 /// Records a fault if the item is neither an object nor a text.
-fn checked(item: JsonView<'_>) -> JsonView<'_> {
+fn require_object_or_text(item: JsonView<'_>) -> JsonView<'_> {
     match item.raw() {
         Some(Value::String(_)) => item,
         Some(_) | None => item.expect_object(),
     }
 }
 
-fn kept<T>(
+fn keep_valid<T>(
     list: &JsonView<'_>,
     all: Vec<(Option<String>, JsonView<'_>)>,
     read: impl Fn(Option<String>, &JsonView<'_>) -> Option<T>,
 ) -> Vec<T> {
     if all.len() > MAX_SNAPSHOT_ITEMS {
         let found = all.len();
-        list.note(&format!(
+        list.add_fault(&format!(
             "has {found} entries, and the first {MAX_SNAPSHOT_ITEMS} are used"
         ));
     }
@@ -437,7 +441,7 @@ fn kept<T>(
         let is_object = item.raw().is_some_and(Value::is_object);
         let read = read(name, &item);
         if read.is_none() && is_object {
-            item.note("does not say what it is about");
+            item.add_fault("does not say what it is about");
         }
         read
     });
@@ -445,7 +449,7 @@ fn kept<T>(
 }
 
 /// A list of texts, or one text with commas between them.
-fn listed(look: &JsonView<'_>) -> Vec<String> {
+fn comma_list(look: &JsonView<'_>) -> Vec<String> {
     match look.own_text() {
         Some(text) => {
             let texts = text.split(", ").map(str::trim);

@@ -92,10 +92,10 @@ pub enum WaitingSubject {
 
 impl WaitingSubject {
     /// Description of the subject.
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         match self {
             Self::Start => "the start of the session".to_owned(),
-            Self::Action(action) => code(action),
+            Self::Action(action) => as_code(action),
             Self::Session(at) => format!("the session ({at})"),
         }
     }
@@ -104,7 +104,7 @@ impl WaitingSubject {
     fn question(&self, agent: &str) -> String {
         match self {
             Self::Start => format!("May {agent} begin?"),
-            Self::Action(action) => format!("May {agent} run {}?", code(action)),
+            Self::Action(action) => format!("May {agent} run {}?", as_code(action)),
             Self::Session(at) => format!("May {agent} go on ({at})?"),
         }
     }
@@ -126,7 +126,7 @@ pub struct AccountDecision {
 }
 
 /// Formats a name as code, to keep its spelling.
-fn code(name: &str) -> String {
+fn as_code(name: &str) -> String {
     format!("`{}`", name.replace('`', "'"))
 }
 
@@ -164,7 +164,7 @@ impl From<JsonFields> for Value {
 
 /// Builds the snapshot file of a session.
 #[must_use]
-pub fn written(account: &SessionAccount) -> Value {
+pub fn snapshot_json(account: &SessionAccount) -> Value {
     let file = JsonFields::default()
         .with("checkpoint_metadata", metadata(account))
         .with("session_state", session_state(account))
@@ -221,7 +221,7 @@ fn session_state(account: &SessionAccount) -> Value {
         "waiting_for_an_operator"
     };
     let waits = account.held.first().map(|held| {
-        let (gate, what) = (code(&held.gate), held.waits.words());
+        let (gate, what) = (as_code(&held.gate), held.waits.description());
         format!("gate {gate} waits for an operator: {what}")
     });
     let fields = JsonFields::default()
@@ -259,7 +259,7 @@ fn question(account: &SessionAccount) -> Value {
     json!({
         "question": held.waits.question(&account.agent),
         "type": "approval",
-        "blocking": format!("gate {} is held until an operator answers{asked}", code(&held.gate)),
+        "blocking": format!("gate {} is held until an operator answers{asked}", as_code(&held.gate)),
     })
 }
 
@@ -280,7 +280,7 @@ fn decisions(account: &SessionAccount) -> Value {
     let decided = account.decided.iter().map(|decision| {
         let what = match decision.action.as_str() {
             "" => "session".to_owned(),
-            action => code(action),
+            action => as_code(action),
         };
         let by = decision.by.as_deref();
         let rationale = decision.reason.as_deref().map(|reason| match by {
@@ -303,7 +303,7 @@ fn decisions(account: &SessionAccount) -> Value {
 
 fn open_questions(account: &SessionAccount) -> Value {
     let asked = account.held.iter().flat_map(|held| {
-        let gate = code(&held.gate);
+        let gate = as_code(&held.gate);
         let asked = held.asked.iter();
         asked.map(
             move |question| json!({"question": format!("{gate}: {question}"), "type": "approval"}),
@@ -337,10 +337,10 @@ fn person(account: &SessionAccount) -> Value {
 fn next_steps(account: &SessionAccount) -> Value {
     let gates = account.held.iter().map(|held| {
         json!({
-            "step": format!("wait for the answer at gate {}", code(&held.gate)),
+            "step": format!("wait for the answer at gate {}", as_code(&held.gate)),
             "priority": 1,
             "type": "approval",
-            "purpose": format!("{} is held there", held.waits.words()),
+            "purpose": format!("{} is held there", held.waits.description()),
         })
     });
     let next = account.next.iter().chain(&account.active);

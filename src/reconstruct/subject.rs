@@ -11,16 +11,16 @@
 //! activity, the last pivot and the critical question.
 
 use super::snapshot::ConversationSnapshot;
-use super::wording::{content_words, lowered, share_subject};
+use super::wording::{content_words, replace_identifiers, share_subject};
 
 /// Current subject, for the middle of a sentence.
 pub(super) fn subject(from: &ConversationSnapshot) -> Option<String> {
     if let Some(stated) = &from.subject {
-        return Some(lowered(stated));
+        return Some(replace_identifiers(stated));
     }
     let began = from.start_topic.as_deref();
     if let Some(topic) = began.filter(|topic| is_current(from, topic)) {
-        return Some(lowered(topic));
+        return Some(replace_identifiers(topic));
     }
     if let Some(name) = shared_name(from) {
         return Some(name);
@@ -28,7 +28,10 @@ pub(super) fn subject(from: &ConversationSnapshot) -> Option<String> {
     let turned = began.is_some_and(|topic| has_pivoted_from(from, topic));
     let began = began.filter(|_| !turned);
     let last = from.pivots.last().and_then(|pivot| pivot.to.as_deref());
-    began.or(last).or(from.goal.as_deref()).map(lowered)
+    began
+        .or(last)
+        .or(from.goal.as_deref())
+        .map(replace_identifiers)
 }
 
 /// Current texts of the file.
@@ -159,7 +162,9 @@ fn shared_name(from: &ConversationSnapshot) -> Option<String> {
         let mut whole = artifacts
             .iter()
             .filter(|artifact| name_of(&artifact.id) == *name);
-        return whole.next().map(|artifact| lowered(&artifact.id));
+        return whole
+            .next()
+            .map(|artifact| replace_identifiers(&artifact.id));
     }
     let mut words: Vec<_> = name.iter().map(|word| titled(word)).collect();
     if is_system {

@@ -119,15 +119,15 @@ enum FieldPresence {
     No,
 }
 
-fn known<T>(value: Option<&T>) -> FieldPresence {
+fn presence_of<T>(value: Option<&T>) -> FieldPresence {
     match value {
         Some(_) => FieldPresence::Yes,
         None => FieldPresence::No,
     }
 }
 
-fn some<T>(list: &[T]) -> FieldPresence {
-    known(list.first())
+fn presence_of_list<T>(list: &[T]) -> FieldPresence {
+    presence_of(list.first())
 }
 
 fn position(from: &ConversationSnapshot) -> ChecklistItem {
@@ -136,13 +136,16 @@ fn position(from: &ConversationSnapshot) -> ChecklistItem {
         "Do I understand WHERE we are in the conversation?",
         "Where are we right now, and how far along is it?",
         &[
-            ("session_state.phase", known(from.phase.as_ref())),
-            ("current_position.stage", known(from.stage.as_ref())),
+            ("session_state.phase", presence_of(from.phase.as_ref())),
+            ("current_position.stage", presence_of(from.stage.as_ref())),
             (
                 "session_state.completion_percentage",
-                known(from.completion.as_ref()),
+                presence_of(from.completion.as_ref()),
             ),
-            ("current_position.momentum", known(from.momentum.as_ref())),
+            (
+                "current_position.momentum",
+                presence_of(from.momentum.as_ref()),
+            ),
         ],
     )
 }
@@ -153,8 +156,11 @@ fn history(from: &ConversationSnapshot) -> ChecklistItem {
         "Do I understand HOW we got here?",
         "Which decisions led here, and what changed the direction?",
         &[
-            ("decisions_made", some(&from.decisions)),
-            ("intellectual_journey.key_pivots", some(&from.pivots)),
+            ("decisions_made", presence_of_list(&from.decisions)),
+            (
+                "intellectual_journey.key_pivots",
+                presence_of_list(&from.pivots),
+            ),
         ],
     )
 }
@@ -172,7 +178,10 @@ fn challenge(from: &ConversationSnapshot) -> ChecklistItem {
         "Do I understand WHAT'S unresolved?",
         "What is the one question that has to be resolved, and what waits for it?",
         &[
-            ("critical_question.question", known(from.question.as_ref())),
+            (
+                "critical_question.question",
+                presence_of(from.question.as_ref()),
+            ),
             ("critical_question.blocking", blocking),
         ],
     )
@@ -186,11 +195,11 @@ fn person(from: &ConversationSnapshot) -> ChecklistItem {
         "Do I understand WHO I'm talking to?",
         "What do you want to reach, and how do you like to work?",
         &[
-            ("user_profile.goals", known(from.goal.as_ref())),
-            ("user_profile.approach", known(approach)),
+            ("user_profile.goals", presence_of(from.goal.as_ref())),
+            ("user_profile.approach", presence_of(approach)),
             (
                 "user_profile.communication_calibration",
-                known(calibration(from).next()),
+                presence_of(calibration(from).next()),
             ),
         ],
     )
@@ -201,7 +210,7 @@ fn direction(from: &ConversationSnapshot) -> ChecklistItem {
         "Direction",
         "Do I understand WHAT'S NEXT?",
         "What should happen next, and what should not happen yet?",
-        &[("next_steps", some(&from.next_steps))],
+        &[("next_steps", presence_of_list(&from.next_steps))],
     )
 }
 
@@ -213,10 +222,10 @@ fn confidence(from: &ConversationSnapshot) -> ChecklistItem {
         "Do I understand MY uncertainty?",
         "Which of the decisions are firm, and which are tentative?",
         &[
-            ("decisions_made[].confidence", known(told)),
+            ("decisions_made[].confidence", presence_of(told)),
             (
                 "critical_question.my_confidence",
-                known(from.my_confidence.as_ref()),
+                presence_of(from.my_confidence.as_ref()),
             ),
         ],
     )

@@ -10,39 +10,42 @@ const PREFIXES: [&str; 9] = [
 
 /// Formats `mid_design` as `Mid-design`, for the beginning of a line.
 pub(super) fn humanised(text: &str) -> String {
-    capitalised(&lowered(text))
+    capitalised(&replace_identifiers(text))
 }
 
 /// Formats a text for the middle of a sentence.
-pub(super) fn within(text: &str) -> String {
-    decapitalised(&lowered(text))
+pub(super) fn mid_sentence(text: &str) -> String {
+    decapitalised(&replace_identifiers(text))
 }
 
 /// Formats several texts for the middle of a sentence.
 pub(super) fn all_mid_sentence(texts: &[String]) -> Vec<String> {
-    texts.iter().map(|text| within(text)).collect()
+    texts.iter().map(|text| mid_sentence(text)).collect()
 }
 
 /// Replaces identifiers in a text by words. Code in backticks stays unchanged, and so does every word
 /// that is more than an identifier, such as `db.drop` or a path.
-pub(super) fn lowered(text: &str) -> String {
+pub(super) fn replace_identifiers(text: &str) -> String {
     let parts = text.split('`').enumerate();
     let parts = parts.map(|(place, part)| {
         if place % 2 == 1 {
             return part.to_owned();
         }
-        part.split(' ').map(word).collect::<Vec<_>>().join(" ")
+        part.split(' ')
+            .map(format_word)
+            .collect::<Vec<_>>()
+            .join(" ")
     });
     parts.collect::<Vec<_>>().join("`")
 }
 
 /// Formats one word of a text; an identifier becomes several words. Punctuation around it stays.
-fn word(word: &str) -> String {
+fn format_word(word: &str) -> String {
     let inner = word.trim_matches(|letter: char| !letter.is_alphanumeric());
     if !is_identifier(inner) {
         return word.to_owned();
     }
-    word.replacen(inner, &spoken(inner), 1)
+    word.replacen(inner, &spell_out(inner), 1)
 }
 
 /// True if a word is a program identifier: `snake_case`, but not a constant in capitals.
@@ -51,7 +54,7 @@ fn is_identifier(word: &str) -> bool {
     word.contains('_') && word.chars().all(fits) && word.chars().any(char::is_lowercase)
 }
 
-fn spoken(identifier: &str) -> String {
+fn spell_out(identifier: &str) -> String {
     let mut text = String::new();
     let mut hyphen = false;
     let parts = identifier.split('_').filter(|part| !part.is_empty());
@@ -116,11 +119,11 @@ pub(super) fn sentence(text: &str) -> String {
 
 /// Removes the mark at the end, for use within another sentence.
 pub(super) fn clause(text: &str) -> String {
-    lowered(text.trim_end().trim_end_matches('.'))
+    replace_identifiers(text.trim_end().trim_end_matches('.'))
 }
 
 /// Joins items: `a`, `a and b`, `a, b and c`.
-pub(super) fn joined(items: &[String]) -> String {
+pub(super) fn join_and(items: &[String]) -> String {
     join_with("and", items)
 }
 
@@ -138,7 +141,7 @@ fn join_with(last_by: &str, items: &[String]) -> String {
 }
 
 /// First items of a list, and the number of the others.
-pub(super) fn bounded(mut items: Vec<String>, most: usize) -> Vec<String> {
+pub(super) fn limit_items(mut items: Vec<String>, most: usize) -> Vec<String> {
     if items.len() > most {
         let more = items.len() - most;
         items.truncate(most);
@@ -230,7 +233,7 @@ mod tests {
             ("A heap dump", "a heap dump"),
             ("Db.drop", "Db.drop"),
         ] {
-            assert_eq!(within(text), wanted, "{text}");
+            assert_eq!(mid_sentence(text), wanted, "{text}");
         }
     }
 
@@ -241,9 +244,9 @@ mod tests {
                 .map(|number| number.to_string())
                 .collect::<Vec<_>>()
         };
-        assert_eq!(joined(&bounded(items(5), SHOWN)), "1, 2, 3, 4 and 5");
+        assert_eq!(join_and(&limit_items(items(5), SHOWN)), "1, 2, 3, 4 and 5");
         assert_eq!(
-            joined(&bounded(items(8), SHOWN)),
+            join_and(&limit_items(items(8), SHOWN)),
             "1, 2, 3, 4, 5 and 3 more"
         );
     }

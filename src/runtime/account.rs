@@ -21,7 +21,7 @@ use crate::trace::details::Details;
 use crate::trace::event::{Event, canonical_type};
 use crate::trace::export::import_mark;
 use crate::trace::replay::{HoldScope, ReplayState};
-use crate::trace::source::{EventSource, each};
+use crate::trace::source::{EventSource, for_each_event};
 
 /// Knowledge about a session apart from its record.
 #[derive(Clone, Copy, Debug)]
@@ -46,8 +46,8 @@ pub fn account_of<S: EventSource>(
 ) -> Result<SessionAccount, S::Error> {
     let mut gathering = AccountBuilder::default();
     let end = source.end(session)?;
-    each(source, session, (0, end), |event| {
-        gathering.apply(&event);
+    for_each_event(source, session, (0, end), |event| {
+        gathering.add_event(&event);
         Ok::<_, S::Error>(())
     })?;
     let held = beside.held.map(|held| {
@@ -81,13 +81,13 @@ struct GateDecision {
 
 impl AccountBuilder {
     /// Adds the next event.
-    pub fn apply(&mut self, event: &Event) {
+    pub fn add_event(&mut self, event: &Event) {
         let kind = canonical_type(&event.event_type);
         if kind == "checkpoint_response" {
-            self.answer(event);
+            self.note_answer(event);
         }
         if let Some(decision) = self.decision(kind, event) {
-            self.decide(event.parent_span_id.clone(), decision);
+            self.add_decision(event.parent_span_id.clone(), decision);
         }
         *self.events.entry(kind.to_owned()).or_default() += 1;
         if let Some(activity) = activity(kind, event) {
@@ -106,7 +106,7 @@ impl AccountBuilder {
         now: Timestamp,
     ) -> SessionAccount {
         let held = match held {
-            Some(held) => held.into_iter().flat_map(gates).collect(),
+            Some(held) => held.into_iter().flat_map(held_gates).collect(),
             None => recorded_gates(&self.state),
         };
         let mut atlases = self.state.agent.atlases.clone();
@@ -140,7 +140,7 @@ impl AccountBuilder {
     }
 
     /// Keeps the reason in an accepted answer.
-    fn answer(&mut self, event: &Event) {
+    fn note_answer(&mut self, event: &Event) {
         let details = Details::of(event);
         let gate = event.parent_span_id.clone();
         let accepted = details.text("validation_result") == Some("valid");
@@ -167,7 +167,7 @@ impl AccountBuilder {
             "checkpoint_blocked" => (
                 named("checkpoint_id"),
                 self.held_action(event),
-                details.owned("outcome"),
+                details.text_or_empty("outcome"),
                 named("decided_by"),
                 named("reason"),
             ),
@@ -179,7 +179,7 @@ impl AccountBuilder {
                 details.justification(),
             ),
             "risk_verified" => (
-                Some(format!("risk {}", details.owned("risk_tier"))),
+                Some(format!("risk {}", details.text_or_empty("risk_tier"))),
                 named("action_type"),
                 "passed".to_owned(),
                 approvers(details).or_else(|| named("verified_by")),
@@ -203,7 +203,7 @@ impl AccountBuilder {
     }
 
     /// Adds a decision once: up to three events below the gate's span report one passed gate.
-    fn decide(&mut self, gate: Option<SpanId>, decision: AccountDecision) {
+    fn add_decision(&mut self, gate: Option<SpanId>, decision: AccountDecision) {
         let answered = gate.as_ref().and_then(|gate| self.answered.remove(gate));
         let same = |told: &&mut GateDecision| {
             let before = &told.decision;
@@ -312,7 +312,7 @@ fn approvers(details: Details<'_>) -> Option<String> {
 }
 
 /// Returns the gates of a held request, with their questions.
-fn gates(held: &Held) -> impl Iterator<Item = AccountHeld> {
+fn held_gates(held: &Held) -> impl Iterator<Item = AccountHeld> {
     held.gates.iter().map(|gate| {
         let questions = gate.questions.iter();
         AccountHeld {
@@ -353,7 +353,7 @@ fn with_thread(account: SessionAccount, thread: &Thread, atlases: &[Atlas]) -> S
         return account;
     };
     let mut redactor = Redactor::of_all(atlases);
-    let mut told = |text: &str| redactor.text("memento", text);
+    let mut told = |text: &str| redactor.redact_text("memento", text);
     let shape = latest.shape();
     let mut list = |texts: &[String]| texts.iter().map(|text| told(text)).collect::<Vec<_>>();
     let (active, parked) = (list(&shape.active), list(&shape.parked));
@@ -363,12 +363,12 @@ fn with_thread(account: SessionAccount, thread: &Thread, atlases: &[Atlas]) -> S
     let pivots = pivots.collect();
     let held_back = thread.held_back.iter();
     let held_back = held_back.map(|turn| told(&turn.proposed.arc)).collect();
-    let thaw_condition = thread
+    let thawed_by = thread
         .thaw_condition()
-        .map(|reason| reason.words().to_owned());
+        .map(|reason| reason.description().to_owned());
     let frozen = thread.frozen_since.map(|since| AccountFreeze {
         since: since.to_string(),
-        until: thaw_condition,
+        until: thawed_by,
     });
     SessionAccount {
         // A thread without a summary has a dash as its arc.
@@ -393,7 +393,7 @@ fn pivots(thread: &Thread) -> Vec<(String, String, String)> {
     };
     let mut pivots = Vec::new();
     for memento in mementos {
-        if let Some(turns) = turning(memento).filter(|_| memento.arc != before.arc) {
+        if let Some(turns) = pivot_signal(memento).filter(|_| memento.arc != before.arc) {
             let insight = turns.summary.as_ref().map(SignalSummary::as_str);
             let insight = insight.filter(|text| !text.trim().is_empty());
             let insight = insight.unwrap_or(turns.kind.description()).to_owned();
@@ -405,7 +405,7 @@ fn pivots(thread: &Thread) -> Vec<(String, String, String)> {
 }
 
 /// Returns the signal of a change of direction in the turn that created a memento.
-fn turning(memento: &ThreadMemento) -> Option<&SignalItem> {
+fn pivot_signal(memento: &ThreadMemento) -> Option<&SignalItem> {
     let signals = memento.signals.as_ref()?;
     // An edited memento has the signals of its predecessor.
     if signals.updated_at != memento.created_ts {

@@ -50,9 +50,11 @@ mod thread_turns;
 mod unrequested_actions;
 
 use batch_writes::{PendingBatch, WrittenBatch};
-pub(super) use log_sealing::{DRAFT_KIND, HeadCopies, SealProgress, begin};
-pub(super) use replies::stalled;
-use replies::{barred, durability_of, only_reports, refusal_reply, row, unavailable};
+pub(super) use log_sealing::{DRAFT_KIND, HeadCopies, SealProgress, write_first_entries};
+pub(super) use replies::stall_denial;
+use replies::{
+    durability_of, faulty_record_denial, only_reports, refusal_reply, state_row, unavailable_reply,
+};
 
 /// The actor.
 pub(super) struct Actor {
@@ -65,15 +67,15 @@ pub(super) struct Actor {
     copies: HeadCopies,
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    seat: ConsoleOperator,
+    console_operator: ConsoleOperator,
     verdict: ChainVerdict,
     /// Callers that wait for a reply. A caller that disconnected has a closed channel.
-    waiting: HashMap<CallerId, oneshot::Sender<Reply>>,
+    waiting_callers: HashMap<CallerId, oneshot::Sender<Reply>>,
     deadlines: BTreeSet<(Timestamp, GateId)>,
     steps: StepDetector,
     /// The last step of the wall clock.
     clock_moved: Option<ClockStepAt>,
-    unrequested_run_alarm: Option<UnrequestedAction>,
+    ran_unasked: Option<UnrequestedAction>,
     /// Time of the last check for abandoned sessions.
     abandoned_checked: Option<Timestamp>,
     /// Changes of the current messages that are not handed to the store yet.
@@ -85,12 +87,12 @@ pub(super) struct Actor {
     /// Acknowledged events that are not durable yet.
     early_events: u64,
     /// True while a snapshot waits for a batch to be durable; at most one does.
-    picture_pending: bool,
+    snapshot_pending: bool,
     /// True if something changed since the newest snapshot.
     changed: bool,
-    poison: Option<String>,
+    store_failure: Option<String>,
     hooks: EventHooks,
-    outside: ExtensionCaller,
+    extension_calls: ExtensionCaller,
     /// Drafts that operators typed and have not submitted.
     drafts: Arc<Drafts>,
     watching: EvaluationWatch,
@@ -133,23 +135,23 @@ impl Actor {
             copies: parts.copies,
             store: parts.store,
             clock: parts.clock,
-            seat: parts.seat,
+            console_operator: parts.seat,
             verdict: ChainVerdict::Unchecked,
-            waiting: HashMap::new(),
+            waiting_callers: HashMap::new(),
             deadlines: BTreeSet::new(),
             steps,
             clock_moved: None,
             abandoned_checked: None,
-            unrequested_run_alarm: None,
+            ran_unasked: None,
             pending: PendingBatch::default(),
             writes: FuturesOrdered::new(),
             acknowledge: AcknowledgeMode::default(),
             early_events: 0,
-            picture_pending: false,
+            snapshot_pending: false,
             changed: false,
-            poison: None,
+            store_failure: None,
             hooks: parts.hooks,
-            outside: parts.outside,
+            extension_calls: parts.outside,
             drafts: Arc::new(parts.drafts),
             watching: EvaluationWatch::default(),
             threads: parts.threads,
@@ -158,13 +160,13 @@ impl Actor {
             dropped: UndeliveredCounts::default(),
             snapshots: watch::Sender::new(Arc::new(RuntimeSnapshot::empty())),
         };
-        actor.acknowledge = recording::acknowledge(actor.engine.atlases());
+        actor.acknowledge = recording::acknowledge_mode(actor.engine.atlases());
         actor.in_force = AtlasLoadInfo {
             hash: Some(actor.engine.atlas_hash()),
             since: Some(actor.clock.now()),
             before: None,
         };
-        let first = actor.picture();
+        let first = actor.make_snapshot();
         actor.snapshots.send_replace(first);
         actor
     }
@@ -179,12 +181,12 @@ impl Actor {
         effects: Vec<Effect>,
         mut inbox: mpsc::Receiver<ActorMessage>,
     ) {
-        self.carry_out(effects);
+        self.execute(effects);
         let mut burst = Vec::new();
         loop {
             self.flush().await;
             let next = self.deadlines.first().map(|(at, _)| *at);
-            let due = self.ledger.due().filter(|_| self.poison.is_none());
+            let due = self.ledger.due().filter(|_| self.store_failure.is_none());
             let notice = self.notice_due();
             let abandoned = self.abandoned_due();
             let clock = Arc::clone(&self.clock);
@@ -194,30 +196,30 @@ impl Actor {
                 // as possible.
                 biased;
                 Some(written) = self.writes.next(), if !self.writes.is_empty() => {
-                    self.written(written);
+                    self.on_written(written);
                 }
                 // Handle deadlines before messages: a late decision must find its gate expired.
                 () = sleep_until(clock.as_ref(), next), if next.is_some() => {
-                    self.wake().await;
+                    self.expire_due().await;
                 }
                 // After a clock step backwards, the other timers do not fire in time.
                 () = clock.sleep_for(CLOCK_CHECK_INTERVAL), if is_timed => self.check_clock().await,
                 // Sign written records before more are written: the unsigned end stays short.
                 read_back = self.sealing.next(), if self.sealing.is_reading() => {
-                    self.read_back(read_back).await;
+                    self.on_read_back(read_back).await;
                 }
-                kept = self.copies.copied(), if self.copies.is_copying() => {
+                kept = self.copies.next_result(), if self.copies.is_copying() => {
                     self.on_head_copied(kept);
                 }
                 () = sleep_until(clock.as_ref(), due), if due.is_some() => {
                     self.seal_all().await;
                 }
-                Some(came) = self.outbox.next() => self.noticed(came),
+                Some(came) = self.outbox.next_result() => self.on_notice_result(came),
                 () = sleep_until(clock.as_ref(), abandoned), if abandoned.is_some() => {
                     self.end_abandoned().await;
                 }
                 () = sleep_until(clock.as_ref(), notice), if notice.is_some() => {
-                    self.outbox.send(clock.now());
+                    self.outbox.send_due(clock.now());
                 }
                 count = inbox.recv_many(&mut burst, MESSAGE_BURST) => {
                     self.check_clock().await;
@@ -233,18 +235,23 @@ impl Actor {
         }
     }
 
-    async fn ask(&mut self, ask: CallerId, command: EngineCommand, reply: oneshot::Sender<Reply>) {
-        if let Some(what) = &self.poison {
-            let _ = reply.send(unavailable(&command, what));
+    async fn handle_command(
+        &mut self,
+        ask: CallerId,
+        command: EngineCommand,
+        reply: oneshot::Sender<Reply>,
+    ) {
+        if let Some(what) = &self.store_failure {
+            let _ = reply.send(unavailable_reply(&command, what));
             return;
         }
-        if let Some(denied) = self.bar(&command) {
+        if let Some(denied) = self.denial_for(&command) {
             let _ = reply.send(refusal_reply(&command, denied));
             return;
         }
-        let looked_up = self.look_up(command.named_session()).await;
+        let looked_up = self.look_up_session(command.named_session()).await;
         if let Err(error) = looked_up.and(self.look_up_predecessor(&command).await) {
-            let _ = reply.send(unavailable(&command, &error.to_string()));
+            let _ = reply.send(unavailable_reply(&command, &error.to_string()));
             return;
         }
         if matches!(
@@ -258,19 +265,22 @@ impl Actor {
         if let EngineCommand::RequestAction(_, request) = &command {
             self.note_disconnected_twins(request);
         }
-        self.waiting.insert(ask, reply);
+        self.waiting_callers.insert(ask, reply);
         let now = self.clock.now();
-        let seen = self.watching.before(&self.engine, &command, now);
+        let seen = self.watching.evaluate(&self.engine, &command, now);
         self.look_on(&command, now);
         let effects = self.engine.handle(command, now);
-        self.watching.after(seen, ask, &effects);
-        self.carry_out(effects);
+        self.watching.store(seen, ask, &effects);
+        self.execute(effects);
     }
 
     /// Looks for a session in the record if it is not live. A recorded session has ended here or was
     /// recorded by another console. The engine then refuses its name.
-    pub(super) async fn look_up(&mut self, session: Option<&SessionId>) -> Result<(), StoreError> {
-        let Some(session) = session.filter(|session| !self.engine.knows(session)) else {
+    pub(super) async fn look_up_session(
+        &mut self,
+        session: Option<&SessionId>,
+    ) -> Result<(), StoreError> {
+        let Some(session) = session.filter(|session| !self.engine.knows_session(session)) else {
             return Ok(());
         };
         if self.store.head(session.clone()).await?.is_some() {
@@ -279,33 +289,33 @@ impl Actor {
         Ok(())
     }
 
-    fn watch(&mut self, watch: WatchSetting) {
+    fn set_watch(&mut self, watch: WatchSetting) {
         if self.watching.set(watch) {
             self.changed = true;
-            self.show();
+            self.publish_changes();
         }
     }
 
     /// Handles the answer of an extension. After a failed write, ignores it.
-    fn returned(&mut self, id: CallId, returned: CallResult) {
-        if self.poison.is_none() {
+    fn on_extension_answer(&mut self, id: CallId, returned: CallResult) {
+        if self.store_failure.is_none() {
             self.note_disconnected();
-            let returned = match self.unknown_fault() {
+            let returned = match self.unacknowledged_fault() {
                 // While the record is faulty, no answer may permit anything.
                 Some(fault) => CallResult {
-                    outcome: Err(barred(&fault).reason),
+                    outcome: Err(faulty_record_denial(&fault).reason),
                     ..returned
                 },
                 None => returned,
             };
-            let command = EngineCommand::Returned(id, returned);
+            let command = EngineCommand::ExtensionReturned(id, returned);
             let effects = self.engine.handle(command, self.clock.now());
-            self.carry_out(effects);
+            self.execute(effects);
         }
     }
 
     /// Executes effects of the engine.
-    fn carry_out(&mut self, effects: Vec<Effect>) {
+    fn execute(&mut self, effects: Vec<Effect>) {
         self.execute_with_state(effects, Vec::new());
     }
 
@@ -327,7 +337,7 @@ impl Actor {
                     durability = durability.max(draft.durability);
                     let skipped = matches!(draft.payload, Payload::CheckpointSkipped(_));
                     self.dropped.advice += u64::from(skipped);
-                    let draft = self.hooks.before(draft);
+                    let draft = self.hooks.apply_before(draft);
                     batch.records.push(self.ledger.seal(&draft));
                     if let Some(alarm) = self.note_unrequested(&draft) {
                         batch
@@ -336,23 +346,23 @@ impl Actor {
                         durability = Durability::Sync;
                     }
                 }
-                Effect::Enter(payload) => {
+                Effect::AppendToLog(payload) => {
                     durability = Durability::Sync;
                     let now = self.clock.now();
                     batch.records.push(self.ledger.entry(payload, now));
                 }
-                Effect::Seat(operator) => self.seat.operator = operator,
+                Effect::SetOperator(operator) => self.console_operator.operator = operator,
                 Effect::Persist(change) => {
                     self.live.note_change(&change);
                     durability = durability.max(durability_of(change.kind));
-                    batch.state.push(row(change));
+                    batch.state.push(state_row(change));
                 }
                 Effect::Reply(ask, reply) => replies.push((ask, reply)),
                 Effect::SetDeadline(gate, at) => drop(self.deadlines.insert((at, gate))),
-                Effect::CallOut(call) => calls.push(call),
-                Effect::Held(_) => {}
-                Effect::Notify(notice) => self.notify(&notice, &mut batch),
-                Effect::Settled(decided) => {
+                Effect::CallExtension(call) => calls.push(call),
+                Effect::RequestHeld(_) => {}
+                Effect::Notify(notice) => self.add_notice(&notice, &mut batch),
+                Effect::RequestSettled(decided) => {
                     self.live.note_decided();
                     batch.state.extend(self.drop_draft(&decided.gate));
                 }
@@ -364,19 +374,19 @@ impl Actor {
             self.pending.calls.append(&mut calls);
         }
         for call in calls {
-            self.outside.ask(call);
+            self.extension_calls.call_extension(call);
         }
         if batch.is_empty() {
-            self.tell(replies);
-            self.show();
+            self.send_replies(replies);
+            self.publish_changes();
             return;
         }
-        self.write(batch, replies, durability);
+        self.add_to_batch(batch, replies, durability);
     }
 
-    fn tell(&mut self, replies: Vec<(CallerId, Reply)>) {
+    fn send_replies(&mut self, replies: Vec<(CallerId, Reply)>) {
         for (ask, reply) in replies {
-            if let Some(waiting) = self.waiting.remove(&ask) {
+            if let Some(waiting) = self.waiting_callers.remove(&ask) {
                 // A caller that disconnected does not get the reply; the record has it.
                 let gone = waiting.send(reply).is_err();
                 self.dropped.answers += u64::from(gone);
@@ -387,7 +397,7 @@ impl Actor {
 
     /// Returns the denial of a command while the disk is full or the record is faulty. A faulty record does
     /// not stop reports.
-    fn bar(&self, command: &EngineCommand) -> Option<DenialReply> {
+    fn denial_for(&self, command: &EngineCommand) -> Option<DenialReply> {
         let denied = self.bar_all()?;
         let is_full = self.store.known_shortage().is_some();
         (is_full || !only_reports(command)).then_some(denied)
@@ -396,32 +406,36 @@ impl Actor {
     /// Returns the denial while the disk is full or the record is faulty.
     fn bar_all(&self) -> Option<DenialReply> {
         match self.store.known_shortage() {
-            Some(shortage) => Some(stalled(&shortage)),
-            None => self.unknown_fault().as_ref().map(barred),
+            Some(shortage) => Some(stall_denial(&shortage)),
+            None => self
+                .unacknowledged_fault()
+                .as_ref()
+                .map(faulty_record_denial),
         }
     }
 
     /// Returns the fault of the record, unless an operator has acknowledged it.
-    fn unknown_fault(&self) -> Option<RecordFault> {
-        self.verdict.unknown_fault(self.engine.acknowledged_fault())
+    fn unacknowledged_fault(&self) -> Option<RecordFault> {
+        self.verdict
+            .unacknowledged_fault(self.engine.acknowledged_fault())
     }
 
     /// Handles the result of a full verification. An unreadable record stops recording until a restart.
-    async fn checked(&mut self, checked: &Result<VerificationReport, String>) {
+    async fn on_verified(&mut self, checked: &Result<VerificationReport, String>) {
         self.verdict = ChainVerdict::from(checked);
         self.changed = true;
-        if let (None, Err(what)) = (&self.poison, checked) {
+        if let (None, Err(what)) = (&self.store_failure, checked) {
             let what = format!("the record cannot be read: {what}");
-            self.unreadable(what).await;
+            self.on_unreadable_record(what).await;
             return;
         }
-        if self.poison.is_none() && self.verdict.fault().is_none() {
+        if self.store_failure.is_none() && self.verdict.fault().is_none() {
             let effects = self
                 .engine
-                .handle(EngineCommand::RecordSound, self.clock.now());
-            self.carry_out(effects);
+                .handle(EngineCommand::RecordIntact, self.clock.now());
+            self.execute(effects);
         }
-        self.show();
+        self.publish_changes();
     }
 }
 

@@ -3,7 +3,7 @@
 use tokio::sync::{mpsc, oneshot};
 
 use super::SnapshotReceiver;
-use super::actor::stalled;
+use super::actor::stall_denial;
 use super::message::{ActorMessage, AskIds, HandOverRequest, TurnRequest};
 use super::threads::{SessionTurn, ThreadHandOver};
 use crate::base::digest::Digest;
@@ -52,14 +52,14 @@ impl AgentHandle {
     /// Returns the fault of the record for which agents are denied, if there is one.
     #[must_use]
     pub fn record_fault(&self) -> Option<String> {
-        let fault = self.snapshots.borrow().unknown_fault();
+        let fault = self.snapshots.borrow().unacknowledged_fault();
         fault.map(|fault| fault.what)
     }
 
     /// Returns the denial while the store does not respond: a call would have to wait for it.
-    fn stalled(&self) -> Option<DenialReply> {
+    fn stall_denial(&self) -> Option<DenialReply> {
         let picture = self.snapshots.borrow();
-        picture.store.stall().map(stalled)
+        picture.store.stall().map(stall_denial)
     }
 
     /// Starts or resumes a session.
@@ -68,7 +68,7 @@ impl AgentHandle {
     /// Fails when it is denied.
     pub async fn start_session(&self, start: StartSession) -> Result<StartedSession, DenialReply> {
         match self
-            .ask(|ask| EngineCommand::StartSession(ask, start))
+            .send_command(|ask| EngineCommand::StartSession(ask, start))
             .await
         {
             Reply::Started(started) => Ok(started),
@@ -81,7 +81,7 @@ impl AgentHandle {
     ///
     /// # Errors
     /// Fails when it does not, or when the session is unknown.
-    pub async fn owns(
+    pub async fn check_owner(
         &self,
         session: SessionId,
         owner: Option<Digest>,
@@ -92,7 +92,10 @@ impl AgentHandle {
             owner,
             from,
         };
-        match self.ask(|ask| EngineCommand::Consult(ask, consult)).await {
+        match self
+            .send_command(|ask| EngineCommand::Consult(ask, consult))
+            .await
+        {
             Reply::Consulted(ConsultationAnswer::Owned) => Ok(()),
             other => Err(into_denial(other)),
         }
@@ -103,7 +106,10 @@ impl AgentHandle {
     /// # Errors
     /// Fails when the session is unknown.
     pub async fn end_session(&self, end: EndSession) -> Result<Injected, DenialReply> {
-        match self.ask(|ask| EngineCommand::EndSession(ask, end)).await {
+        match self
+            .send_command(|ask| EngineCommand::EndSession(ask, end))
+            .await
+        {
             Reply::Ended(given) => Ok(given),
             other => Err(into_denial(other)),
         }
@@ -119,7 +125,7 @@ impl AgentHandle {
         request: ActionRequest,
     ) -> Result<RequestReply, DenialReply> {
         match self
-            .ask(|ask| EngineCommand::RequestAction(ask, request))
+            .send_command(|ask| EngineCommand::RequestAction(ask, request))
             .await
         {
             Reply::Allowed(allowed) => Ok(RequestReply::Allowed(allowed)),
@@ -133,7 +139,10 @@ impl AgentHandle {
     /// # Errors
     /// Fails when it is denied.
     pub async fn answer(&self, answer: AgentAnswer) -> Result<AnswerReply, DenialReply> {
-        match self.ask(|ask| EngineCommand::Answer(ask, answer)).await {
+        match self
+            .send_command(|ask| EngineCommand::Answer(ask, answer))
+            .await
+        {
             Reply::Allowed(allowed) => Ok(AnswerReply::Allowed(allowed)),
             Reply::Accepted(accepted) => Ok(AnswerReply::Accepted(accepted)),
             Reply::Invalid(invalid) => Ok(AnswerReply::Invalid(invalid)),
@@ -147,7 +156,10 @@ impl AgentHandle {
     /// # Errors
     /// Fails when the session is unknown, or its input is refused.
     pub async fn resolve(&self, resolve: ResolveRequest) -> Result<Resolution, DenialReply> {
-        match self.ask(|ask| EngineCommand::Resolve(ask, resolve)).await {
+        match self
+            .send_command(|ask| EngineCommand::Resolve(ask, resolve))
+            .await
+        {
             Reply::Resolved(resolution) => Ok(*resolution),
             other => Err(into_denial(other)),
         }
@@ -162,7 +174,7 @@ impl AgentHandle {
         completed: ActionCompletion,
     ) -> Result<Injected, DenialReply> {
         match self
-            .ask(|ask| EngineCommand::CompleteAction(ask, completed))
+            .send_command(|ask| EngineCommand::CompleteAction(ask, completed))
             .await
         {
             Reply::Completed(given) => Ok(given),
@@ -175,12 +187,13 @@ impl AgentHandle {
     /// # Errors
     /// Fails when it is denied.
     pub async fn input(&self, input: InputReport) -> Result<AcceptedEvent, DenialReply> {
-        accepted(self.send_input(input).await?)
+        accepted_or_denied(self.send_input(input).await?)
     }
 
     /// Reports input, and returns questions to the agent as a separate outcome.
     pub(crate) async fn send_input(&self, input: InputReport) -> Result<EventReply, DenialReply> {
-        self.moment(|ask| EngineCommand::Input(ask, input)).await
+        self.send_event(|ask| EngineCommand::Input(ask, input))
+            .await
     }
 
     /// Reports the agent's wrapper. Returns when the report and its check are on disk, with all failures of
@@ -233,7 +246,7 @@ impl AgentHandle {
     /// Fails when the session is unknown, the thread belongs to another one, or the memento has changed since it
     /// was read.
     pub async fn turn(&self, take: SessionTurn) -> Result<TurnReply, DenialReply> {
-        if let Some(denied) = self.stalled() {
+        if let Some(denied) = self.stall_denial() {
             return Err(denied);
         }
         let (outcome, told) = oneshot::channel();
@@ -249,11 +262,11 @@ impl AgentHandle {
             .send(ActorMessage::Turn(Box::new(asked)))
             .await;
         if sent.is_err() {
-            return Err(into_denial(stopped()));
+            return Err(into_denial(stopped_reply()));
         }
-        match answer.await.unwrap_or_else(|_| stopped()) {
+        match answer.await.unwrap_or_else(|_| stopped_reply()) {
             Reply::Noted(noted) => {
-                let outcome = told.await.map_err(|_| into_denial(stopped()))?;
+                let outcome = told.await.map_err(|_| into_denial(stopped_reply()))?;
                 Ok(TurnReply {
                     outcome,
                     given: noted.given,
@@ -281,16 +294,19 @@ impl AgentHandle {
             .send(ActorMessage::HandOver(Box::new(asked)))
             .await;
         if sent.is_err() {
-            return Err(into_denial(stopped()));
+            return Err(into_denial(stopped_reply()));
         }
-        match answer.await.unwrap_or_else(|_| stopped()) {
+        match answer.await.unwrap_or_else(|_| stopped_reply()) {
             Reply::Noted(_) => Ok(()),
             other => Err(into_denial(other)),
         }
     }
 
     async fn report(&self, report: AgentReport) -> Result<ReportReceipt, DenialReply> {
-        match self.ask(|ask| EngineCommand::Report(ask, report)).await {
+        match self
+            .send_command(|ask| EngineCommand::Report(ask, report))
+            .await
+        {
             Reply::Noted(noted) => Ok(noted),
             other => Err(into_denial(other)),
         }
@@ -301,12 +317,12 @@ impl AgentHandle {
     /// # Errors
     /// Fails when it is denied.
     pub async fn report_error(&self, report: ErrorReport) -> Result<AcceptedEvent, DenialReply> {
-        accepted(self.send_error(report).await?)
+        accepted_or_denied(self.send_error(report).await?)
     }
 
     /// Reports an error, and returns questions to the agent as a separate outcome.
     pub(crate) async fn send_error(&self, report: ErrorReport) -> Result<EventReply, DenialReply> {
-        self.moment(|ask| EngineCommand::ReportError(ask, report))
+        self.send_event(|ask| EngineCommand::ReportError(ask, report))
             .await
     }
 
@@ -318,7 +334,7 @@ impl AgentHandle {
         &self,
         request: ContextRequest,
     ) -> Result<AcceptedEvent, DenialReply> {
-        accepted(self.send_context_request(request).await?)
+        accepted_or_denied(self.send_context_request(request).await?)
     }
 
     /// Requests context, and returns questions to the agent as a separate outcome.
@@ -326,36 +342,36 @@ impl AgentHandle {
         &self,
         request: ContextRequest,
     ) -> Result<EventReply, DenialReply> {
-        self.moment(|ask| EngineCommand::RequestContext(ask, request))
+        self.send_event(|ask| EngineCommand::RequestContext(ask, request))
             .await
     }
 
-    async fn moment(
+    async fn send_event(
         &self,
         command: impl FnOnce(CallerId) -> EngineCommand,
     ) -> Result<EventReply, DenialReply> {
-        match self.ask(command).await {
+        match self.send_command(command).await {
             Reply::Accepted(accepted) => Ok(EventReply::Accepted(accepted)),
             Reply::Asked(asked) => Ok(EventReply::Asked(asked)),
             other => Err(into_denial(other)),
         }
     }
 
-    async fn ask(&self, command: impl FnOnce(CallerId) -> EngineCommand) -> Reply {
-        if let Some(denied) = self.stalled() {
+    async fn send_command(&self, command: impl FnOnce(CallerId) -> EngineCommand) -> Reply {
+        if let Some(denied) = self.stall_denial() {
             return Reply::Denied(denied);
         }
         let ask = self.ids.next();
         let (reply, answer) = oneshot::channel();
-        let message = ActorMessage::Ask {
+        let message = ActorMessage::Command {
             ask,
             command: command(ask),
             reply,
         };
         if self.messages.send(message).await.is_err() {
-            return stopped();
+            return stopped_reply();
         }
-        answer.await.unwrap_or_else(|_| stopped())
+        answer.await.unwrap_or_else(|_| stopped_reply())
     }
 }
 
@@ -379,7 +395,7 @@ pub(crate) enum EventReply {
     Asked(AgentQuestions),
 }
 
-fn accepted(taken: EventReply) -> Result<AcceptedEvent, DenialReply> {
+fn accepted_or_denied(taken: EventReply) -> Result<AcceptedEvent, DenialReply> {
     match taken {
         EventReply::Accepted(accepted) => Ok(accepted),
         EventReply::Asked(asked) => Err(denied_until_answered(asked)),
@@ -408,7 +424,7 @@ pub enum AnswerReply {
     Asked(AgentQuestions),
 }
 
-fn stopped() -> Reply {
+fn stopped_reply() -> Reply {
     Reply::Denied(DenialReply {
         code: DenyCode::Unavailable,
         reason: "the console has stopped, so nothing is allowed".to_owned(),

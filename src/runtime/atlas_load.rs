@@ -6,7 +6,7 @@ use super::duplicate_atlas_id;
 use crate::atlas::Atlas;
 use crate::base::digest::Digest;
 use crate::engine::Engine;
-use crate::engine::reload::hash_of;
+use crate::engine::reload::hash_of_atlases;
 
 /// A request to replace the loaded Atlases.
 #[derive(Clone, Debug)]
@@ -14,15 +14,15 @@ pub struct AtlasLoad {
     /// All Atlases to load. An `Atlas` is always validated.
     pub atlases: Arc<[Atlas]>,
     /// Digest of the Atlases that the operator saw loaded. Other Atlases are not replaced unseen.
-    pub instead_of: Digest,
+    pub expected_hash: Digest,
     /// Operator who loads them.
-    pub by: String,
+    pub operator: String,
 }
 
 impl PartialEq for AtlasLoad {
     fn eq(&self, other: &Self) -> bool {
-        let of = |load: &Self| (hash_of(&load.atlases), load.instead_of);
-        of(self) == of(other) && self.by == other.by
+        let of = |load: &Self| (hash_of_atlases(&load.atlases), load.expected_hash);
+        of(self) == of(other) && self.operator == other.operator
     }
 }
 
@@ -40,13 +40,13 @@ pub enum LoadRefusal {
     Changed,
     /// These Atlases are already loaded.
     #[error("they are in force already")]
-    Same,
+    AlreadyLoaded,
     /// Two of them have one identifier, so the record could not tell which of them decided.
     #[error("two Atlases have the identifier `{0}`")]
-    SameAtlas(String),
+    DuplicateId(String),
     /// No Atlas would be left, so no agent would be asked anything.
     #[error("no Atlas would be left")]
-    Nothing,
+    NoAtlas,
     /// The change cannot be recorded, so it does not happen.
     #[error("nothing can be recorded: {0}")]
     Unavailable(String),
@@ -54,17 +54,17 @@ pub enum LoadRefusal {
 
 impl AtlasLoad {
     /// Returns the reason why it cannot replace the loaded Atlases, if there is one.
-    pub(super) fn fault(&self, engine: &Engine) -> Option<LoadRefusal> {
+    pub(super) fn refusal(&self, engine: &Engine) -> Option<LoadRefusal> {
         let in_force = engine.atlas_hash();
-        if self.instead_of != in_force {
+        if self.expected_hash != in_force {
             return Some(LoadRefusal::Changed);
         }
-        if hash_of(&self.atlases) == in_force {
-            return Some(LoadRefusal::Same);
+        if hash_of_atlases(&self.atlases) == in_force {
+            return Some(LoadRefusal::AlreadyLoaded);
         }
         if self.atlases.is_empty() {
-            return Some(LoadRefusal::Nothing);
+            return Some(LoadRefusal::NoAtlas);
         }
-        duplicate_atlas_id(&self.atlases).map(|id| LoadRefusal::SameAtlas(id.to_owned()))
+        duplicate_atlas_id(&self.atlases).map(|id| LoadRefusal::DuplicateId(id.to_owned()))
     }
 }

@@ -61,7 +61,7 @@ impl ChainEnds {
     }
 
     /// Adds a record that another console sealed and that continues a chain.
-    pub(super) fn adopt(&mut self, record: &Record) {
+    pub(super) fn adopt_record(&mut self, record: &Record) {
         let session = record.session.clone();
         let count = record.sequence + 1;
         self.events += 1;
@@ -76,12 +76,12 @@ impl ChainEnds {
     }
 
     /// Drops the chain of an ended session.
-    pub(super) fn forget(&mut self, session: &SessionId) {
+    pub(super) fn remove(&mut self, session: &SessionId) {
         self.ends.remove(session);
     }
 
     /// Drops all chains except the log and those of live sessions.
-    pub(super) fn keep(&mut self, is_live: impl Fn(&SessionId) -> bool) {
+    pub(super) fn retain_live(&mut self, is_live: impl Fn(&SessionId) -> bool) {
         let log = &self.log;
         self.ends
             .retain(|session, _| session == log || is_live(session));

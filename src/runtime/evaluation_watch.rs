@@ -43,7 +43,7 @@ impl EvaluationWatch {
     }
 
     /// Evaluates a command before it is executed, if a console watches.
-    pub(super) fn before(
+    pub(super) fn evaluate(
         &self,
         engine: &Engine,
         command: &EngineCommand,
@@ -52,7 +52,7 @@ impl EvaluationWatch {
         if self.watch == WatchSetting::Off {
             return None;
         }
-        let (session, agent, account) = engine.looked(command, now)?;
+        let (session, agent, account) = engine.preview(command, now)?;
         Some(WatchedEvaluation {
             number: self.total + 1,
             at: now,
@@ -60,12 +60,12 @@ impl EvaluationWatch {
             agent,
             counts: account.counts(),
             account: account.bounded(EVIDENCE_KEPT, EVIDENCE_CHARS),
-            came: EvaluationOutcome::Waits,
+            outcome: EvaluationOutcome::Waiting,
         })
     }
 
     /// Stores an evaluation with its outcome.
-    pub(super) fn after(
+    pub(super) fn store(
         &mut self,
         seen: Option<WatchedEvaluation>,
         ask: CallerId,
@@ -74,7 +74,7 @@ impl EvaluationWatch {
         let Some(mut seen) = seen else {
             return;
         };
-        seen.came = came(ask, effects);
+        seen.outcome = immediate_outcome(ask, effects);
         self.total += 1;
         self.kept.push_front(Arc::new(seen));
         self.kept.truncate(EVALUATIONS_KEPT);
@@ -82,9 +82,9 @@ impl EvaluationWatch {
     }
 
     /// Returns the content for the screen.
-    pub(super) fn picture(&mut self, engine: &Engine, now: Timestamp) -> EvaluationLog {
+    pub(super) fn summary(&mut self, engine: &Engine, now: Timestamp) -> EvaluationLog {
         let limits = match self.watch {
-            WatchSetting::On => Arc::new(engine.limits(now)),
+            WatchSetting::On => Arc::new(engine.limit_usage(now)),
             WatchSetting::Off => Arc::default(),
         };
         let kept = &self.kept;
@@ -96,23 +96,23 @@ impl EvaluationWatch {
             total: self.total,
             evaluations: Arc::clone(shown),
             limits,
-            shadow: self.shadow.as_mut().map(ShadowAtlases::picture),
+            shadow: self.shadow.as_mut().map(ShadowAtlases::summary),
         }
     }
 }
 
 /// Returns the immediate outcome of a command.
-fn came(ask: CallerId, effects: &[Effect]) -> EvaluationOutcome {
+fn immediate_outcome(ask: CallerId, effects: &[Effect]) -> EvaluationOutcome {
     let held = effects.iter().filter_map(|effect| match effect {
-        Effect::Held(gate) => Some(gate.clone()),
+        Effect::RequestHeld(gate) => Some(gate.clone()),
         Effect::Record(_)
-        | Effect::Enter(_)
-        | Effect::Seat(_)
+        | Effect::AppendToLog(_)
+        | Effect::SetOperator(_)
         | Effect::Persist(_)
         | Effect::Reply(..)
         | Effect::SetDeadline(..)
-        | Effect::CallOut(_)
-        | Effect::Settled(_)
+        | Effect::CallExtension(_)
+        | Effect::RequestSettled(_)
         | Effect::Notify(_) => None,
     });
     let held: Vec<_> = held.collect();
@@ -123,13 +123,13 @@ fn came(ask: CallerId, effects: &[Effect]) -> EvaluationOutcome {
         Effect::Reply(to, reply) if *to == ask => Some(reply),
         Effect::Reply(..)
         | Effect::Record(_)
-        | Effect::Enter(_)
-        | Effect::Seat(_)
+        | Effect::AppendToLog(_)
+        | Effect::SetOperator(_)
         | Effect::Persist(_)
         | Effect::SetDeadline(..)
-        | Effect::CallOut(_)
-        | Effect::Held(_)
-        | Effect::Settled(_)
+        | Effect::CallExtension(_)
+        | Effect::RequestHeld(_)
+        | Effect::RequestSettled(_)
         | Effect::Notify(_) => None,
     });
     match reply {
@@ -153,6 +153,6 @@ fn came(ask: CallerId, effects: &[Effect]) -> EvaluationOutcome {
             | Reply::Invalid(_)
             | Reply::Refused(_),
         ) => EvaluationOutcome::Allowed,
-        None => EvaluationOutcome::Waits,
+        None => EvaluationOutcome::Waiting,
     }
 }

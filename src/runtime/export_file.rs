@@ -30,7 +30,7 @@ pub fn export_session<S: EventSource<Error = String>>(
         log: Vec::new(),
     };
     let mut bytes = 0;
-    write_whole(path, failed, |out| {
+    write_file(path, failed, |out| {
         let mut out = TextWriter::new(out);
         let sessions = std::slice::from_ref(session);
         let written = export::write(format, source, sessions, &report, &mut out);
@@ -47,21 +47,21 @@ pub fn export_session<S: EventSource<Error = String>>(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExistingFile {
     /// The existing file stays, and nothing is written.
-    Stays,
+    Keep,
     /// The existing file is replaced: the user agreed.
-    Goes,
+    Replace,
 }
 
 /// Writes a file completely or not at all. An existing file is not changed.
 ///
 /// # Errors
 /// The error of `write`, or the result of `failed` for an error of the file.
-pub fn write_whole<E>(
+pub fn write_file<E>(
     path: &Path,
     failed: impl Fn(io::Error) -> E,
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
-    write_or_replace_file(path, ExistingFile::Stays, failed, write)
+    write_or_replace_file(path, ExistingFile::Keep, failed, write)
 }
 
 /// Writes a file completely or not at all, and keeps or replaces an existing file. After any failure the
@@ -76,12 +76,12 @@ pub fn write_or_replace_file<E>(
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
     match (path.symlink_metadata(), there) {
-        (Ok(_), ExistingFile::Stays) => return Err(failed(exists())),
-        (Ok(known), ExistingFile::Goes) if !known.is_file() => return Err(failed(no_file())),
-        (Ok(_), ExistingFile::Goes) | (Err(_), _) => {}
+        (Ok(_), ExistingFile::Keep) => return Err(failed(file_exists_error())),
+        (Ok(known), ExistingFile::Replace) if !known.is_file() => return Err(failed(no_file())),
+        (Ok(_), ExistingFile::Replace) | (Err(_), _) => {}
     }
     remove_leftovers(path);
-    let partial = PartialFile::beside(path).map_err(&failed)?;
+    let partial = PartialFile::next_to(path).map_err(&failed)?;
     let file = partial.create().map_err(&failed)?;
     let mut out = BufWriter::new(file);
     write(&mut out)?;
@@ -90,8 +90,8 @@ pub fn write_or_replace_file<E>(
         .map_err(|error| failed(error.into_error()))?;
     file.sync_all().map_err(&failed)?;
     match there {
-        ExistingFile::Stays => partial.finish(path),
-        ExistingFile::Goes => fs::rename(&partial.0, path),
+        ExistingFile::Keep => partial.finish(path),
+        ExistingFile::Replace => fs::rename(&partial.0, path),
     }
     .map_err(failed)
 }
@@ -144,7 +144,7 @@ impl fmt::Write for TextWriter<'_> {
     }
 }
 
-fn exists() -> io::Error {
+fn file_exists_error() -> io::Error {
     io::Error::new(io::ErrorKind::AlreadyExists, "the file exists already")
 }
 
@@ -159,7 +159,7 @@ fn no_file() -> io::Error {
 struct PartialFile(PathBuf);
 
 impl PartialFile {
-    fn beside(path: &Path) -> io::Result<Self> {
+    fn next_to(path: &Path) -> io::Result<Self> {
         let Some(name) = path.file_name() else {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -190,7 +190,7 @@ impl PartialFile {
                 // Some file systems have no hard links. There, a file that was created just now is not
                 // noticed.
                 if path.symlink_metadata().is_ok() {
-                    return Err(exists());
+                    return Err(file_exists_error());
                 }
                 fs::rename(&self.0, path)
             }
@@ -252,7 +252,7 @@ mod tests {
         }
         let lock = File::open(&written).unwrap();
         lock.try_lock().unwrap();
-        write_whole(
+        write_file(
             &path,
             |error| error,
             |out| {

@@ -331,7 +331,12 @@ impl Registry {
     }
 
     /// Adds an extension of the operator's list, with its version if it has one.
-    fn list(&mut self, name: &str, version: Option<String>, roles: impl Iterator<Item = Role>) {
+    fn add_listed(
+        &mut self,
+        name: &str,
+        version: Option<String>,
+        roles: impl Iterator<Item = Role>,
+    ) {
         self.owned.insert(name.to_owned());
         self.loaded.push(Plugin {
             name: name.to_owned(),
@@ -341,7 +346,7 @@ impl Registry {
     }
 
     /// Returns all registered plugins and single extensions, for the record.
-    fn loaded(&self) -> Vec<Plugin> {
+    fn all_plugins(&self) -> Vec<Plugin> {
         let mut alone: BTreeMap<&String, Vec<String>> = BTreeMap::new();
         for (role, name) in self.entries.keys() {
             if !self.owned.contains(name) {
@@ -370,7 +375,7 @@ impl Registry {
             validators: of(Role::Validator),
             by_type: self.by_type.clone(),
             events: self.events.table(),
-            plugins: self.loaded(),
+            plugins: self.all_plugins(),
         }
     }
 
@@ -442,7 +447,7 @@ impl Registry {
         };
         let answer = entry.extension.call(&call, client);
         match tokio::time::timeout(entry.timeout, answer).await {
-            Ok(Ok(answer)) => Ok(self.events.judged(answer)),
+            Ok(Ok(answer)) => Ok(self.events.validate_events(answer)),
             Ok(Err(fault)) => Err(fault),
             Err(_) => Err(format!("no answer within {} ms", entry.timeout.as_millis())),
         }

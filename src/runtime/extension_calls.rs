@@ -14,7 +14,7 @@ pub(super) struct ExtensionCaller {
     registry: Registry,
     messages: mpsc::WeakSender<ActorMessage>,
     ids: AskIds,
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl ExtensionCaller {
@@ -27,17 +27,17 @@ impl ExtensionCaller {
             registry,
             messages,
             ids,
-            turns: Arc::new(Semaphore::new(MAX_RUNNING_CALLS)),
+            permits: Arc::new(Semaphore::new(MAX_RUNNING_CALLS)),
         }
     }
 
     /// Sends a question, and returns the answer later as a message. Does not wait.
-    pub(super) fn ask(&self, call: ExtensionCall) {
+    pub(super) fn call_extension(&self, call: ExtensionCall) {
         let id = call.id;
         let session = call.context.session.id.clone();
         let client = Client::new(self.messages.clone(), self.ids.clone(), session);
         let (registry, messages) = (self.registry.clone(), self.messages.clone());
-        let turns = Arc::clone(&self.turns);
+        let turns = Arc::clone(&self.permits);
         tokio::spawn(async move {
             let turn = turns.acquire_owned().await;
             let begun = Instant::now();
@@ -45,11 +45,13 @@ impl ExtensionCaller {
             let asked = tokio::spawn(registry.ask(call, client)).await;
             let returned = CallResult {
                 outcome: asked.unwrap_or_else(|_| Err("it broke down".to_owned())),
-                took: begun.elapsed(),
+                duration: begun.elapsed(),
             };
             drop(turn);
             if let Some(messages) = messages.upgrade() {
-                let _ = messages.send(ActorMessage::Returned(id, returned)).await;
+                let _ = messages
+                    .send(ActorMessage::ExtensionAnswer(id, returned))
+                    .await;
             }
         });
     }

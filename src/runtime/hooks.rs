@@ -39,39 +39,39 @@ pub(super) type RegisteredHook = (Pattern, Arc<dyn EventHook>);
 pub(super) struct EventHooks {
     all: Vec<RegisteredHook>,
     types: EventTypes,
-    told: Option<mpsc::Sender<Event>>,
+    sender: Option<mpsc::Sender<Event>>,
 }
 
 impl EventHooks {
     pub(super) fn new(hooks: Vec<RegisteredHook>, types: EventTypes) -> Self {
-        let told = (!hooks.is_empty()).then(|| {
+        let sender = (!hooks.is_empty()).then(|| {
             let (told, heard) = mpsc::channel(HOOK_QUEUE);
-            tokio::spawn(tell(hooks.clone(), heard));
+            tokio::spawn(run_hooks(hooks.clone(), heard));
             told
         });
         Self {
             all: hooks,
             types,
-            told,
+            sender,
         }
     }
 
     /// Creates hooks that are called only before events: the caller shows them recorded events.
-    pub(super) fn waiting(hooks: Vec<RegisteredHook>, types: EventTypes) -> Self {
+    pub(super) fn before_only(hooks: Vec<RegisteredHook>, types: EventTypes) -> Self {
         Self {
             all: hooks,
             types,
-            told: None,
+            sender: None,
         }
     }
 
     /// Returns true if hooks receive recorded events.
-    pub(super) fn listen(&self) -> bool {
-        self.told.is_some()
+    pub(super) fn has_listeners(&self) -> bool {
+        self.sender.is_some()
     }
 
     /// Returns an event after the hooks changed it.
-    pub(super) fn before(&self, mut draft: Draft) -> Draft {
+    pub(super) fn apply_before(&self, mut draft: Draft) -> Draft {
         for (pattern, hook) in &self.all {
             let event_type = draft.payload.event_type();
             if !pattern.matches(event_type) {
@@ -106,11 +106,11 @@ impl EventHooks {
 
     /// Passes durable events to the hooks. Slow hooks miss some; the record has them all. Returns the
     /// number of missed events.
-    pub(super) fn after(&self, records: &[Record]) -> u64 {
-        let Some(told) = &self.told else { return 0 };
+    pub(super) fn notify_after(&self, records: &[Record]) -> u64 {
+        let Some(told) = &self.sender else { return 0 };
         let mut missed = 0;
         // INVARIANT: records sealed here read back.
-        for event in records.iter().filter_map(|record| record.event().ok()) {
+        for event in records.iter().filter_map(|record| record.event_of().ok()) {
             if told.try_send(event).is_err() {
                 tracing::warn!("event hooks are too slow and missed an event");
                 missed += 1;
@@ -120,7 +120,7 @@ impl EventHooks {
     }
 }
 
-async fn tell(hooks: Vec<RegisteredHook>, mut heard: mpsc::Receiver<Event>) {
+async fn run_hooks(hooks: Vec<RegisteredHook>, mut heard: mpsc::Receiver<Event>) {
     while let Some(event) = heard.recv().await {
         for (pattern, hook) in &hooks {
             if pattern.matches(&event.event_type) {
@@ -169,7 +169,11 @@ mod tests {
     async fn events_that_slow_hooks_miss_are_counted() {
         let all = Pattern::new("*");
         let hooks = EventHooks::new(vec![(all, Arc::new(NoopHook))], EventTypes::default());
-        assert_eq!(hooks.after(&records(HOOK_QUEUE)), 0);
-        assert_eq!(hooks.after(&records(3)), 3, "nobody has heard one yet");
+        assert_eq!(hooks.notify_after(&records(HOOK_QUEUE)), 0);
+        assert_eq!(
+            hooks.notify_after(&records(3)),
+            3,
+            "nobody has heard one yet"
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ureq::Agent;
 
 /// Creates a client. A whole call takes at most `timeout`.
-pub(super) fn agent(timeout: Duration) -> Agent {
+pub(super) fn http_agent(timeout: Duration) -> Agent {
     let agent = Agent::config_builder()
         .timeout_global(Some(timeout))
         // Neither the receiver, by a redirect, nor the environment, by a proxy, may pass the content on to

@@ -25,7 +25,7 @@ use crate::trace::record::Record;
 use crate::trace::verification;
 
 /// Most records that are read back at a time.
-const PAGE: usize = 1024;
+const PAGE_RECORDS: usize = 1024;
 
 /// Writer of the log.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Ledger {
             log,
             seal,
             sealed_records,
-            kept_head,
+            head_file_note: kept_head,
             ..
         } = store.log().await?;
         let chains = ChainEnds::resume(store.heads().await?, log.clone());
@@ -81,13 +81,13 @@ impl Ledger {
         let mut heads: Vec<_> = known.iter().map(|known| known.head.clone()).collect();
         if let Some(seal) = &seal {
             let newest = KnownHead::read(&seal.note);
-            let newest = newest.map_err(|error| diverged(error.to_string()))?;
+            let newest = newest.map_err(|error| diverged_error(error.to_string()))?;
             heads.push(newest.head);
         }
         if let Some(kept) = &kept_head {
-            heads.push(head_beside(kept, hashes.len() as u64)?);
+            heads.push(read_kept_head(kept, hashes.len() as u64)?);
         }
-        let tree = grow(&log, &hashes, &heads)?;
+        let tree = build_tree(&log, &hashes, &heads)?;
         let (read_back, unsealed) = ReadBack::resume(store, &log, sealed_records).await?;
         let UnsealedTail {
             records,
@@ -100,7 +100,7 @@ impl Ledger {
         if tree.size() > 0 && (records > MAX_UNSEALED || entries > MAX_UNSEALED_ENTRIES) {
             let what =
                 format!("{records} events in it are not sealed, more than a crash can leave");
-            return Err(diverged(what));
+            return Err(diverged_error(what));
         }
         let ledger = Self {
             unsealed: records,
@@ -116,10 +116,10 @@ impl Ledger {
     }
 
     /// Drops the chains of ended sessions.
-    pub(super) fn keep_chains(&mut self, is_live: impl Fn(&SessionId) -> bool) {
+    pub(super) fn retain_live_chains(&mut self, is_live: impl Fn(&SessionId) -> bool) {
         let unsealed = &self.changed;
         self.chains
-            .keep(|session| is_live(session) || unsealed.contains(session));
+            .retain_live(|session| is_live(session) || unsealed.contains(session));
     }
 
     pub(super) fn chains(&self) -> &ChainEnds {
@@ -131,7 +131,7 @@ impl Ledger {
     }
 
     /// Returns the number of log entries, and of events of all sessions.
-    pub(super) fn ends(&self) -> (u64, u64) {
+    pub(super) fn sizes(&self) -> (u64, u64) {
         (self.tree.size(), self.chains.events())
     }
 
@@ -141,7 +141,7 @@ impl Ledger {
     }
 
     /// Returns the entry about the condition in which the store was found, if one is needed.
-    pub(super) fn found(
+    pub(super) fn recovery_entry(
         &self,
         state: &LogState,
         promised: Option<Acknowledgement>,
@@ -151,7 +151,7 @@ impl Ledger {
             format!("the log begins behind {before} events that were there before it, and unsigned")
         });
         let lost = loss_after(promised, state.has_dropped_write());
-        let mended = state.mended.clone().into_iter();
+        let mended = state.repair_note.clone().into_iter();
         let what: Vec<_> = mended.chain(lost).chain(unlogged).collect();
         (!what.is_empty()).then(|| StoreRecovered {
             what: what.join("; "),
@@ -162,11 +162,11 @@ impl Ledger {
     /// Seals a draft as the next record of its chain.
     pub(super) fn seal(&mut self, draft: &Draft) -> Record {
         let record = self.chains.seal(draft);
-        self.note(&record, draft.timestamp);
+        self.count_unsealed(&record, draft.timestamp);
         record
     }
 
-    fn note(&mut self, record: &Record, now: Timestamp) {
+    fn count_unsealed(&mut self, record: &Record, now: Timestamp) {
         if record.session == self.log {
             return;
         }
@@ -175,15 +175,15 @@ impl Ledger {
         if !self.changed.contains(&record.session) {
             self.changed.insert(record.session.clone());
         }
-        if record.ends {
+        if record.ends_session {
             self.ended.insert(record.session.clone());
         }
     }
 
     /// Adds a record that another console sealed.
-    pub(super) fn adopt(&mut self, record: &Record, now: Timestamp) {
-        self.chains.adopt(record);
-        self.note(record, now);
+    pub(super) fn adopt_record(&mut self, record: &Record, now: Timestamp) {
+        self.chains.adopt_record(record);
+        self.count_unsealed(record, now);
     }
 
     /// Changes the key that signs heads from now on.
@@ -193,7 +193,7 @@ impl Ledger {
 
     /// Builds an entry of the log.
     pub(super) fn entry(&mut self, payload: impl Into<Payload>, now: Timestamp) -> Record {
-        let id = |what: &str| derived(&self.log, what, self.tree.size());
+        let id = |what: &str| derive_id(&self.log, what, self.tree.size());
         let draft = Draft {
             session_id: self.log.clone(),
             event_id: id("event").into(),
@@ -233,7 +233,7 @@ impl Ledger {
     }
 
     /// Returns true if enough records are unsealed to seal them before the time limit.
-    pub(super) fn is_full(&self) -> bool {
+    pub(super) fn is_seal_due(&self) -> bool {
         self.unsealed >= SEAL_EVENTS
     }
 
@@ -250,7 +250,7 @@ impl Ledger {
         });
         let sessions = sessions.collect();
         for session in std::mem::take(&mut self.ended) {
-            self.chains.forget(&session);
+            self.chains.remove(&session);
         }
         let sealed = LogSealed {
             sessions,
@@ -269,8 +269,8 @@ impl Ledger {
     }
 
     /// Returns the position of the newest entry, which has this hash.
-    pub(super) fn place(&self, hash: Digest) -> EntryPosition {
-        let (entries, events) = self.ends();
+    pub(super) fn position(&self, hash: Digest) -> EntryPosition {
+        let (entries, events) = self.sizes();
         let records = entries.saturating_add(events);
         EntryPosition { hash, records }
     }
@@ -328,10 +328,12 @@ impl ReadBack {
         };
         let mut unsealed = UnsealedTail::default();
         loop {
-            let page = store.records(records + unsealed.records, PAGE).await?;
+            let page = store
+                .records(records + unsealed.records, PAGE_RECORDS)
+                .await?;
             unsealed.records += page.len() as u64;
             for record in &page {
-                let envelope = record.envelope().map_err(read_back)?;
+                let envelope = record.envelope().map_err(read_back_error)?;
                 unsealed.entries += u64::from(record.session == *log);
                 if record.session != *log {
                     unsealed.changed.insert(record.session.clone());
@@ -342,30 +344,31 @@ impl ReadBack {
                 // accepted, a process that can write an entry could have its own key trusted.
                 if record.session == *log && envelope.event_type == "key_rotated" {
                     let what = "an entry that was never signed names another key";
-                    return Err(diverged(what.to_owned()));
+                    return Err(diverged_error(what.to_owned()));
                 }
                 if unsealed.sessions.insert(record.session.clone()) {
                     // At the end of the signed part, the chain ended right before this record.
                     let previous = envelope.previous_hash.parse();
-                    let previous = previous.map_err(|_| read_back("no previous_hash".into()))?;
+                    let previous =
+                        previous.map_err(|_| read_back_error("no previous_hash".into()))?;
                     let stood = (record.sequence, previous);
                     ahead.heads.insert(record.session.clone(), stood);
                 }
             }
-            if page.len() < PAGE {
+            if page.len() < PAGE_RECORDS {
                 return Ok((ahead, unsealed));
             }
         }
     }
 
     /// Drops the chains of ended sessions.
-    pub(super) fn keep_chains(&mut self, is_live: impl Fn(&SessionId) -> bool) {
+    pub(super) fn retain_live_chains(&mut self, is_live: impl Fn(&SessionId) -> bool) {
         self.heads.retain(|session, _| is_live(session));
         self.heads.shrink_to_fit();
     }
 
     /// Reads back all records up to the entry with this hash.
-    pub(super) async fn up_to(
+    pub(super) async fn read_up_to(
         mut self,
         store: Arc<dyn Store>,
         log: SessionId,
@@ -374,25 +377,29 @@ impl ReadBack {
         loop {
             // Agents continue meanwhile: records after the entry are not read twice.
             let left = entry.records.saturating_sub(self.records);
-            let limit = usize::try_from(left).unwrap_or(PAGE).min(PAGE);
-            let limit = if limit == 0 { PAGE } else { limit };
+            let limit = usize::try_from(left)
+                .unwrap_or(PAGE_RECORDS)
+                .min(PAGE_RECORDS);
+            let limit = if limit == 0 { PAGE_RECORDS } else { limit };
             let page = store.records(self.records, limit).await?;
             for record in &page {
-                self.take(record)?;
+                self.check_record(record)?;
                 if record.session == log && record.hash == entry.hash {
                     return Ok(self);
                 }
             }
             if page.is_empty() {
-                return Err(read_back("the entry that was written is not there".into()));
+                return Err(read_back_error(
+                    "the entry that was written is not there".into(),
+                ));
             }
         }
     }
 
-    fn take(&mut self, record: &Record) -> Result<(), LogError> {
+    fn check_record(&mut self, record: &Record) -> Result<(), LogError> {
         let session = &record.session;
-        let at = |what: &str| read_back(format!("{session} {}: {what}", record.sequence));
-        let checked = verification::check(&record.text, &record.hash);
+        let at = |what: &str| read_back_error(format!("{session} {}: {what}", record.sequence));
+        let checked = verification::check_record(&record.text, &record.hash);
         let (envelope, link) = checked.map_err(|what| at(&what))?;
         let (count, hash) = self
             .heads
@@ -405,7 +412,7 @@ impl ReadBack {
         *count += 1;
         *hash = record.hash;
         self.records += 1;
-        if record.ends {
+        if record.ends_session {
             // Its chain gets no more records.
             self.heads.remove(session);
         }
@@ -414,14 +421,14 @@ impl ReadBack {
 }
 
 /// Reads the head that is stored next to a store whose log has this many entries.
-fn head_beside(note: &str, entries: u64) -> Result<LogHead, LogError> {
+fn read_kept_head(note: &str, entries: u64) -> Result<LogHead, LogError> {
     let kept = KnownHead::read(note).map_err(|error| {
-        diverged(format!(
+        diverged_error(format!(
             "`cra.head` beside the store cannot be read ({error}); restore it, or move it away"
         ))
     })?;
     if kept.head.size > entries {
-        return Err(diverged(format!(
+        return Err(diverged_error(format!(
             "it has {entries} of the {} entries that `cra.head` beside the store was signed over, so its \
              newest records are lost; restore `cra.db` and `cra.db-wal` together, or move `cra.head` \
              away to go on without them",
@@ -432,12 +439,16 @@ fn head_beside(note: &str, entries: u64) -> Result<LogHead, LogError> {
 }
 
 /// Builds the tree over all entries. Known heads must agree with it.
-fn grow(log: &SessionId, hashes: &[Digest], heads: &[LogHead]) -> Result<MerkleTree, LogError> {
+fn build_tree(
+    log: &SessionId,
+    hashes: &[Digest],
+    heads: &[LogHead],
+) -> Result<MerkleTree, LogError> {
     let mut tree = MerkleTree::default();
     for size in 0..=hashes.len() as u64 {
         for head in heads.iter().filter(|head| head.size == size) {
             if head.log != *log {
-                return Err(diverged(format!(
+                return Err(diverged_error(format!(
                     "a head that is known is of the log `{}`",
                     head.log
                 )));
@@ -445,7 +456,7 @@ fn grow(log: &SessionId, hashes: &[Digest], heads: &[LogHead]) -> Result<MerkleT
             if head.root != tree.root() {
                 let what =
                     format!("its first {size} entries are not those of a head that is known");
-                return Err(diverged(what));
+                return Err(diverged_error(what));
             }
         }
         let entry = usize::try_from(size).ok().and_then(|at| hashes.get(at));
@@ -456,7 +467,7 @@ fn grow(log: &SessionId, hashes: &[Digest], heads: &[LogHead]) -> Result<MerkleT
     let largest = heads.iter().map(|head| head.size).max().unwrap_or(0);
     if largest > tree.size() {
         let found = tree.size();
-        return Err(diverged(format!(
+        return Err(diverged_error(format!(
             "it has {found} of the {largest} entries that a head is known of"
         )));
     }
@@ -464,7 +475,7 @@ fn grow(log: &SessionId, hashes: &[Digest], heads: &[LogHead]) -> Result<MerkleT
 }
 
 /// Derives an identifier for an entry from the log and the position, so that it is reproducible.
-fn derived(log: &SessionId, what: &str, number: u64) -> Uuid {
+fn derive_id(log: &SessionId, what: &str, number: u64) -> Uuid {
     let parts = [
         log.as_str().as_bytes(),
         what.as_bytes(),
@@ -478,10 +489,10 @@ fn derived(log: &SessionId, what: &str, number: u64) -> Uuid {
     uuid::Builder::from_custom_bytes(*half).into_uuid()
 }
 
-fn diverged(what: String) -> LogError {
+fn diverged_error(what: String) -> LogError {
     LogError::Diverged { what }
 }
 
-fn read_back(what: String) -> LogError {
+fn read_back_error(what: String) -> LogError {
     LogError::ReadBack { what }
 }

@@ -112,7 +112,9 @@ impl LiveView {
 
     fn refresh_held(&mut self, engine: &Engine, id: GateId) {
         let find = |list: &[Arc<Held>], opened_at: Timestamp| {
-            list.binary_search_by(|other| order(other).cmp(&(opened_at, id.as_str().len(), &id)))
+            list.binary_search_by(|other| {
+                held_order(other).cmp(&(opened_at, id.as_str().len(), &id))
+            })
         };
         if let Some(opened_at) = self.opened.remove(&id)
             && let Ok(at) = find(&self.held, opened_at)
@@ -129,6 +131,6 @@ impl LiveView {
 }
 
 /// Returns the sort key of held requests: in the order of requests; identifiers count up.
-fn order(held: &Held) -> (Timestamp, usize, &GateId) {
+fn held_order(held: &Held) -> (Timestamp, usize, &GateId) {
     (held.opened_at, held.id.as_str().len(), &held.id)
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::acknowledgement::Acknowledgement;
-use super::actor::begin;
+use super::actor::write_first_entries;
 use super::ledger::{EntryPosition, Ledger, LogError, ReadBack};
 pub use super::state_seal::UntrustedRows;
 use super::state_seal::{SealCheck, StateSeal, writer_version};
@@ -61,7 +61,7 @@ pub enum MaintenanceError {
     Store(#[from] StoreError),
     /// Another session of that name is on record.
     #[error("the session `{0}` is on record already, with other events")]
-    Taken(SessionId),
+    OtherSession(SessionId),
     /// A session of that name is still live in this store.
     #[error("the session `{0}` is still open in this store")]
     Live(SessionId),
@@ -82,7 +82,7 @@ impl MaintenanceError {
             Self::Log(_) => "cra trace verify says more about it",
             Self::NoSession(_) => "cra trace list names the sessions on record",
             Self::NotHeld(_) => "cra trace hold --list names the sessions under a legal hold",
-            Self::Taken(_) | Self::Live(_) => {
+            Self::OtherSession(_) | Self::Live(_) => {
                 "nothing was changed; take it into a store of its own with another --data-dir"
             }
         }
@@ -124,20 +124,20 @@ impl Maintenance {
         };
         let mut state_seal = StateSeal::new(sealed_by, &rows);
         let (mut ledger, read_back) = Ledger::open(store.as_ref(), signer, known).await?;
-        match (state_seal.backing(&rows, &ledger, by), state_key) {
-            (SealCheck::Backed, _) => {}
-            (SealCheck::Orphaned, _) | (SealCheck::Unbacked(_), StateKey::Lost) => {
-                state_seal.orphan()
+        match (state_seal.check(&rows, &ledger, by), state_key) {
+            (SealCheck::Valid, _) => {}
+            (SealCheck::KeyLost, _) | (SealCheck::Invalid(_), StateKey::Lost) => {
+                state_seal.orphan();
             }
             // State that does not fit its seal stays as it is: the next console reports it.
-            (SealCheck::Unbacked(_), StateKey::Signer | StateKey::Old(_)) => state_seal.distrust(),
+            (SealCheck::Invalid(_), StateKey::Signer | StateKey::Old(_)) => state_seal.distrust(),
         }
         let mut entries: Vec<Payload> = Vec::new();
         if ledger.is_new() {
             entries.push(LogStarted::now(&key).into());
         }
         let before = Acknowledgement::find(&store.state().await?);
-        let found = ledger.found(&store.log().await?, before);
+        let found = ledger.recovery_entry(&store.log().await?, before);
         entries.extend(found.map(Payload::from));
         let now = clock.now();
         let read_back = if !entries.is_empty() || !ledger.is_sealed() {
@@ -146,7 +146,8 @@ impl Maintenance {
                 ..Batch::default()
             };
             let seal = &mut state_seal;
-            let begun = begin(&store, &mut ledger, seal, read_back, entries, batch, now);
+            let begun =
+                write_first_entries(&store, &mut ledger, seal, read_back, entries, batch, now);
             begun.await?.0
         } else {
             read_back
@@ -165,7 +166,7 @@ impl Maintenance {
     ///
     /// # Errors
     /// Fails when a recorded session is not the beginning of the import, or is still live.
-    pub async fn known(
+    pub async fn count_known_events(
         &self,
         sessions: &BTreeMap<SessionId, Vec<Digest>>,
     ) -> Result<BTreeMap<SessionId, u64>, MaintenanceError> {
@@ -182,7 +183,7 @@ impl Maintenance {
             }
             let there = self.store.hashes(session.clone()).await?;
             if !hashes.starts_with(&there) {
-                return Err(MaintenanceError::Taken(session.clone()));
+                return Err(MaintenanceError::OtherSession(session.clone()));
             }
             known.insert(session.clone(), there.len() as u64);
         }
@@ -208,7 +209,7 @@ impl Maintenance {
             if let Some(imported) = self.announced.remove(record.session.as_str()) {
                 batch.records.push(self.ledger.entry(imported, now));
             }
-            self.ledger.adopt(&record, now);
+            self.ledger.adopt_record(&record, now);
             if record.envelope().is_ok_and(|envelope| envelope.is_pruned()) {
                 pruned
                     .entry(record.session.clone())
@@ -232,8 +233,8 @@ impl Maintenance {
     ///
     /// # Errors
     /// Fails when the store fails.
-    pub async fn dropped(&self) -> Result<Option<UntrustedRows>, MaintenanceError> {
-        if self.state_seal.is_own() {
+    pub async fn untrusted_rows(&self) -> Result<Option<UntrustedRows>, MaintenanceError> {
+        if self.state_seal.is_trusted() {
             return Ok(None);
         }
         Ok(Some(UntrustedRows::of(&self.store.state().await?)))
@@ -244,7 +245,7 @@ impl Maintenance {
     ///
     /// # Errors
     /// Fails when the store fails, or does not return what was written.
-    pub async fn rotate(&mut self, next: Signer, by: &str) -> Result<Seal, MaintenanceError> {
+    pub async fn rotate_key(&mut self, next: Signer, by: &str) -> Result<Seal, MaintenanceError> {
         self.seal().await?;
         let rotated = KeyRotated {
             key: next.verifier().to_string(),
@@ -253,7 +254,7 @@ impl Maintenance {
         let now = self.clock.now();
         let entry = self.ledger.entry(rotated, now);
         let (record, head) = self.ledger.seal_all(now);
-        let place = self.ledger.place(record.hash);
+        let place = self.ledger.position(record.hash);
         let mut seal = self.ledger.sign(&head);
         seal.note.push_str(&next.signature(&head.to_string()));
         let mut batch = Batch {
@@ -262,7 +263,7 @@ impl Maintenance {
         };
         self.state_seal
             .change_key(&next, &self.store.state().await?);
-        self.state_seal.stamp(&mut batch, &self.ledger);
+        self.state_seal.add_seal(&mut batch, &self.ledger);
         self.store.append(batch).await?.await?;
         self.read_up_to(place).await?;
         self.ledger.sign_with(next);
@@ -295,9 +296,9 @@ impl Maintenance {
 
     async fn seal_all(&mut self) -> Result<Seal, LogError> {
         let (record, head) = self.ledger.seal_all(self.clock.now());
-        let place = self.ledger.place(record.hash);
+        let place = self.ledger.position(record.hash);
         let mut batch = Batch::of(vec![record]);
-        self.state_seal.stamp(&mut batch, &self.ledger);
+        self.state_seal.add_seal(&mut batch, &self.ledger);
         self.store.append(batch).await?.await?;
         self.read_up_to(place).await?;
         let seal = self.ledger.sign(&head);
@@ -313,15 +314,15 @@ impl Maintenance {
     async fn read_up_to(&mut self, entry: EntryPosition) -> Result<(), LogError> {
         let read_back = std::mem::take(&mut self.read_back);
         let (store, log) = (Arc::clone(&self.store), self.ledger.log().clone());
-        self.read_back = read_back.up_to(store, log, entry).await?;
+        self.read_back = read_back.read_up_to(store, log, entry).await?;
         Ok(())
     }
 
     /// Writes a batch, and seals as often as a console would.
     async fn write(&mut self, mut batch: Batch) -> Result<(), MaintenanceError> {
-        self.state_seal.stamp(&mut batch, &self.ledger);
+        self.state_seal.add_seal(&mut batch, &self.ledger);
         self.store.append(batch).await?.await?;
-        if self.ledger.is_full() {
+        if self.ledger.is_seal_due() {
             self.seal().await?;
         }
         Ok(())
@@ -341,9 +342,9 @@ impl fmt::Debug for Maintenance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaintenanceMode {
     /// Execute the operation.
-    Do,
+    Execute,
     /// Only report what would be done.
-    Tell,
+    Report,
 }
 
 /// Events of a session that are older than their rules allow.

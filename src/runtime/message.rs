@@ -23,15 +23,15 @@ use crate::trace::verification::VerificationReport;
 #[derive(Debug)]
 pub(super) enum ActorMessage {
     /// A command for the engine, with the channel for its reply.
-    Ask {
+    Command {
         ask: CallerId,
         command: EngineCommand,
         reply: oneshot::Sender<Reply>,
     },
     /// An extension answered or failed.
-    Returned(CallId, CallResult),
+    ExtensionAnswer(CallId, CallResult),
     /// Result of a full verification.
-    Checked(Result<VerificationReport, String>),
+    Verified(Result<VerificationReport, String>),
     /// An operator typed a draft or discarded it.
     Draft(DraftSubject, Option<Value>),
     /// A request for an explanation. It changes nothing.
@@ -50,7 +50,7 @@ pub(super) enum ActorMessage {
     /// An operator acts on a conversation.
     ThreadAct(Box<ThreadActionRequest>),
     /// A log entry that does not result from a command.
-    Enter(Box<EntryRequest>),
+    AddEntry(Box<EntryRequest>),
     /// Other Atlases are to be loaded.
     Load(AtlasLoad, oneshot::Sender<Result<(), LoadRefusal>>),
     /// The store failed while nothing was written.

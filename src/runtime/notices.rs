@@ -44,7 +44,7 @@ pub enum NoticesOff {
 impl NoticesOff {
     /// Returns a description, for people.
     #[must_use]
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::Setting => "off: config.yaml says `webhooks: off`",
             Self::Demo => "off: the demo calls nobody",
@@ -63,7 +63,7 @@ pub struct NoticeSummary {
     /// Number of notices that were given up.
     pub failed: usize,
     /// Number of notices that exceeded the limit, since the runtime started.
-    pub left_out: u64,
+    pub over_limit: u64,
     /// Error of the last failed attempt, while any notice is left.
     pub error: Option<String>,
     /// Counts for each Atlas with notices.
@@ -73,8 +73,8 @@ pub struct NoticeSummary {
 impl NoticeSummary {
     /// Returns the number of notices that will not be sent without help: given up, or over the limit.
     #[must_use]
-    pub fn unheard(&self) -> usize {
-        let left_out = usize::try_from(self.left_out).unwrap_or(usize::MAX);
+    pub fn undelivered_count(&self) -> usize {
+        let left_out = usize::try_from(self.over_limit).unwrap_or(usize::MAX);
         self.failed.saturating_add(left_out)
     }
 }
@@ -109,13 +109,13 @@ pub fn stored_notices(rows: Vec<StateRow>) -> (Vec<StoredNotice>, Vec<(String, S
 ///
 /// # Errors
 /// Fails when the store fails.
-pub async fn retry(
+pub async fn retry_notices(
     store: &dyn Store,
     notices: Vec<StoredNotice>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let again = notices.into_iter().map(|mut notice| {
-        notice.begin_again(now);
+        notice.restart(now);
         notice.row()
     });
     write(store, again.collect()).await
@@ -125,7 +125,7 @@ pub async fn retry(
 ///
 /// # Errors
 /// Fails when the store fails.
-pub async fn forget(store: &dyn Store, notices: &[StoredNotice]) -> Result<(), StoreError> {
+pub async fn remove_notices(store: &dyn Store, notices: &[StoredNotice]) -> Result<(), StoreError> {
     write(store, notices.iter().map(StoredNotice::no_row).collect()).await
 }
 

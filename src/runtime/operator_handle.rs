@@ -73,7 +73,8 @@ impl OperatorHandle {
 
     /// Decides about a held request. Returns when the record is durable.
     pub async fn decide(&self, decide: DecisionRequest) -> Reply {
-        self.act(|ask| EngineCommand::Decide(ask, decide)).await
+        self.send_command(|ask| EngineCommand::Decide(ask, decide))
+            .await
     }
 
     /// Executes another operator command, which lets nothing pass. Returns when the record is durable.
@@ -81,11 +82,14 @@ impl OperatorHandle {
     /// # Errors
     /// Fails when it is refused.
     pub async fn operate(&self, operate: OperatorAction) -> Result<(), DecisionRefusal> {
-        acted(self.act(|ask| EngineCommand::Operate(ask, operate)).await)
+        into_result(
+            self.send_command(|ask| EngineCommand::Operate(ask, operate))
+                .await,
+        )
     }
 
-    async fn act(&self, command: impl FnOnce(CallerId) -> EngineCommand) -> Reply {
-        self.send(|ask, reply| ActorMessage::Ask {
+    async fn send_command(&self, command: impl FnOnce(CallerId) -> EngineCommand) -> Reply {
+        self.send(|ask, reply| ActorMessage::Command {
             ask,
             command: command(ask),
             reply,
@@ -112,13 +116,13 @@ impl OperatorHandle {
     pub async fn record_entry(&self, payload: Payload) -> Result<(), DecisionRefusal> {
         let ask = self.ids.next();
         let message = |reply| {
-            ActorMessage::Enter(Box::new(EntryRequest {
+            ActorMessage::AddEntry(Box::new(EntryRequest {
                 ask,
                 payload,
                 reply,
             }))
         };
-        acted(self.deliver(message).await)
+        into_result(self.send_message(message).await)
     }
 
     async fn send(
@@ -130,11 +134,14 @@ impl OperatorHandle {
             return Reply::Refused(DecisionRefusal::Unavailable(what));
         }
         let ask = self.ids.next();
-        self.deliver(|reply| message(ask, reply)).await
+        self.send_message(|reply| message(ask, reply)).await
     }
 
     /// Sends a message to the actor, and waits for the reply.
-    async fn deliver(&self, message: impl FnOnce(oneshot::Sender<Reply>) -> ActorMessage) -> Reply {
+    async fn send_message(
+        &self,
+        message: impl FnOnce(oneshot::Sender<Reply>) -> ActorMessage,
+    ) -> Reply {
         let unavailable = |what: String| Reply::Refused(DecisionRefusal::Unavailable(what));
         let refused = || unavailable("the console is stopping".to_owned());
         if let Some(what) = self.snapshots.borrow().store.stall() {
@@ -170,7 +177,7 @@ impl OperatorHandle {
             };
             ActorMessage::ThreadAct(Box::new(asked))
         });
-        acted(reply.await)
+        into_result(reply.await)
     }
 
     /// Returns the recorded sessions, newest first.
@@ -213,7 +220,7 @@ impl OperatorHandle {
     ///
     /// # Errors
     /// Fails with a message when the function panics.
-    pub async fn read<T: Send + 'static>(
+    pub async fn read_record<T: Send + 'static>(
         &self,
         read: impl FnOnce(&RecordReader) -> T + Send + 'static,
     ) -> Result<T, String> {
@@ -228,7 +235,7 @@ impl OperatorHandle {
 
     /// Stores or removes an operator's draft for a held request or a conversation. Does not wait for the
     /// write: the next draft follows soon. A read-only console stores nothing.
-    pub async fn keep_draft(&self, of: impl Into<DraftSubject>, draft: Option<Value>) {
+    pub async fn store_draft(&self, of: impl Into<DraftSubject>, draft: Option<Value>) {
         if self.snapshots.borrow().access == ConsoleAccess::ReadOnly {
             return;
         }
@@ -259,7 +266,7 @@ impl OperatorHandle {
     ///
     /// # Errors
     /// Fails when the new Atlases are refused; the old ones stay loaded then.
-    pub async fn load(&self, load: AtlasLoad) -> Result<(), LoadRefusal> {
+    pub async fn load_atlases(&self, load: AtlasLoad) -> Result<(), LoadRefusal> {
         if self.snapshots.borrow().access == ConsoleAccess::ReadOnly {
             return Err(LoadRefusal::ReadOnly);
         }
@@ -272,19 +279,19 @@ impl OperatorHandle {
     /// Returns the number of queued messages. It is above zero only if the disk is slower than the agents'
     /// requests.
     #[must_use]
-    pub fn queued(&self) -> usize {
+    pub fn queue_len(&self) -> usize {
         let (most, free) = (self.messages.max_capacity(), self.messages.capacity());
         most.saturating_sub(free)
     }
 
     /// Starts or stops shadow Atlases, which only observe and decide nothing.
-    pub async fn shadow(&self, load: Option<AtlasLoad>) {
+    pub async fn set_shadow(&self, load: Option<AtlasLoad>) {
         // Without an actor there is nothing to observe.
         let _ = self.messages.send(ActorMessage::Shadow(load)).await;
     }
 
     /// Starts or stops to watch evaluations. Snapshots show them from then on.
-    pub async fn watch(&self, watch: WatchSetting) {
+    pub async fn set_watch(&self, watch: WatchSetting) {
         // Without an actor there is nothing to watch.
         let _ = self.messages.send(ActorMessage::Watch(watch)).await;
     }
@@ -298,15 +305,15 @@ impl OperatorHandle {
         &self,
         progress: VerificationProgress,
     ) -> Result<Option<VerificationReport>, String> {
-        let trust = TrustAnchors::nothing().key(self.key.clone());
-        let checked = match self.store.verify_watched(trust, progress).await {
-            Err(StoreError::Stopped) => return Ok(None),
+        let trust = TrustAnchors::nothing().with_key(self.key.clone());
+        let checked = match self.store.verify_with_progress(trust, progress).await {
+            Err(StoreError::Cancelled) => return Ok(None),
             checked => checked.map_err(|error| error.to_string()),
         };
         // Without an actor no snapshot shows the result.
         let _ = self
             .messages
-            .send(ActorMessage::Checked(checked.clone()))
+            .send(ActorMessage::Verified(checked.clone()))
             .await;
         checked.map(Some)
     }
@@ -317,12 +324,12 @@ impl OperatorHandle {
     /// Fails with a message when the record cannot be read.
     pub async fn verify(&self) -> Result<VerificationReport, String> {
         let checked = self.verify_watched(VerificationProgress::default()).await?;
-        checked.ok_or_else(|| StoreError::Stopped.to_string())
+        checked.ok_or_else(|| StoreError::Cancelled.to_string())
     }
 }
 
 /// Converts the reply to an operator's action into a result.
-fn acted(reply: Reply) -> Result<(), DecisionRefusal> {
+fn into_result(reply: Reply) -> Result<(), DecisionRefusal> {
     match reply {
         Reply::Acted => Ok(()),
         Reply::Refused(refused) => Err(refused),

@@ -10,7 +10,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// Fails when the file cannot be read, created or written.
-pub fn read_or_make(
+pub fn read_or_create(
     folder: &Path,
     name: &str,
     make: impl FnOnce() -> io::Result<String>,

@@ -53,7 +53,7 @@ impl EventSource for RecordReader {
 
     fn events(&self, session: &SessionId, from: u64, limit: usize) -> Result<Vec<Event>, String> {
         let records = self.records(session, from, limit)?;
-        records.iter().map(Record::event).collect()
+        records.iter().map(Record::event_of).collect()
     }
 
     fn end(&self, session: &SessionId) -> Result<u64, String> {
@@ -63,7 +63,7 @@ impl EventSource for RecordReader {
     }
 
     fn verify(&self, session: &SessionId) -> Result<Option<ChainVerification>, String> {
-        let trust = TrustAnchors::nothing().key(self.key.clone());
+        let trust = TrustAnchors::nothing().with_key(self.key.clone());
         let report = self.runtime.block_on(self.store.verify(trust));
         let report = report.map_err(|error| error.to_string())?;
         Ok(report.of_session(session))

@@ -24,7 +24,7 @@ impl RecordStream {
     ///
     /// # Errors
     /// Fails with a message when the record cannot be read, or when the runtime has stopped.
-    pub async fn next(
+    pub async fn next_events(
         &mut self,
         session: &SessionId,
         from: u64,

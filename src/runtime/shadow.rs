@@ -21,11 +21,11 @@ pub struct ShadowSummary {
     /// Time of their start.
     pub since: Timestamp,
     /// Number of commands they saw.
-    pub looked: u64,
+    pub evaluated: u64,
     /// Number of commands with another verdict.
-    pub differ: u64,
+    pub different: u64,
     /// The newest differences, newest first.
-    pub kept: Vec<Arc<ShadowDifference>>,
+    pub newest: Vec<Arc<ShadowDifference>>,
 }
 
 /// A command on which the shadow Atlases differ from the loaded ones.
@@ -59,7 +59,7 @@ pub(super) struct ShadowAtlases {
 impl ShadowAtlases {
     pub(super) fn new(engine: &Engine, atlases: Arc<[Atlas]>, now: Timestamp) -> Self {
         Self {
-            shade: engine.shade(atlases),
+            shade: engine.shadow(atlases),
             since: now,
             looked: 0,
             differ: 0,
@@ -69,21 +69,21 @@ impl ShadowAtlases {
     }
 
     /// Evaluates a command before the engine executes it. Returns true if the summary changed.
-    pub(super) fn look(
+    pub(super) fn evaluate(
         &mut self,
         engine: &Engine,
         command: &EngineCommand,
         now: Timestamp,
     ) -> bool {
-        let Some((session, agent, live)) = engine.looked(command, now) else {
+        let Some((session, agent, live)) = engine.preview(command, now) else {
             return false;
         };
-        let Some((_, _, shadow)) = self.shade.looked(engine, command, now) else {
+        let Some((_, _, shadow)) = self.shade.preview(engine, command, now) else {
             return false;
         };
         self.looked += 1;
         self.shown = None;
-        if !same(&live.verdict, &shadow.verdict) {
+        if !has_same_outcome(&live.verdict, &shadow.verdict) {
             self.differ += 1;
             let cut = |text: String| text.chars().take(EVIDENCE_CHARS).collect();
             self.kept.push_front(Arc::new(ShadowDifference {
@@ -91,8 +91,8 @@ impl ShadowAtlases {
                 session,
                 agent,
                 subject: cut(live.subject),
-                live: cut(words(&live.verdict)),
-                shadow: cut(words(&shadow.verdict)),
+                live: cut(describe_verdict(&live.verdict)),
+                shadow: cut(describe_verdict(&shadow.verdict)),
             }));
             self.kept.truncate(DIFFERENCES_KEPT);
         }
@@ -100,14 +100,14 @@ impl ShadowAtlases {
     }
 
     /// Returns the summary for the screen.
-    pub(super) fn picture(&mut self) -> Arc<ShadowSummary> {
+    pub(super) fn summary(&mut self) -> Arc<ShadowSummary> {
         let made = || {
             Arc::new(ShadowSummary {
                 hash: self.shade.hash(),
                 since: self.since,
-                looked: self.looked,
-                differ: self.differ,
-                kept: self.kept.iter().cloned().collect(),
+                evaluated: self.looked,
+                different: self.differ,
+                newest: self.kept.iter().cloned().collect(),
             })
         };
         Arc::clone(self.shown.get_or_insert_with(made))
@@ -115,14 +115,14 @@ impl ShadowAtlases {
 }
 
 /// Returns true if two verdicts mean one thing for the caller and for the operator.
-fn same(one: &ExplainedVerdict, other: &ExplainedVerdict) -> bool {
+fn has_same_outcome(one: &ExplainedVerdict, other: &ExplainedVerdict) -> bool {
     match (one, other) {
         (ExplainedVerdict::Denied(one), ExplainedVerdict::Denied(other)) => one.code == other.code,
         (one, other) => one == other,
     }
 }
 
-fn words(verdict: &ExplainedVerdict) -> String {
+fn describe_verdict(verdict: &ExplainedVerdict) -> String {
     match verdict {
         ExplainedVerdict::Allowed => "passes".to_owned(),
         ExplainedVerdict::Held { gates } => format!("held at {}", gates.join(", ")),

@@ -56,7 +56,7 @@ pub struct RuntimeSnapshot {
     /// The loaded Atlases.
     pub loaded: Arc<[Atlas]>,
     /// Load time of the Atlases, and their predecessors.
-    pub in_force: AtlasLoadInfo,
+    pub load_info: AtlasLoadInfo,
     /// Watched evaluations.
     pub watched: EvaluationLog,
     /// Conversations, the one with the newest turn first.
@@ -72,25 +72,25 @@ pub struct RuntimeSnapshot {
     /// Drafts of operators for summaries that were not accepted. They survive a restart, too.
     pub thread_drafts: Arc<ThreadDrafts>,
     /// Operators' other actions, as far as they still apply.
-    pub acts: OperatorActs,
+    pub operator_acts: OperatorActs,
     /// State of the record.
     pub chain: RecordSummary,
     /// State of the store.
     pub store: StoreState,
     /// Counts of undelivered items.
-    pub dropped: UndeliveredCounts,
+    pub undelivered: UndeliveredCounts,
     /// State of notices to stewards.
     pub notices: Arc<NoticeSummary>,
     /// The last step of the wall clock while this console ran.
-    pub clock_moved: Option<ClockStepAt>,
+    pub clock_step: Option<ClockStepAt>,
     /// Time of the last new thread that was refused because no other thread could be dropped for it.
     pub threads_full_at: Option<Timestamp>,
     /// The last action without a request, as its hook reported, while this console ran.
-    pub unrequested_run_alarm: Option<UnrequestedAction>,
+    pub ran_unasked: Option<UnrequestedAction>,
     /// Reason why the stored state was not trusted at the start, for people.
     pub distrusted: Option<Arc<str>>,
     /// True if the head file next to the store was missing at the start.
-    pub headless: bool,
+    pub head_file_missing: bool,
 }
 
 /// A step of the wall clock, with the time after it.
@@ -106,9 +106,9 @@ impl RuntimeSnapshot {
     /// Returns the fault of the record that no operator has acknowledged, if there is one. Agents are
     /// denied for it.
     #[must_use]
-    pub fn unknown_fault(&self) -> Option<RecordFault> {
-        let known = self.acts.known.as_ref();
-        self.chain.verdict.unknown_fault(known)
+    pub fn unacknowledged_fault(&self) -> Option<RecordFault> {
+        let known = self.operator_acts.acknowledged_fault.as_ref();
+        self.chain.verdict.unacknowledged_fault(known)
     }
 
     /// Returns an empty snapshot.
@@ -120,7 +120,7 @@ impl RuntimeSnapshot {
             access: ConsoleAccess::ReadOnly,
             atlases: Vec::new(),
             loaded: Arc::default(),
-            in_force: AtlasLoadInfo::default(),
+            load_info: AtlasLoadInfo::default(),
             watched: EvaluationLog::default(),
             threads: Arc::default(),
             sessions: SessionList::default(),
@@ -128,16 +128,16 @@ impl RuntimeSnapshot {
             decided: Vec::new(),
             drafts: Arc::default(),
             thread_drafts: Arc::default(),
-            acts: OperatorActs::default(),
+            operator_acts: OperatorActs::default(),
             chain: RecordSummary::default(),
             store: StoreState::Ready,
-            dropped: UndeliveredCounts::default(),
+            undelivered: UndeliveredCounts::default(),
             notices: Arc::default(),
-            clock_moved: None,
+            clock_step: None,
             threads_full_at: None,
-            unrequested_run_alarm: None,
+            ran_unasked: None,
             distrusted: None,
-            headless: false,
+            head_file_missing: false,
         }
     }
 }
@@ -167,7 +167,7 @@ pub struct OperatorActs {
     /// Overruled denials that no operator has acknowledged, the oldest first.
     pub overruled: Vec<OverruledDenial>,
     /// Fault of the record that an operator has acknowledged.
-    pub known: Option<RecordFault>,
+    pub acknowledged_fault: Option<RecordFault>,
 }
 
 /// Watched evaluations. Nothing is added while no console watches.
@@ -201,7 +201,7 @@ pub struct WatchedEvaluation {
     /// Findings, as far as they are kept.
     pub account: FullExplanation,
     /// Immediate outcome.
-    pub came: EvaluationOutcome,
+    pub outcome: EvaluationOutcome,
 }
 
 /// Immediate outcome of an event.
@@ -214,7 +214,7 @@ pub enum EvaluationOutcome {
     /// Denied, with the reason.
     Denied(String),
     /// Waits for a gate that is already held, or for an extension.
-    Waits,
+    Waiting,
 }
 
 /// Drafts for held requests. Only the console interprets them.
@@ -327,8 +327,8 @@ impl SessionSummary {
             actions: session.actions,
             unlocked: names(unlocked),
             locked: names(locked),
-            allowed: written(session.allowed.iter().map(|(_, patterns)| patterns)),
-            denied: written(session.denied.iter().map(|(_, patterns)| patterns)),
+            allowed: pattern_texts(session.allowed.iter().map(|(_, patterns)| patterns)),
+            denied: pattern_texts(session.denied.iter().map(|(_, patterns)| patterns)),
             contexts: session.context_ids().into_iter().collect(),
             guidance: session
                 .guidance
@@ -340,7 +340,7 @@ impl SessionSummary {
     }
 }
 
-fn written<'p>(patterns: impl IntoIterator<Item = &'p Patterns>) -> Vec<String> {
+fn pattern_texts<'p>(patterns: impl IntoIterator<Item = &'p Patterns>) -> Vec<String> {
     let patterns = patterns.into_iter().flat_map(Patterns::iter);
     patterns.map(ToString::to_string).collect()
 }
@@ -366,7 +366,7 @@ pub struct HeadState {
     /// Events that it covers, if it was signed since the start: they were read back first.
     pub covered: u64,
     /// State of the external copy.
-    pub elsewhere: HeadCopyState,
+    pub copy: HeadCopyState,
 }
 
 /// State of the external copy of the log's head.
@@ -374,9 +374,9 @@ pub struct HeadState {
 pub enum HeadCopyState {
     /// Not configured.
     #[default]
-    Nowhere,
+    NotConfigured,
     /// Written.
-    Kept,
+    Written,
     /// Configured, but it could not be written.
     Failed {
         /// Reason, for people.
@@ -431,13 +431,13 @@ impl ChainVerdict {
                     | VerificationVerdict::Diverged { .. }
                     | VerificationVerdict::Truncated { .. } => verdict.to_string(),
                 },
-                mark: mark(report),
+                mark: fault_digest(report),
             },
         }
     }
 
     /// Returns the fault, unless it is the known one.
-    pub(super) fn unknown_fault(&self, known: Option<&RecordFault>) -> Option<RecordFault> {
+    pub(super) fn unacknowledged_fault(&self, known: Option<&RecordFault>) -> Option<RecordFault> {
         let is_known = |fault: &RecordFault| known.is_some_and(|known| known.mark == fault.mark);
         self.fault().filter(|fault| !is_known(fault))
     }
@@ -475,7 +475,7 @@ impl From<&Result<VerificationReport, String>> for ChainVerdict {
 }
 
 /// Returns a digest of all faults: an operator's acknowledgement of one fault does not cover another.
-fn mark(report: &VerificationReport) -> Digest {
+fn fault_digest(report: &VerificationReport) -> Digest {
     let faults = report.faults();
     let told: Vec<_> = faults
         .flat_map(|(session, verdict)| [session.to_string(), verdict.to_string()])
@@ -486,7 +486,7 @@ fn mark(report: &VerificationReport) -> Digest {
 /// Returns the number of events of a chain that no head covers.
 fn unsealed(verdict: &VerificationVerdict) -> u64 {
     match verdict {
-        VerificationVerdict::Holds(proven) => proven.tail(),
+        VerificationVerdict::Holds(proven) => proven.unproven_count(),
         VerificationVerdict::Diverged { .. }
         | VerificationVerdict::Truncated { .. }
         | VerificationVerdict::Broken { .. } => 0,

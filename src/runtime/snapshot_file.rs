@@ -9,7 +9,9 @@ use std::path::{Component, Path, PathBuf};
 
 use super::export_file::{ExistingFile, write_or_replace_file};
 use crate::base::limits::MAX_SNAPSHOT_BYTES;
-use crate::reconstruct::{Artifact, ConversationSnapshot, SessionAccount, SnapshotError, written};
+use crate::reconstruct::{
+    Artifact, ConversationSnapshot, SessionAccount, SnapshotError, snapshot_json,
+};
 
 /// Reason why a snapshot file could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +24,7 @@ pub enum SnapshotFileError {
     Unusable(PathBuf, SnapshotError),
     /// An artifact lies in another folder.
     #[error("an artifact is kept beside its snapshot file, and `{}` is elsewhere", .0.display())]
-    Elsewhere(PathBuf),
+    OutsideFolder(PathBuf),
     /// A file cannot be written.
     #[error("cannot write `{}`: {}", .0.display(), .1)]
     Write(PathBuf, io::Error),
@@ -34,7 +36,9 @@ impl SnapshotFileError {
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::Unusable(_, error) => Some(error.help()),
-            Self::Elsewhere(_) => Some("nothing was read; open it yourself if you trust the file"),
+            Self::OutsideFolder(_) => {
+                Some("nothing was read; open it yourself if you trust the file")
+            }
             Self::Read(..) | Self::Write(..) => None,
         }
     }
@@ -44,7 +48,7 @@ impl SnapshotFileError {
     pub fn is_existing_file(&self) -> bool {
         match self {
             Self::Write(_, error) => error.kind() == io::ErrorKind::AlreadyExists,
-            Self::Read(..) | Self::Unusable(..) | Self::Elsewhere(_) => false,
+            Self::Read(..) | Self::Unusable(..) | Self::OutsideFolder(_) => false,
         }
     }
 }
@@ -55,14 +59,14 @@ impl SnapshotFileError {
 /// Fails when the file cannot be read, or is not a snapshot.
 pub fn read_snapshot(file: &Path) -> Result<ConversationSnapshot, SnapshotFileError> {
     let text = read(file).map_err(|error| SnapshotFileError::Read(file.to_owned(), error))?;
-    of_text(file, &text)
+    parse_snapshot(file, &text)
 }
 
 /// Parses the text of a snapshot file.
 ///
 /// # Errors
 /// Fails when the text is not a snapshot.
-pub fn of_text(file: &Path, text: &[u8]) -> Result<ConversationSnapshot, SnapshotFileError> {
+pub fn parse_snapshot(file: &Path, text: &[u8]) -> Result<ConversationSnapshot, SnapshotFileError> {
     ConversationSnapshot::read(text)
         .map_err(|error| SnapshotFileError::Unusable(file.to_owned(), error))
 }
@@ -84,7 +88,7 @@ pub fn artifact_content(
     };
     let normal = |part: Component<'_>| matches!(part, Component::Normal(_));
     if !path.components().all(normal) {
-        return Err(SnapshotFileError::Elsewhere(path));
+        return Err(SnapshotFileError::OutsideFolder(path));
     }
     let folder = match file.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -94,7 +98,7 @@ pub fn artifact_content(
     let failed = |error| SnapshotFileError::Read(place.clone(), error);
     let real = fs::canonicalize(&place).map_err(failed)?;
     if !real.starts_with(fs::canonicalize(folder).map_err(failed)?) {
-        return Err(SnapshotFileError::Elsewhere(path));
+        return Err(SnapshotFileError::OutsideFolder(path));
     }
     let text = read(&real).map_err(failed)?;
     Ok(Some(String::from_utf8_lossy(&text).into_owned()))
@@ -115,7 +119,7 @@ fn read(file: &Path) -> io::Result<Vec<u8>> {
 /// Returns the text of a session's snapshot file.
 #[must_use]
 pub fn snapshot_text(account: &SessionAccount) -> String {
-    let mut text = serde_json::to_string_pretty(&written(account)).unwrap_or_default();
+    let mut text = serde_json::to_string_pretty(&snapshot_json(account)).unwrap_or_default();
     text.push('\n');
     text
 }

@@ -23,10 +23,10 @@ use sha2::Sha256;
 
 use super::acknowledgement::Acknowledgement;
 use super::actor::DRAFT_KIND;
-use super::actor::replies::row;
+use super::actor::replies::state_row;
 use super::ledger::{Ledger, LogError};
 use super::notices::NOTICE_KIND;
-use super::threads::{THREAD, THREAD_DRAFT_KIND, unverified_thread};
+use super::threads::{THREAD_DRAFT_KIND, THREAD_KIND, unverified_thread};
 use crate::atlas::document::AcknowledgeMode;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
@@ -55,8 +55,8 @@ pub(super) struct StateSeal {
     /// Contribution of each row to the sum.
     rows: HashMap<(String, String), Lanes>,
     sum: Lanes,
-    written: Option<Digest>,
-    standing: RowOrigin,
+    last_code: Option<Digest>,
+    origin: RowOrigin,
 }
 
 /// Origin of the rows.
@@ -67,18 +67,18 @@ enum RowOrigin {
     /// Another process changed them: they are never sealed.
     Foreign,
     /// The key that sealed them is lost: they are marked as such, and never sealed.
-    Orphaned,
+    KeyLost,
 }
 
 /// Result of checking the rows of a store against its seal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SealCheck {
     /// A console wrote these rows last.
-    Backed,
+    Valid,
     /// The rows differ from those that a console wrote last, for this reason.
-    Unbacked(&'static str),
+    Invalid(&'static str),
     /// The key was changed without the old one, so the rows cannot be checked.
-    Orphaned,
+    KeyLost,
 }
 
 /// Version of cra that wrote to a store last, as far as it matters for the seal.
@@ -107,7 +107,7 @@ pub(super) async fn writer_version(
         return Ok(WriterVersion::Sealing);
     };
     let changed = |what: String| LogError::ReadBack { what };
-    let (envelope, _) = verification::check(&entry.text, &entry.hash).map_err(changed)?;
+    let (envelope, _) = verification::check_record(&entry.text, &entry.hash).map_err(changed)?;
     let marker = serde_json::from_str::<SealMarker>(envelope.payload);
     match marker {
         Ok(marker) if !marker.state_sealed.unwrap_or_default() => Ok(WriterVersion::Earlier),
@@ -129,83 +129,78 @@ impl StateSeal {
         // Only the holder of the key knows a signature over a text that is never published.
         let secret = |text: &str| Digest::of(signer.signature(text));
         let mut seal = Self {
-            row_key: keyed(&secret("cra state row key 1\n")),
-            seal_key: keyed(&secret("cra state seal key 2\n")),
-            engine_seal_key: keyed(&secret("cra state seal key 1\n")),
+            row_key: new_hmac(&secret("cra state row key 1\n")),
+            seal_key: new_hmac(&secret("cra state seal key 2\n")),
+            engine_seal_key: new_hmac(&secret("cra state seal key 1\n")),
             rows: HashMap::new(),
             sum: [0; 4],
-            written: None,
-            standing: RowOrigin::Own,
+            last_code: None,
+            origin: RowOrigin::Own,
         };
-        seal.note(rows);
+        seal.add_rows(rows);
         seal
     }
 
     /// Compares the rows of a store with the stored seal.
-    pub(super) fn backing(
-        &self,
-        rows: &[StateRow],
-        ledger: &Ledger,
-        by: WriterVersion,
-    ) -> SealCheck {
+    pub(super) fn check(&self, rows: &[StateRow], ledger: &Ledger, by: WriterVersion) -> SealCheck {
         let stored = rows.iter().find(|row| row.kind == STATE_SEAL);
         let stored = stored.and_then(|row| row.body.as_deref());
         match stored {
-            Some(stored) if stored == body(&self.code(ledger)) => SealCheck::Backed,
-            Some(stored) if stored == body(&self.engine_code(ledger)) => SealCheck::Backed,
-            Some(stored) if stored == body(&self.key_lost_code(ledger)) => SealCheck::Orphaned,
-            Some(_) => SealCheck::Unbacked("its seal does not fit"),
-            None if by == WriterVersion::Sealing => SealCheck::Unbacked("its seal is gone"),
-            None if self.rows.is_empty() => SealCheck::Backed,
-            None if ledger.is_new() => SealCheck::Unbacked("there is no log that goes with it"),
+            Some(stored) if stored == seal_body(&self.code(ledger)) => SealCheck::Valid,
+            Some(stored) if stored == seal_body(&self.engine_code(ledger)) => SealCheck::Valid,
+            Some(stored) if stored == seal_body(&self.key_lost_code(ledger)) => SealCheck::KeyLost,
+            Some(_) => SealCheck::Invalid("its seal does not fit"),
+            None if by == WriterVersion::Sealing => SealCheck::Invalid("its seal is gone"),
+            None if self.rows.is_empty() => SealCheck::Valid,
+            None if ledger.is_new() => SealCheck::Invalid("there is no log that goes with it"),
             // An earlier version, which did not seal state, wrote them.
-            None => SealCheck::Backed,
+            None => SealCheck::Valid,
         }
     }
 
     /// Changes the key to one that is derived from another signer.
     pub(super) fn change_key(&mut self, signer: &Signer, rows: &[StateRow]) {
-        let standing = self.standing;
+        let standing = self.origin;
         *self = Self {
-            standing,
+            origin: standing,
             ..Self::new(signer, rows)
         };
     }
 
     /// Stops sealing the rows of this store: another process changed them.
     pub(super) fn distrust(&mut self) {
-        self.standing = RowOrigin::Foreign;
+        self.origin = RowOrigin::Foreign;
     }
 
     /// Returns true if the rows are still sealed.
-    pub(super) fn is_own(&self) -> bool {
-        self.standing == RowOrigin::Own
+    pub(super) fn is_trusted(&self) -> bool {
+        self.origin == RowOrigin::Own
     }
 
     /// Marks the rows of this store from now on: the key that sealed them is lost.
     pub(super) fn orphan(&mut self) {
-        self.standing = RowOrigin::Orphaned;
+        self.origin = RowOrigin::KeyLost;
     }
 
     /// Adds the seal to a batch that changes rows or adds records. The ledger already has the records.
-    pub(super) fn stamp(&mut self, batch: &mut Batch, ledger: &Ledger) {
-        self.note(&batch.state);
-        let code = match self.standing {
+    pub(super) fn add_seal(&mut self, batch: &mut Batch, ledger: &Ledger) {
+        self.add_rows(&batch.state);
+        let code = match self.origin {
             RowOrigin::Own => self.code(ledger),
             RowOrigin::Foreign => return,
-            RowOrigin::Orphaned => self.key_lost_code(ledger),
+            RowOrigin::KeyLost => self.key_lost_code(ledger),
         };
-        if self.written != Some(code) {
-            self.written = Some(code);
+        if self.last_code != Some(code) {
+            self.last_code = Some(code);
             batch.state.push(StateRow {
                 kind: STATE_SEAL.to_owned(),
                 key: CURRENT.to_owned(),
-                body: Some(body(&code)),
+                body: Some(seal_body(&code)),
             });
         }
     }
 
-    fn note(&mut self, rows: &[StateRow]) {
+    fn add_rows(&mut self, rows: &[StateRow]) {
         for row in rows.iter().filter(|row| is_covered(&row.kind)) {
             let key = (row.kind.clone(), row.key.clone());
             let before = match &row.body {
@@ -257,7 +252,7 @@ impl StateSeal {
 }
 
 fn code_with(key: &Hmac<Sha256>, ledger: &Ledger, what: &[u8]) -> Digest {
-    let (entries, events) = ledger.ends();
+    let (entries, events) = ledger.sizes();
     let parts = [
         ledger.log().as_str().as_bytes(),
         &entries.to_be_bytes(),
@@ -297,7 +292,7 @@ impl UntrustedRows {
             permits: count(StateKind::Permit.as_str()),
             held: count(StateKind::Held.as_str()),
             sessions: count(StateKind::Session.as_str()),
-            threads: count(THREAD),
+            threads: count(THREAD_KIND),
         }
     }
 }
@@ -327,8 +322,8 @@ impl OpenedState {
         by: WriterVersion,
         now: Timestamp,
     ) -> Self {
-        let why = match seal.backing(&rows, ledger, by) {
-            SealCheck::Backed => {
+        let why = match seal.check(&rows, ledger, by) {
+            SealCheck::Valid => {
                 return Self {
                     seal,
                     rows,
@@ -336,10 +331,10 @@ impl OpenedState {
                     distrusted: None,
                 };
             }
-            SealCheck::Unbacked(why) => {
+            SealCheck::Invalid(why) => {
                 format!("the state was changed while no console was open ({why})")
             }
-            SealCheck::Orphaned => {
+            SealCheck::KeyLost => {
                 "the key was changed without the old one, so the state cannot be verified"
                     .to_owned()
             }
@@ -356,9 +351,9 @@ impl OpenedState {
         for row in &mut changed {
             row.body = None;
         }
-        let threads = rows.iter().filter(|row| row.kind == THREAD);
+        let threads = rows.iter().filter(|row| row.kind == THREAD_KIND);
         let threads = threads.filter_map(unverified_thread);
-        let unknown = row(Engine::usage_unknown(now));
+        let unknown = state_row(Engine::usage_unknown(now));
         for replaced in threads.chain([unknown]).collect::<Vec<_>>() {
             replace_row(&mut rows, replaced.clone());
             changed.push(replaced);
@@ -410,7 +405,7 @@ fn engine_kind(kind: &str) -> Option<StateKind> {
     kinds.find(|known| known.as_str() == kind)
 }
 
-fn body(code: &Digest) -> String {
+fn seal_body(code: &Digest) -> String {
     format!("{{\"code\":\"{code}\"}}")
 }
 
@@ -424,7 +419,7 @@ fn lane_wise(a: Lanes, b: Lanes, with: fn(u64, u64) -> u64) -> Lanes {
     [with(a0, b0), with(a1, b1), with(a2, b2), with(a3, b3)]
 }
 
-fn keyed(key: &Digest) -> Hmac<Sha256> {
+fn new_hmac(key: &Digest) -> Hmac<Sha256> {
     // A key that is shorter than a block of the hash is padded with zeros.
     let mut block = [0; 64];
     for (place, byte) in block.iter_mut().zip(key.as_bytes()) {
@@ -477,7 +472,7 @@ mod tests {
             assert_ne!(sum, seal(7, &other).sum, "{kind} {key} {body}");
         }
         let mut gone = seal(7, &rows);
-        gone.note(&[
+        gone.add_rows(&[
             row("permit", "c-1", None),
             row(STATE_SEAL, CURRENT, Some("x")),
         ]);

@@ -30,7 +30,7 @@ impl StoreState {
 
     /// Returns the state for a snapshot that replaces one with the state `last`. A stall stays until the
     /// watchdog of the store ends it, and begins when the disk is full.
-    pub(super) fn after(&self, last: &Self, shortage: Option<&str>) -> Self {
+    pub(super) fn after_last(&self, last: &Self, shortage: Option<&str>) -> Self {
         match (self, last, shortage) {
             (Self::Poisoned { .. }, ..) => self.clone(),
             (_, Self::Stalled { .. }, _) => last.clone(),

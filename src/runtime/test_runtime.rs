@@ -34,10 +34,10 @@ use crate::trace::verification::TrustAnchors;
 pub(crate) type PendingAnswer = JoinHandle<Result<RequestReply, DenialReply>>;
 
 /// More events than any test has in a session.
-const MOST: usize = 10_000;
+const MAX_EVENTS: usize = 10_000;
 
 /// Gives every event its own row, so that a test can change it. The record stays valid.
-const APART: &str = r#"
+const SPLIT_ROWS_SQL: &str = r#"
     CREATE TEMP TABLE apart AS SELECT e.position + one.key AS position, e.session AS session,
         e.sequence + one.key AS sequence, one.value AS records,
         substr(e.hashes, one.key * 32 + 1, 32) AS hashes
@@ -62,7 +62,7 @@ pub(crate) struct TestRuntime {
 
 impl TestRuntime {
     /// Starts a runtime with one Atlas and a new store.
-    pub(crate) async fn begin(atlas: &str, operator: &str, now: Timestamp) -> Self {
+    pub(crate) async fn start(atlas: &str, operator: &str, now: Timestamp) -> Self {
         let mut rehearsal = Self {
             folder: tempfile::tempdir().unwrap(),
             atlas: atlas.to_owned(),
@@ -78,7 +78,7 @@ impl TestRuntime {
     }
 
     /// Stops the runtime, applies a change, and starts it again on the old store.
-    pub(crate) async fn again(&mut self, change: impl FnOnce(&mut RestartChanges<'_>)) {
+    pub(crate) async fn restart(&mut self, change: impl FnOnce(&mut RestartChanges<'_>)) {
         if let Some(runtime) = self.runtime.take() {
             runtime.stop().await;
         }
@@ -117,7 +117,7 @@ impl TestRuntime {
             webhooks: Webhooks::Off(NoticesOff::NoConsole),
         });
         let runtime = runtime.await.unwrap();
-        runtime.desk().verify().await.unwrap();
+        runtime.operator_handle().verify().await.unwrap();
         self.store = Some(store);
         self.runtime = Some(runtime);
         settle().await;
@@ -127,20 +127,20 @@ impl TestRuntime {
         self.runtime.as_ref().unwrap()
     }
 
-    pub(crate) fn desk(&self) -> OperatorHandle {
-        self.runtime().desk()
+    pub(crate) fn operator_handle(&self) -> OperatorHandle {
+        self.runtime().operator_handle()
     }
 
     pub(crate) fn snapshot(&self) -> Arc<RuntimeSnapshot> {
-        Arc::clone(&self.desk().snapshots().borrow())
+        Arc::clone(&self.operator_handle().snapshots().borrow())
     }
 
     /// Waits for a snapshot that satisfies `wanted`.
-    pub(crate) async fn until(
+    pub(crate) async fn wait_for(
         &self,
         wanted: impl Fn(&RuntimeSnapshot) -> bool,
     ) -> Arc<RuntimeSnapshot> {
-        let mut snapshots = self.desk().snapshots();
+        let mut snapshots = self.operator_handle().snapshots();
         let found =
             tokio::time::timeout(Duration::from_secs(20), snapshots.wait_for(|s| wanted(s)));
         Arc::clone(&found.await.expect("the picture never came").unwrap())
@@ -154,7 +154,7 @@ impl TestRuntime {
             intent: None,
             owner: None,
         };
-        let started = self.runtime().agents().start_session(start).await;
+        let started = self.runtime().agent_handle().start_session(start).await;
         started.unwrap();
     }
 
@@ -165,7 +165,11 @@ impl TestRuntime {
             status: FinalStatus::Cancelled,
             summary: None,
         };
-        self.runtime().agents().end_session(end).await.unwrap();
+        self.runtime()
+            .agent_handle()
+            .end_session(end)
+            .await
+            .unwrap();
     }
 
     /// Reports a turn of an agent's conversation.
@@ -175,11 +179,16 @@ impl TestRuntime {
             thread: None,
             turn: Turn::read(turn.to_string().as_bytes()).unwrap(),
         };
-        self.runtime().agents().turn(take).await.unwrap();
+        self.runtime().agent_handle().turn(take).await.unwrap();
     }
 
     /// Sends an agent's request, and waits for the answer in another task.
-    pub(crate) fn ask(&self, session: &str, action: &str, params: Value) -> PendingAnswer {
+    pub(crate) fn request_action(
+        &self,
+        session: &str,
+        action: &str,
+        params: Value,
+    ) -> PendingAnswer {
         let request = ActionRequest {
             session: session.parse().unwrap(),
             action: action.to_owned(),
@@ -188,7 +197,7 @@ impl TestRuntime {
             resolution: None,
             call: None,
         };
-        let agents = self.runtime().agents();
+        let agents = self.runtime().agent_handle();
         tokio::spawn(async move { agents.request_action(request).await })
     }
 
@@ -200,7 +209,7 @@ impl TestRuntime {
     pub(crate) fn on_disk(&self, event_type: &str) -> Vec<Value> {
         let reader = self.reader();
         let chains = reader.heads().unwrap().into_iter();
-        let events = chains.flat_map(|head| reader.events(&head.session, 0, MOST).unwrap());
+        let events = chains.flat_map(|head| reader.events(&head.session, 0, MAX_EVENTS).unwrap());
         let mut events: Vec<Event> = events.collect();
         events.retain(|event| event.event_type == event_type);
         events.sort_by_key(|event| (event.timestamp, event.sequence));
@@ -252,7 +261,7 @@ impl RestartChanges<'_> {
     pub(crate) fn tamper(&mut self, sql: &str) {
         let path: &Path = self.0.folder.path();
         let file = Connection::open(path.join(FILE_NAME)).unwrap();
-        file.execute_batch(APART).unwrap();
+        file.execute_batch(SPLIT_ROWS_SQL).unwrap();
         assert_ne!(file.execute(sql, []).unwrap(), 0, "nothing was changed");
     }
 }

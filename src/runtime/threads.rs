@@ -37,7 +37,7 @@ use thread_names::check_reserved_name;
 pub use turn_records::turn_record;
 
 /// State kind of threads.
-pub(super) const THREAD: &str = "thread";
+pub(super) const THREAD_KIND: &str = "thread";
 
 /// State kind of drafts for threads that were not accepted.
 pub(super) const THREAD_DRAFT_KIND: &str = "thread_draft";
@@ -160,7 +160,7 @@ pub struct StoredThreads {
 #[must_use]
 pub fn stored_threads(rows: impl IntoIterator<Item = StateRow>) -> StoredThreads {
     let mut kept = StoredThreads::default();
-    for row in rows.into_iter().filter(|row| row.kind == THREAD) {
+    for row in rows.into_iter().filter(|row| row.kind == THREAD_KIND) {
         let Some(body) = row.body else { continue };
         match json::read::<Thread>(body.as_bytes()) {
             Ok(thread) => kept.threads.push(Arc::new(thread.with_inferred_owner())),
@@ -197,7 +197,7 @@ pub(super) struct ClassifiedTurn {
 
 impl ThreadStore {
     /// Restores stored threads. Unreadable ones are skipped: the record has the decisions.
-    pub(super) fn restored(rows: impl IntoIterator<Item = StateRow>) -> Self {
+    pub(super) fn restore(rows: impl IntoIterator<Item = StateRow>) -> Self {
         let (drafts, rows): (Vec<_>, Vec<_>) = rows
             .into_iter()
             .partition(|row| row.kind == THREAD_DRAFT_KIND);
@@ -242,7 +242,7 @@ impl ThreadStore {
 
     /// Returns the stored answer to a turn whose message was already taken; `None` for a new message. A
     /// retry is not recorded.
-    pub(super) fn answered(
+    pub(super) fn earlier_answer(
         &self,
         take: &SessionTurn,
         live: LiveSessions<'_>,
@@ -250,15 +250,15 @@ impl ThreadStore {
         let by = live.owner(&take.session);
         let id = self.name_for(take.thread.as_ref(), &by)?;
         match self.all.get(&id) {
-            Some(thread) if thread.is_owned_by(&by) => {
-                thread.answered(&take.turn).map_err(ThreadRefusal::Turn)
-            }
+            Some(thread) if thread.is_owned_by(&by) => thread
+                .repeated_outcome(&take.turn)
+                .map_err(ThreadRefusal::Turn),
             Some(_) | None => Ok(None),
         }
     }
 
     /// Classifies a turn. Nothing is stored yet.
-    pub(super) fn take(
+    pub(super) fn classify_turn(
         &mut self,
         take: &SessionTurn,
         live: LiveSessions<'_>,
@@ -286,9 +286,9 @@ impl ThreadStore {
         };
         let named = TurnIds {
             by: by.clone(),
-            memento: self.name()?,
+            memento: self.new_name()?,
         };
-        let taken = thread.take(&take.turn, named, now);
+        let taken = thread.process_turn(&take.turn, named, now);
         let (thread, outcome) = taken.map_err(ThreadRefusal::Turn)?;
         let payload = turn_record(&thread, take, &outcome).into();
         Ok(ClassifiedTurn {
@@ -301,17 +301,17 @@ impl ThreadStore {
 
     /// Stores the result of a recorded turn. Returns the rows to write, and the log entry about the thread
     /// that was dropped for it.
-    pub(super) fn keep(
+    pub(super) fn store_turn(
         &mut self,
         taken: ClassifiedTurn,
         event: Option<(EventId, u64)>,
     ) -> (Vec<StateRow>, Option<Payload>) {
         let mut thread = taken.thread;
         if let Some((event, sequence)) = event {
-            thread.recorded(event, sequence);
+            thread.set_record(event, sequence);
         }
         let session = thread.session.clone();
-        let mut rows = vec![self.put(thread)];
+        let mut rows = vec![self.insert(thread)];
         let Some(victim) = taken.victim else {
             return (rows, None);
         };
@@ -333,12 +333,12 @@ impl ThreadStore {
         if !thread.is_owned_by(&by) {
             return Err(write_refusal(thread));
         }
-        offer(thread, &hand_over.to, hand_over.session.as_str(), live)
+        offer_thread(thread, &hand_over.to, hand_over.session.as_str(), live)
     }
 
     /// Stores a thread after an event about it is recorded. Returns the row to write.
     pub(super) fn store_thread(&mut self, thread: Thread) -> StateRow {
-        self.put(thread)
+        self.insert(thread)
     }
 
     /// Counts a refused write of a session. Returns the row to write.
@@ -350,11 +350,11 @@ impl ThreadStore {
     ) -> Option<StateRow> {
         let thread = self.all.get(id)?;
         let counted = thread.with_refused_write(session.clone(), now);
-        Some(self.put(counted))
+        Some(self.insert(counted))
     }
 
     /// Executes an operator's action. Returns the event to record, and the row to write.
-    pub(super) fn act(
+    pub(super) fn apply_action(
         &mut self,
         id: &ExternalName,
         act: &ThreadAction,
@@ -367,31 +367,31 @@ impl ThreadStore {
         match act {
             ThreadAction::Edit { shape, if_match } => {
                 let shape = redact_shape(shape, live.0.atlases());
-                let edited = thread.edit(&shape, if_match, self.name()?, now);
+                let edited = thread.edit(&shape, if_match, self.new_name()?, now);
                 let edited = edited.map_err(ThreadRefusal::Turn)?;
                 let payload = edit_record(&thread, &edited, by, if_match, live.0.atlases());
-                Ok((payload.into(), self.put(edited)))
+                Ok((payload.into(), self.insert(edited)))
             }
             ThreadAction::FlagDrift => {
                 let by = by.to_owned();
                 let flagged = thread.flag_drift(&by);
-                Ok((DriftFlagged { thread_id, by }.into(), self.put(flagged)))
+                Ok((DriftFlagged { thread_id, by }.into(), self.insert(flagged)))
             }
             ThreadAction::HandOver { to } => {
-                let (payload, offered) = offer(&thread, to, by, live)?;
-                Ok((payload, self.put(offered)))
+                let (payload, offered) = offer_thread(&thread, to, by, live)?;
+                Ok((payload, self.insert(offered)))
             }
         }
     }
 
-    fn name(&mut self) -> Result<ExternalName, ThreadRefusal> {
+    fn new_name(&mut self) -> Result<ExternalName, ThreadRefusal> {
         let id = self.ids.next().hyphenated().to_string();
         id.parse().map_err(|_| ThreadRefusal::NoThread)
     }
 
-    fn put(&mut self, thread: Thread) -> StateRow {
+    fn insert(&mut self, thread: Thread) -> StateRow {
         let row = StateRow {
-            kind: THREAD.to_owned(),
+            kind: THREAD_KIND.to_owned(),
             key: thread.id.to_string(),
             body: Some(canonical(&thread)),
         };
@@ -407,7 +407,7 @@ impl ThreadStore {
 
     /// Stores or removes a draft for a conversation. Returns the row to write; `None` if the conversation
     /// does not exist.
-    pub(super) fn keep_draft(
+    pub(super) fn store_draft(
         &mut self,
         thread: ExternalName,
         draft: Option<Value>,
@@ -474,7 +474,7 @@ fn write_refusal(thread: &Thread) -> ThreadRefusal {
 }
 
 /// Offers a thread to a live session. Returns the event to record, and the thread to store.
-fn offer(
+fn offer_thread(
     thread: &Thread,
     to: &SessionId,
     by: &str,

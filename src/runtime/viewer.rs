@@ -14,7 +14,7 @@ use super::snapshot::{
     AtlasSummary, ChainVerdict, ConsoleAccess, HeadCopyState, HeadState, OperatorActs,
     RecordSummary, RuntimeSnapshot, SessionSummary,
 };
-use super::{AgentHandle, OperatorHandle, Runtime, StartError, check_names, restore};
+use super::{AgentHandle, OperatorHandle, Runtime, StartError, check_atlas_ids, restore};
 use crate::atlas::Atlas;
 use crate::base::clock::Clock;
 use crate::base::id::RandomIds;
@@ -58,9 +58,9 @@ impl Runtime {
     /// # Errors
     /// Fails when the stored state cannot be read or used.
     pub async fn view(parts: ViewParts) -> Result<Self, StartError> {
-        check_names(&parts.atlases)?;
-        let seen = look(parts.store.as_ref()).await?;
-        let engine = engine(&parts).await?;
+        check_atlas_ids(&parts.atlases)?;
+        let seen = read_store(parts.store.as_ref()).await?;
+        let engine = restore_engine(&parts).await?;
         let (snapshots, pictures) = watch::channel(Arc::new(RuntimeSnapshot::empty()));
         let (store, key) = (Arc::clone(&parts.store), parts.key.clone());
         let mut viewer = Viewer {
@@ -70,7 +70,7 @@ impl Runtime {
             chain: RecordSummary::default(),
             snapshots: snapshots.clone(),
         };
-        viewer.show().await?;
+        viewer.publish().await?;
         let (messages, inbox) = mpsc::channel(COMMAND_QUEUE);
         let ids = AskIds::default();
         let desk = OperatorHandle::new(messages.clone(), pictures.clone(), store, ids.clone(), key);
@@ -83,7 +83,7 @@ impl Runtime {
         tokio::spawn(viewer.run(inbox));
         Ok(Self {
             agents: AgentHandle::new(messages.clone(), ids, pictures),
-            desk,
+            operator: desk,
             messages,
             snapshots,
             checking,
@@ -91,11 +91,11 @@ impl Runtime {
     }
 }
 
-async fn look(store: &dyn Store) -> Result<StoreView, StoreError> {
+async fn read_store(store: &dyn Store) -> Result<StoreView, StoreError> {
     Ok((store.state().await?, store.heads().await?))
 }
 
-async fn engine(parts: &ViewParts) -> Result<Engine, StartError> {
+async fn restore_engine(parts: &ViewParts) -> Result<Engine, StartError> {
     let (atlases, now) = (parts.atlases.clone(), parts.clock.now());
     let rows = parts.store.state().await?;
     let restored = restore(rows, atlases, Box::new(RandomIds), now)?;
@@ -110,14 +110,14 @@ impl Viewer {
             tokio::select! {
                 _ = ticks.tick() => self.read_again().await,
                 message = inbox.recv() => match message {
-                    Some(ActorMessage::Checked(checked)) => {
+                    Some(ActorMessage::Verified(checked)) => {
                         self.chain.verdict = ChainVerdict::from(&checked);
                         self.publish_or_report().await;
                     }
                     Some(ActorMessage::Explain(question, reply)) => {
                         let now = self.parts.clock.now();
                         // The caller may have disconnected; that changes nothing.
-                        let _ = reply.send(self.engine.account(&question, now));
+                        let _ = reply.send(self.engine.explain_question(&question, now));
                     }
                     Some(ActorMessage::Stop(done)) => {
                         let _ = done.send(());
@@ -133,11 +133,11 @@ impl Viewer {
 
     async fn read_again(&mut self) {
         let read = async {
-            let seen = look(self.parts.store.as_ref()).await?;
+            let seen = read_store(self.parts.store.as_ref()).await?;
             if seen == self.seen {
                 return Ok(None);
             }
-            Ok::<_, StartError>(Some((seen, engine(&self.parts).await?)))
+            Ok::<_, StartError>(Some((seen, restore_engine(&self.parts).await?)))
         };
         match read.await {
             Ok(None) => {}
@@ -150,12 +150,12 @@ impl Viewer {
     }
 
     async fn publish_or_report(&mut self) {
-        if let Err(error) = self.show().await {
+        if let Err(error) = self.publish().await {
             self.report_unreadable(&error);
         }
     }
 
-    async fn show(&mut self) -> Result<(), StartError> {
+    async fn publish(&mut self) -> Result<(), StartError> {
         let log = self.parts.store.log().await?;
         let heads = self.seen.1.iter().filter(|head| head.session != log.log);
         self.chain.sessions = heads.clone().count() as u64;
@@ -163,7 +163,7 @@ impl Viewer {
         self.chain.head = HeadState {
             signed: log.seal.map_or(0, |seal| seal.size),
             covered: 0,
-            elsewhere: HeadCopyState::Nowhere,
+            copy: HeadCopyState::NotConfigured,
         };
         let engine = &self.engine;
         let sessions = engine.sessions().into_iter();
@@ -178,9 +178,9 @@ impl Viewer {
                 .collect(),
             held: engine.held(),
             decided: engine.settled().cloned().collect(),
-            acts: OperatorActs {
-                overruled: engine.overruled(),
-                known: engine.acknowledged_fault().cloned(),
+            operator_acts: OperatorActs {
+                overruled: engine.overruled_denials(),
+                acknowledged_fault: engine.acknowledged_fault().cloned(),
             },
             chain: self.chain.clone(),
             ..RuntimeSnapshot::empty()

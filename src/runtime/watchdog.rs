@@ -65,8 +65,8 @@ impl Watchdog {
             let since = since.filter(|since| since.elapsed() >= STALL_TIME);
             let hangs = since.is_some();
             // A disk that does not respond in time gives no new information.
-            if let Ok(now) = problem(since, &store).await {
-                self.show(now.as_ref().map(|now| now.what.clone()));
+            if let Ok(now) = find_stall(since, &store).await {
+                self.publish_stall(now.as_ref().map(|now| now.what.clone()));
                 stall = match (stall.take(), now) {
                     (Some(before), Some(_)) => Some(before),
                     (Some(before), None) => {
@@ -121,19 +121,19 @@ impl Watchdog {
             at: Some(Instant::now()),
         };
         let (store, messages) = (Arc::clone(store), self.messages.clone());
-        let trust = TrustAnchors::nothing().key(self.key.clone());
+        let trust = TrustAnchors::nothing().with_key(self.key.clone());
         tokio::spawn(async move {
             let checked = store.verify(trust).await;
             let checked = checked.map_err(|error| error.to_string());
             if let Some(messages) = messages.upgrade() {
                 // Without an actor nothing is recorded any more.
-                let _ = messages.send(ActorMessage::Checked(checked)).await;
+                let _ = messages.send(ActorMessage::Verified(checked)).await;
             }
         });
     }
 
     /// Publishes the reason why nothing can be recorded, or that recording works again.
-    fn show(&self, problem: Option<String>) {
+    fn publish_stall(&self, problem: Option<String>) {
         self.snapshots.send_if_modified(|picture| {
             let store = match (&picture.store, problem) {
                 (StoreState::Ready, Some(what)) => StoreState::Stalled { what },
@@ -156,7 +156,7 @@ impl Watchdog {
 }
 
 /// Returns the reason why nothing can be recorded now, if there is one.
-async fn problem(
+async fn find_stall(
     hangs_since: Option<Instant>,
     store: &Arc<dyn Store>,
 ) -> Result<Option<Stall>, Elapsed> {

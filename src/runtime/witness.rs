@@ -10,7 +10,7 @@ use crate::trace::head::KnownHead;
 ///
 /// # Errors
 /// Fails with a message when the file holds something else or cannot be read.
-pub fn read(path: &Path) -> Result<Option<KnownHead>, String> {
+pub fn read_head(path: &Path) -> Result<Option<KnownHead>, String> {
     let failed = |what: String| format!("`{}`: {what}", path.display());
     match fs::read_to_string(path) {
         Ok(text) => {
@@ -27,7 +27,7 @@ pub fn read(path: &Path) -> Result<Option<KnownHead>, String> {
 ///
 /// # Errors
 /// Fails with a message when the file cannot be written.
-pub fn keep(path: &Path, note: &str) -> Result<(), String> {
+pub fn write_head(path: &Path, note: &str) -> Result<(), String> {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
     let new = PathBuf::from(name);

@@ -63,7 +63,7 @@ pub enum StoreError {
     },
     /// The caller cancelled the operation.
     #[error("the check was stopped: nothing was proven")]
-    Stopped,
+    Cancelled,
     /// A write failed; the store accepts nothing more.
     #[error("the store no longer takes records: {what}")]
     Poisoned {
@@ -96,7 +96,7 @@ impl StoreError {
             Self::Damaged { .. } => {
                 "nothing was changed; keep the file, restore a backup beside it, and name its folder with --data-dir"
             }
-            Self::Stopped => "check again, and wait for it",
+            Self::Cancelled => "check again, and wait for it",
             Self::Poisoned { .. } => {
                 "check the disk (space, permissions, errors), then start cra again: what was acknowledged is kept"
             }

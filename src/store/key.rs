@@ -13,7 +13,7 @@ use crate::trace::note::{NoteError, Signer, Verifier};
 pub const FILE_NAME: &str = "cra.key";
 
 /// Name of the file with the prepared next key, before it replaces the current one.
-const NEXT: &str = "cra.key.next";
+const NEXT_FILE_NAME: &str = "cra.key.next";
 
 /// Number of characters of a key's digest in the name of its backup file.
 const BACKUP_ID_CHARS: usize = 12;
@@ -45,7 +45,7 @@ pub enum KeyError {
     },
     /// The key belongs to another log.
     #[error("`{}` is the key of another log, not of `{log}`", path.display())]
-    Other {
+    OtherLog {
         /// The file.
         path: PathBuf,
         /// The log.
@@ -53,7 +53,7 @@ pub enum KeyError {
     },
     /// The log names an earlier key, of which a backup file exists.
     #[error("`{}` is not the key that the log names; that one is kept as `{}`", path.display(), kept.display())]
-    Kept {
+    Replaced {
         /// The file.
         path: PathBuf,
         /// Backup file with the key of the log.
@@ -61,7 +61,7 @@ pub enum KeyError {
     },
     /// The log was signed, and its key is missing.
     #[error("the key `{}` is gone, and the log was signed with it", path.display())]
-    Gone {
+    Missing {
         /// The file.
         path: PathBuf,
     },
@@ -73,17 +73,17 @@ impl KeyError {
     pub fn help(&self) -> &'static str {
         match self {
             Self::Io { .. } => "check the folder and its permissions",
-            Self::Kept { .. } => {
+            Self::Replaced { .. } => {
                 "nothing was changed; if an older record was restored, rename the kept key to cra.key"
             }
-            Self::Form { .. } | Self::Other { .. } => {
+            Self::Form { .. } | Self::OtherLog { .. } => {
                 "nothing was changed; put the key back from a backup, or begin a new one with \
                  cra trace key --new"
             }
             Self::Open { .. } => {
                 "chmod 600 it; if somebody may have read it, change it with cra trace key --rotate"
             }
-            Self::Gone { .. } => {
+            Self::Missing { .. } => {
                 "put it back from a backup; or begin a new one with cra trace key --new, which those \
                  who know the old key cannot verify by it"
             }
@@ -106,7 +106,7 @@ pub enum SigningHistory {
 ///
 /// # Errors
 /// When no usable key exists.
-pub fn load(
+pub fn load_or_create(
     folder: &Path,
     log: &SessionId,
     history: SigningHistory,
@@ -116,7 +116,7 @@ pub fn load(
     finish_rotation(folder, current)?;
     if !path.exists() {
         return match history {
-            SigningHistory::Signed => Err(KeyError::Gone { path }),
+            SigningHistory::Signed => Err(KeyError::Missing { path }),
             SigningHistory::Unsigned => {
                 let signer = generate(&path, log)?;
                 write_private(&path, &signer)?;
@@ -128,10 +128,10 @@ pub fn load(
     let ours = signer.verifier().name() == LogHead::origin(log);
     if !ours || current.is_some_and(|current| *current != signer.verifier()) {
         if let Some(kept) = current.and_then(|current| kept_path(folder, current)) {
-            return Err(KeyError::Kept { path, kept });
+            return Err(KeyError::Replaced { path, kept });
         }
         let log = log.clone();
-        return Err(KeyError::Other { path, log });
+        return Err(KeyError::OtherLog { path, log });
     }
     Ok(signer)
 }
@@ -141,7 +141,7 @@ pub fn load(
 /// # Errors
 /// When it cannot be written.
 pub fn prepare_next(folder: &Path, log: &SessionId) -> Result<Signer, KeyError> {
-    let path = folder.join(NEXT);
+    let path = folder.join(NEXT_FILE_NAME);
     let signer = generate(&path, log)?;
     // Replaces an earlier next key that never came into use.
     write_private(&path, &signer)?;
@@ -153,7 +153,7 @@ pub fn prepare_next(folder: &Path, log: &SessionId) -> Result<Signer, KeyError> 
 /// # Errors
 /// When the files cannot be moved.
 pub fn finish_rotation(folder: &Path, current: Option<&Verifier>) -> Result<(), KeyError> {
-    let (path, next) = (folder.join(FILE_NAME), folder.join(NEXT));
+    let (path, next) = (folder.join(FILE_NAME), folder.join(NEXT_FILE_NAME));
     let Some(current) = current.filter(|_| next.exists()) else {
         return Ok(());
     };
@@ -210,7 +210,7 @@ fn kept_path(folder: &Path, key: &Verifier) -> Option<PathBuf> {
 
 /// Public key of the log in `folder`, if it can be read.
 #[must_use]
-pub fn verifier(folder: &Path) -> Option<Verifier> {
+pub fn load_verifier(folder: &Path) -> Option<Verifier> {
     let text = fs::read_to_string(folder.join(FILE_NAME)).ok()?;
     Some(Signer::from_secret(&text).ok()?.verifier())
 }
@@ -291,32 +291,33 @@ mod tests {
         let path = folder.path().join(FILE_NAME);
         // Left by a crash, readable by all users.
         fs::write(folder.path().join("cra.key.new"), "half a k").unwrap();
-        let made = load(folder.path(), &log(), SigningHistory::Unsigned, None).unwrap();
+        let made = load_or_create(folder.path(), &log(), SigningHistory::Unsigned, None).unwrap();
         assert_eq!(mode(&path), 0o600);
-        let again = load(folder.path(), &log(), SigningHistory::Signed, None).unwrap();
+        let again = load_or_create(folder.path(), &log(), SigningHistory::Signed, None).unwrap();
         assert_eq!(again.verifier(), made.verifier());
-        assert_eq!(verifier(folder.path()), Some(made.verifier()));
+        assert_eq!(load_verifier(folder.path()), Some(made.verifier()));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        let told = load(folder.path(), &log(), SigningHistory::Signed, None).unwrap_err();
+        let told = load_or_create(folder.path(), &log(), SigningHistory::Signed, None).unwrap_err();
         assert!(matches!(told, KeyError::Open { .. }), "{told}");
         fs::remove_file(&path).unwrap();
-        let told = load(folder.path(), &log(), SigningHistory::Signed, None).unwrap_err();
-        assert!(matches!(told, KeyError::Gone { .. }), "{told}");
+        let told = load_or_create(folder.path(), &log(), SigningHistory::Signed, None).unwrap_err();
+        assert!(matches!(told, KeyError::Missing { .. }), "{told}");
         assert!(!path.exists());
     }
 
     #[test]
     fn keys_of_another_log_and_replaced_keys_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
-        let made = load(folder.path(), &log(), SigningHistory::Unsigned, None).unwrap();
+        let made = load_or_create(folder.path(), &log(), SigningHistory::Unsigned, None).unwrap();
         let other = "log-2".parse().unwrap();
-        let told = load(folder.path(), &other, SigningHistory::Signed, None).unwrap_err();
-        assert!(matches!(told, KeyError::Other { .. }), "{told}");
+        let told = load_or_create(folder.path(), &other, SigningHistory::Signed, None).unwrap_err();
+        assert!(matches!(told, KeyError::OtherLog { .. }), "{told}");
         let newer = Signer::generate("cra/log-1").unwrap().verifier();
-        let told = load(folder.path(), &log(), SigningHistory::Signed, Some(&newer)).unwrap_err();
-        assert!(matches!(told, KeyError::Other { .. }), "{told}");
+        let told = load_or_create(folder.path(), &log(), SigningHistory::Signed, Some(&newer))
+            .unwrap_err();
+        assert!(matches!(told, KeyError::OtherLog { .. }), "{told}");
         let current = made.verifier();
-        load(
+        load_or_create(
             folder.path(),
             &log(),
             SigningHistory::Signed,
@@ -328,20 +329,23 @@ mod tests {
     #[test]
     fn a_next_key_is_used_when_the_log_names_it_and_a_torn_one_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
-        let first = load(folder.path(), &log(), SigningHistory::Unsigned, None).unwrap();
-        let (first, next_path) = (first.verifier(), folder.path().join(NEXT));
+        let first = load_or_create(folder.path(), &log(), SigningHistory::Unsigned, None).unwrap();
+        let (first, next_path) = (first.verifier(), folder.path().join(NEXT_FILE_NAME));
         fs::write(&next_path, "PRIVATE+KEY+cra/lo").unwrap();
-        let used = load(folder.path(), &log(), SigningHistory::Signed, Some(&first)).unwrap();
+        let used =
+            load_or_create(folder.path(), &log(), SigningHistory::Signed, Some(&first)).unwrap();
         assert_eq!(used.verifier(), first);
         let next = prepare_next(folder.path(), &log()).unwrap().verifier();
         assert_eq!(mode(&next_path), 0o600);
-        let used = load(folder.path(), &log(), SigningHistory::Signed, Some(&first)).unwrap();
+        let used =
+            load_or_create(folder.path(), &log(), SigningHistory::Signed, Some(&first)).unwrap();
         assert_eq!(
             used.verifier(),
             first,
             "the log does not name the next one yet"
         );
-        let used = load(folder.path(), &log(), SigningHistory::Signed, Some(&next)).unwrap();
+        let used =
+            load_or_create(folder.path(), &log(), SigningHistory::Signed, Some(&next)).unwrap();
         assert_eq!(used.verifier(), next);
         assert!(!next_path.exists());
     }

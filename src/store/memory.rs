@@ -125,7 +125,7 @@ impl MemoryStore {
     }
 
     /// Ends a hang. Batches queued meanwhile are written, in order.
-    pub fn go_on(&self) {
+    pub fn end_hang(&self) {
         self.hang.end(|batch| self.write(batch));
     }
 
@@ -148,7 +148,7 @@ impl MemoryStore {
         query: impl FnOnce(&MemoryTables) -> Result<T, StoreError> + Send + 'a,
     ) -> Boxed<'a, Result<T, StoreError>> {
         Box::pin(async move {
-            self.hang.is_over().await;
+            self.hang.wait_until_over().await;
             query(&self.shared().writer.medium().tables)
         })
     }
@@ -183,7 +183,10 @@ impl Store for MemoryStore {
         let mended = self.shared().mended.clone();
         self.read(move |tables| {
             let log = tables.log();
-            Ok(LogState { mended, ..log })
+            Ok(LogState {
+                repair_note: mended,
+                ..log
+            })
         })
     }
 

@@ -11,7 +11,7 @@ use std::time::Instant;
 use rusqlite::{Connection, ErrorCode};
 
 use super::space;
-use super::writer::{BatchWriter, WriteActivity, WriteQueue, closed};
+use super::writer::{BatchWriter, WriteActivity, WriteQueue, closed_error};
 use super::{Ack, AtlasText, Batch, LogState, RecordedSession, StateRow, Store, StoreError};
 use crate::base::clock::Boxed;
 use crate::base::digest::Digest;
@@ -63,11 +63,11 @@ pub struct SqliteStore {
     reader: Option<Arc<Mutex<StoreReader>>>,
     /// For long operations, which open their own connection so that they do not block other readers.
     path: PathBuf,
-    mended: Option<String>,
+    repair_note: Option<String>,
     activity: WriteActivity,
-    room: SpaceMonitor,
+    space: SpaceMonitor,
     /// True if the head file next to the store was missing when it was opened.
-    headless: bool,
+    head_was_missing: bool,
     foreign_changes: Arc<AtomicU64>,
     /// Lock that is held while the store is open: one console, one writer, one sequence. A read-only store
     /// has none.
@@ -82,13 +82,13 @@ impl SqliteStore {
     /// although its key exists, or is in use; and when the disk is full. Nothing is changed then.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let path = folder.join(FILE_NAME);
-        Self::open_file(folder, &path).map_err(|error| name_full_disk(error, &path))
+        Self::open_file(folder, &path).map_err(|error| with_free_space(error, &path))
     }
 
     /// Sets the maximum size of the database with its write-ahead log.
     #[must_use]
     pub fn with_quota(self, quota_bytes: Option<u64>) -> Self {
-        self.room.set_quota(quota_bytes);
+        self.space.set_quota(quota_bytes);
         self
     }
 
@@ -97,7 +97,7 @@ impl SqliteStore {
         let lock = StoreLock::take(path)?;
         check_not_missing(path)?;
         make_private_file(path).map_err(|error| io_error(path, &error))?;
-        let torn = wal::look(path)?;
+        let torn = wal::inspect(path)?;
         let opened = FileId::of(path).map_err(|error| io_error(path, &error))?;
         let mut connection = connect(path)?;
         let moved = schema::prepare(&mut connection, path)?;
@@ -119,7 +119,7 @@ impl SqliteStore {
             .name("cra-store".to_owned())
             .spawn(move || writer.run(jobs))
             .map_err(|error| io_error(path, &error))?;
-        let headless = log.seal.is_some() && log.kept_head.is_none();
+        let headless = log.seal.is_some() && log.head_file_note.is_none();
         let headless_text = headless.then(|| {
             format!(
                 "`{HEAD_FILE_NAME}` was not there: an earlier version left the store, or the file was removed"
@@ -132,10 +132,10 @@ impl SqliteStore {
             writer: Some(writer),
             reader: Some(Arc::new(Mutex::new(reader))),
             path: path.to_owned(),
-            mended: (!mended.is_empty()).then(|| mended.join("; ")),
+            repair_note: (!mended.is_empty()).then(|| mended.join("; ")),
             activity,
-            room,
-            headless,
+            space: room,
+            head_was_missing: headless,
             foreign_changes,
             lock: Some(lock),
         })
@@ -154,12 +154,12 @@ impl SqliteStore {
             queue: None,
             writer: None,
             reader: Some(Arc::new(Mutex::new(reader))),
-            room: SpaceMonitor::new(&path),
+            space: SpaceMonitor::new(&path),
             path,
-            mended: None,
+            repair_note: None,
             activity: WriteActivity::default(),
             foreign_changes: Arc::default(),
-            headless: false,
+            head_was_missing: false,
             lock: None,
         })
     }
@@ -171,7 +171,7 @@ impl SqliteStore {
     ) -> Boxed<'_, Result<T, StoreError>> {
         let reader = self.reader.clone();
         Box::pin(async move {
-            let reader = reader.ok_or_else(closed)?;
+            let reader = reader.ok_or_else(closed_error)?;
             blocking(move || {
                 let reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
                 query(&reader)
@@ -197,18 +197,18 @@ impl Drop for SqliteStore {
 impl Store for SqliteStore {
     fn append(&self, batch: Batch) -> Boxed<'_, Result<Ack, StoreError>> {
         Box::pin(async move {
-            let queue = self.queue.as_ref().ok_or_else(closed)?;
+            let queue = self.queue.as_ref().ok_or_else(closed_error)?;
             queue.append(batch).await
         })
     }
 
     fn shortage(&self) -> Option<String> {
         let used = space::used_bytes(&[&self.path, &self.path.with_file_name(WAL_FILE_NAME)]);
-        self.room.note(used).map(|what| what.to_string())
+        self.space.update(used).map(|what| what.to_string())
     }
 
-    fn was_headless(&self) -> bool {
-        self.headless
+    fn was_head_missing(&self) -> bool {
+        self.head_was_missing
     }
 
     fn foreign_changes(&self) -> u64 {
@@ -223,7 +223,7 @@ impl Store for SqliteStore {
     }
 
     fn known_shortage(&self) -> Option<Arc<str>> {
-        self.room.shortage()
+        self.space.shortage()
     }
 
     fn writing_since(&self) -> Option<Instant> {
@@ -243,10 +243,13 @@ impl Store for SqliteStore {
     }
 
     fn log(&self) -> Boxed<'_, Result<LogState, StoreError>> {
-        let mended = self.mended.clone();
+        let mended = self.repair_note.clone();
         self.read(move |reader| {
             let log = reader.log()?;
-            Ok(LogState { mended, ..log })
+            Ok(LogState {
+                repair_note: mended,
+                ..log
+            })
         })
     }
 
@@ -287,17 +290,17 @@ impl Store for SqliteStore {
     }
 
     fn verify(&self, trust: TrustAnchors) -> Boxed<'_, Result<VerificationReport, StoreError>> {
-        self.verify_watched(trust, VerificationProgress::default())
+        self.verify_with_progress(trust, VerificationProgress::default())
     }
 
-    fn verify_watched(
+    fn verify_with_progress(
         &self,
         trust: TrustAnchors,
         progress: VerificationProgress,
     ) -> Boxed<'_, Result<VerificationReport, StoreError>> {
         let path = self.path.clone();
         Box::pin(async move {
-            blocking(move || StoreReader::open(&path)?.verify_watched(trust, &progress)).await
+            blocking(move || StoreReader::open(&path)?.verify_with_progress(trust, &progress)).await
         })
     }
 }
@@ -343,7 +346,7 @@ fn damaged(error: &rusqlite::Error) -> StoreError {
 }
 
 /// Adds the free space to an error that is caused by a full disk.
-fn name_full_disk(error: StoreError, path: &Path) -> StoreError {
+fn with_free_space(error: StoreError, path: &Path) -> StoreError {
     let full = match &error {
         StoreError::Full { .. } => true,
         // Without space for its index SQLite only reports that a file cannot be opened or read.
@@ -352,7 +355,7 @@ fn name_full_disk(error: StoreError, path: &Path) -> StoreError {
         | StoreError::Version { .. }
         | StoreError::Missing { .. }
         | StoreError::InUse { .. }
-        | StoreError::Stopped
+        | StoreError::Cancelled
         | StoreError::Poisoned { .. } => false,
     };
     if !full {
@@ -449,7 +452,7 @@ mod tests {
         let full = rusqlite::Error::SqliteFailure(full, None);
         let no_room = io::Error::from_raw_os_error(28);
         for error in [damaged(&full), io_error(&path, &no_room)] {
-            let told = name_full_disk(error, &path);
+            let told = with_free_space(error, &path);
             assert!(matches!(told, StoreError::Full { .. }), "{told}");
             let text = told.to_string();
             assert!(
@@ -464,6 +467,6 @@ mod tests {
         }
         let corrupt = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
         let corrupt = damaged(&rusqlite::Error::SqliteFailure(corrupt, None));
-        assert_eq!(name_full_disk(corrupt.clone(), &path), corrupt);
+        assert_eq!(with_free_space(corrupt.clone(), &path), corrupt);
     }
 }

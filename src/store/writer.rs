@@ -107,14 +107,14 @@ impl WriteQueue {
         self.0
             .send(WriteJob { batch, done })
             .await
-            .map_err(|_| closed())?;
+            .map_err(|_| closed_error())?;
         Ok(Box::pin(async move {
-            ack.await.unwrap_or_else(|_| Err(closed()))
+            ack.await.unwrap_or_else(|_| Err(closed_error()))
         }))
     }
 }
 
-pub(super) fn closed() -> StoreError {
+pub(super) fn closed_error() -> StoreError {
     StoreError::Poisoned {
         what: "its writer has stopped".to_owned(),
     }

@@ -85,7 +85,7 @@ impl Chain {
             session: self.session.clone(),
             sequence: self.next_sequence,
             timestamp,
-            ends: draft.payload.event_type() == SESSION_ENDED,
+            ends_session: draft.payload.event_type() == SESSION_ENDED,
             hash: Digest::of(&text),
             text,
         };

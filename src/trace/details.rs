@@ -32,7 +32,7 @@ impl<'e> Details<'e> {
     }
 
     /// A string field as an owned `String`; empty if absent.
-    pub(crate) fn owned(self, name: &str) -> String {
+    pub(crate) fn text_or_empty(self, name: &str) -> String {
         self.text(name).unwrap_or_default().to_owned()
     }
 
@@ -45,7 +45,7 @@ impl<'e> Details<'e> {
     }
 
     /// A nested object; `None` if absent or of another type.
-    pub(crate) fn within(self, name: &str) -> Option<Self> {
+    pub(crate) fn nested(self, name: &str) -> Option<Self> {
         self.value(name)?.as_object().map(Self)
     }
 

@@ -17,7 +17,7 @@ use super::event::Event;
 use super::filter::ACTORS;
 use super::replay::ReplayState;
 use super::source::{EventSource, PAGE};
-use super::summary::quoted;
+use super::summary::quote_untrusted;
 
 mod step;
 #[cfg(test)]
@@ -99,7 +99,7 @@ pub struct SessionTotals {
     /// Errors.
     pub errors: u64,
     /// Names of the deciders, in the order of their first decision; at most `MAX_DECIDERS`.
-    pub is_deciding_checkpoint: Vec<String>,
+    pub decided_by: Vec<String>,
 }
 
 /// One side of a comparison: a session and the source to read it from.
@@ -120,21 +120,21 @@ where
     A: EventSource + ?Sized,
     B: EventSource<Error = A::Error> + ?Sized,
 {
-    let mut a = StepReader::of(a)?;
-    let mut b = StepReader::of(b)?;
+    let mut a = StepReader::new(a)?;
+    let mut b = StepReader::new(b)?;
     let mut common = 0;
     let (mut left, mut right) = loop {
         match (a.next_step()?, b.next_step()?) {
-            (Some(one), Some(other)) if one.same(&other) => common += 1,
+            (Some(one), Some(other)) if one.is_same(&other) => common += 1,
             (one, other) => break (one, other),
         }
     };
     let first = (left.is_some() || right.is_some()).then(|| Divergence {
-        a: left.as_ref().map(|step| step.told.clone()),
-        b: right.as_ref().map(|step| step.told.clone()),
+        a: left.as_ref().map(|step| step.shown.clone()),
+        b: right.as_ref().map(|step| step.shown.clone()),
     });
-    let (rest_a, more_a) = a.rest(left.take())?;
-    let (rest_b, more_b) = b.rest(right.take())?;
+    let (rest_a, more_a) = a.rest_to_align(left.take())?;
+    let (rest_b, more_b) = b.rest_to_align(right.take())?;
     let (changes, changes_found) = changes(&rest_a, &rest_b);
     Ok(SessionDiff {
         common,
@@ -142,7 +142,7 @@ where
         changes,
         changes_found,
         not_aligned: (more_a, more_b),
-        sums: (a.sum(), b.sum()),
+        sums: (a.into_totals(), b.into_totals()),
     })
 }
 
@@ -161,7 +161,7 @@ fn changes(a: &[DiffStep], b: &[DiffStep]) -> (Vec<StepChange>, u64) {
         let of_b = b.get(in_b).unwrap_or_default();
         if let DiffOp::Equal { .. } = op {
             for (one, other) in of_a.iter().zip(of_b) {
-                if !one.same(other) {
+                if !one.is_same(other) {
                     found.add(Some(one), Some(other));
                 }
             }
@@ -190,8 +190,8 @@ impl ChangeList {
         if self.changes.len() < MAX_REPORTED {
             self.changes.push(StepChange {
                 kind: step.kind,
-                a: a.map(|step| step.told.clone()),
-                b: b.map(|step| step.told.clone()),
+                a: a.map(|step| step.shown.clone()),
+                b: b.map(|step| step.shown.clone()),
             });
         }
     }
@@ -204,18 +204,18 @@ struct StepReader<'s, S: ?Sized> {
     from: u64,
     page: VecDeque<Event>,
     state: ReplayState,
-    is_deciding_checkpoint: Vec<String>,
+    decided_by: Vec<String>,
 }
 
 impl<'s, S: EventSource + ?Sized> StepReader<'s, S> {
-    fn of(side: DiffSide<'s, S>) -> Result<Self, S::Error> {
+    fn new(side: DiffSide<'s, S>) -> Result<Self, S::Error> {
         Ok(Self {
             end: side.source.end(side.session)?,
             side,
             from: 0,
             page: VecDeque::new(),
             state: ReplayState::default(),
-            is_deciding_checkpoint: Vec::new(),
+            decided_by: Vec::new(),
         })
     }
 
@@ -223,7 +223,7 @@ impl<'s, S: EventSource + ?Sized> StepReader<'s, S> {
         while let Some(event) = self.next_event()? {
             self.state.apply(&event);
             self.note_decider(&event);
-            if let Some(step) = DiffStep::of(&event) {
+            if let Some(step) = DiffStep::from_event(&event) {
                 return Ok(Some(step));
             }
         }
@@ -250,17 +250,15 @@ impl<'s, S: EventSource + ?Sized> StepReader<'s, S> {
     fn note_decider(&mut self, event: &Event) {
         let details = Details::of(event);
         for by in ACTORS.into_iter().filter_map(|name| details.text(name)) {
-            let by = quoted(by);
-            if self.is_deciding_checkpoint.len() < MAX_DECIDERS
-                && !self.is_deciding_checkpoint.contains(&by)
-            {
-                self.is_deciding_checkpoint.push(by);
+            let by = quote_untrusted(by);
+            if self.decided_by.len() < MAX_DECIDERS && !self.decided_by.contains(&by) {
+                self.decided_by.push(by);
             }
         }
     }
 
     /// The remaining steps to align, starting with `first`, and the number of steps beyond the limit.
-    fn rest(&mut self, first: Option<DiffStep>) -> Result<(Vec<DiffStep>, u64), S::Error> {
+    fn rest_to_align(&mut self, first: Option<DiffStep>) -> Result<(Vec<DiffStep>, u64), S::Error> {
         let mut rest: Vec<DiffStep> = first.into_iter().collect();
         let mut more = 0;
         while let Some(step) = self.next_step()? {
@@ -273,12 +271,12 @@ impl<'s, S: EventSource + ?Sized> StepReader<'s, S> {
         Ok((rest, more))
     }
 
-    fn sum(self) -> SessionTotals {
+    fn into_totals(self) -> SessionTotals {
         let state = self.state;
         SessionTotals {
-            agent: quoted(&state.agent.name),
+            agent: quote_untrusted(&state.agent.name),
             events: state.events,
-            status: state.ended.map(|ended| quoted(&ended.status)),
+            status: state.ended.map(|ended| quote_untrusted(&ended.status)),
             attempted: state.actions.attempted,
             completed: state.actions.completed,
             failed: state.actions.failed,
@@ -287,7 +285,7 @@ impl<'s, S: EventSource + ?Sized> StepReader<'s, S> {
             not_passed: state.blocked.count,
             overrides: state.overrides.count,
             errors: state.errors.count,
-            is_deciding_checkpoint: self.is_deciding_checkpoint,
+            decided_by: self.decided_by,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::fmt;
 
 use super::event::Event;
 use super::jsonl;
-use super::source::{EventSource, each};
+use super::source::{EventSource, for_each_event};
 use super::verification::{ChainVerification, ImportEntry};
 use crate::base::id::SessionId;
 
@@ -93,17 +93,17 @@ pub fn write<S: EventSource>(
         ExportFormatArg::Jsonl => {
             for session in sessions {
                 write_each_event(source, session, |event| {
-                    writeln!(out, "{}", jsonl::line(event))
+                    writeln!(out, "{}", jsonl::format_line(event))
                 })?;
             }
             Ok(())
         }
         ExportFormatArg::Csv => {
-            csv::header(out)?;
+            csv::write_header(out)?;
             for session in sessions {
                 let imported = imported(source, session)?;
                 write_each_event(source, session, |event| {
-                    csv::event(out, event, imported.as_deref())
+                    csv::write_event(out, event, imported.as_deref())
                 })?;
             }
             Ok(())
@@ -117,7 +117,9 @@ pub fn write<S: EventSource>(
                     Some(_) => golden::Origin::Imported,
                     None => golden::Origin::Recorded,
                 };
-                write_each_event(source, session, |event| golden.event(out, event, origin))?;
+                write_each_event(source, session, |event| {
+                    golden.write_event(out, event, origin)
+                })?;
             }
             Ok(())
         }
@@ -130,7 +132,7 @@ fn write_each_event<S: EventSource>(
     mut write: impl FnMut(&Event) -> fmt::Result,
 ) -> Result<(), ExportError<S::Error>> {
     let end = source.end(session).map_err(ExportError::Read)?;
-    visit(source, session, end, |event| Ok(write(&event)?))
+    export_events(source, session, end, |event| Ok(write(&event)?))
 }
 
 /// The mark of a session that was imported: each operator, and the time.
@@ -150,13 +152,13 @@ pub fn import_mark(imports: &[ImportEntry]) -> Option<String> {
 }
 
 /// Passes the events of a session with a sequence below `end` to `take`.
-fn visit<S: EventSource>(
+fn export_events<S: EventSource>(
     source: &S,
     session: &SessionId,
     end: u64,
     take: impl FnMut(Event) -> Result<(), ExportError<S::Error>>,
 ) -> Result<(), ExportError<S::Error>> {
-    each(&ExportSource(source), session, (0, end), take)
+    for_each_event(&ExportSource(source), session, (0, end), take)
 }
 
 /// Source whose read errors are converted to [`ExportError`].

@@ -126,7 +126,7 @@ impl FromStr for EventFilter {
     type Err = EventFilterError;
 
     fn from_str(text: &str) -> Result<Self, EventFilterError> {
-        parser::filter(text)
+        parser::parse_filter(text)
     }
 }
 
@@ -135,22 +135,22 @@ impl EventFilterTest {
         match self {
             Self::Named(EventFilterField::Type, names) => {
                 let canonical = canonical_type(envelope.event_type);
-                begins(names, envelope.event_type) || begins(names, canonical)
+                matches_any_name(names, envelope.event_type) || matches_any_name(names, canonical)
             }
-            Self::Named(EventFilterField::Agent, names) => begins(names, agent),
-            Self::Named(EventFilterField::Actor, names) => {
-                actors(envelope).iter().any(|actor| begins(names, actor))
-            }
+            Self::Named(EventFilterField::Agent, names) => matches_any_name(names, agent),
+            Self::Named(EventFilterField::Actor, names) => actors(envelope)
+                .iter()
+                .any(|actor| matches_any_name(names, actor)),
             Self::Named(EventFilterField::Action, names) => {
                 let told = SearchableDetails::of(envelope, &["action_type", "blocked_action"]);
                 let mut actions = [told.action_type, told.blocked_action]
                     .into_iter()
                     .flatten();
-                actions.any(|action| begins(names, &action))
+                actions.any(|action| matches_any_name(names, &action))
             }
             Self::Named(EventFilterField::Checkpoint, names) => {
                 let id = SearchableDetails::of(envelope, &["checkpoint_id"]).checkpoint_id;
-                id.is_some_and(|id| begins(names, &id))
+                id.is_some_and(|id| matches_any_name(names, &id))
             }
             Self::Named(EventFilterField::Thread, names) => {
                 let told = SearchableDetails::of(envelope, &["thread_id"]);
@@ -160,7 +160,7 @@ impl EventFilterTest {
                     .and_then(|thread| thread.get("thread_id"));
                 let within = within.and_then(serde_json::Value::as_str);
                 let id = told.thread_id.as_deref().or(within);
-                id.is_some_and(|id| begins(names, id))
+                id.is_some_and(|id| matches_any_name(names, id))
             }
             Self::Risk(order, wanted) => {
                 let told = SearchableDetails::of(envelope, &["risk_tier"]).risk_tier;
@@ -177,15 +177,15 @@ impl EventFilterTest {
                     TimeSide::Before => part < moment.as_str(),
                 })
             }
-            Self::Text(needles) => needles
-                .iter()
-                .any(|needle| needle.is_in(envelope.event_type) || needle.is_in(envelope.payload)),
+            Self::Text(needles) => needles.iter().any(|needle| {
+                needle.occurs_in(envelope.event_type) || needle.occurs_in(envelope.payload)
+            }),
         }
     }
 }
 
 /// True if a text equals or begins with one of these names, or matches one that contains a `*`.
-fn begins(names: &[String], text: &str) -> bool {
+fn matches_any_name(names: &[String], text: &str) -> bool {
     names.iter().any(|name| {
         if name.contains('*') {
             return Pattern::new(name.as_str()).matches(text);
@@ -226,7 +226,7 @@ impl SearchText {
         }
     }
 
-    fn is_in(&self, text: &str) -> bool {
+    fn occurs_in(&self, text: &str) -> bool {
         match &self.finder {
             Some(finder) => finder.is_match(text),
             None => text
@@ -261,7 +261,7 @@ pub fn actors(envelope: &Envelope<'_>) -> Vec<String> {
     let named = [
         told.answered_by,
         told.passed_by,
-        told.is_deciding_checkpoint,
+        told.decided_by,
         told.approver,
         told.verified_by,
     ];
@@ -272,26 +272,26 @@ pub fn actors(envelope: &Envelope<'_>) -> Vec<String> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct SearchableDetails<'p> {
-    #[serde(borrow, deserialize_with = "loose")]
+    #[serde(borrow, deserialize_with = "deserialize_text_or_none")]
     risk_tier: Option<Cow<'p, str>>,
-    #[serde(borrow, deserialize_with = "loose")]
+    #[serde(borrow, deserialize_with = "deserialize_text_or_none")]
     action_type: Option<Cow<'p, str>>,
-    #[serde(borrow, deserialize_with = "loose")]
+    #[serde(borrow, deserialize_with = "deserialize_text_or_none")]
     blocked_action: Option<Cow<'p, str>>,
-    #[serde(borrow, deserialize_with = "loose")]
+    #[serde(borrow, deserialize_with = "deserialize_text_or_none")]
     checkpoint_id: Option<Cow<'p, str>>,
-    #[serde(borrow, deserialize_with = "loose")]
+    #[serde(borrow, deserialize_with = "deserialize_text_or_none")]
     thread_id: Option<Cow<'p, str>>,
     thread: Option<serde_json::Value>,
-    #[serde(borrow, deserialize_with = "loose")]
+    #[serde(borrow, deserialize_with = "deserialize_text_or_none")]
     answered_by: Option<Cow<'p, str>>,
-    #[serde(borrow, deserialize_with = "loose")]
+    #[serde(borrow, deserialize_with = "deserialize_text_or_none")]
     passed_by: Option<Cow<'p, str>>,
-    #[serde(borrow, deserialize_with = "loose")]
-    is_deciding_checkpoint: Option<Cow<'p, str>>,
-    #[serde(borrow, deserialize_with = "loose")]
+    #[serde(borrow, deserialize_with = "deserialize_text_or_none")]
+    decided_by: Option<Cow<'p, str>>,
+    #[serde(borrow, deserialize_with = "deserialize_text_or_none")]
     approver: Option<Cow<'p, str>>,
-    #[serde(borrow, deserialize_with = "loose")]
+    #[serde(borrow, deserialize_with = "deserialize_text_or_none")]
     verified_by: Option<Cow<'p, str>>,
 }
 
@@ -307,7 +307,7 @@ impl<'p> SearchableDetails<'p> {
     }
 }
 
-fn loose<'de, D>(from: D) -> Result<Option<Cow<'de, str>>, D::Error>
+fn deserialize_text_or_none<'de, D>(from: D) -> Result<Option<Cow<'de, str>>, D::Error>
 where
     D: serde::Deserializer<'de>,
 {
@@ -341,13 +341,15 @@ impl fmt::Display for EventFilter {
 impl fmt::Display for EventFilterTest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Named(field, names) => write!(f, "{}:{}", field.name(), listed(names.iter())),
+            Self::Named(field, names) => {
+                write!(f, "{}:{}", field.name(), format_values(names.iter()))
+            }
             Self::Risk(order, tier) => write!(f, "risk{}{}", order.sign(), tier.as_str()),
             Self::Time(TimeSide::After, moment) => write!(f, "after:{moment}"),
             Self::Time(TimeSide::Before, moment) => write!(f, "before:{moment}"),
             Self::Text(needles) => {
                 let texts = needles.iter().map(|needle| &needle.text);
-                write!(f, "text:{}", listed(texts))
+                write!(f, "text:{}", format_values(texts))
             }
         }
     }
@@ -367,7 +369,7 @@ impl EventFilterField {
 }
 
 /// Formats values: separated by `|`, quoted if needed.
-fn listed<'v>(values: impl Iterator<Item = &'v String>) -> String {
+fn format_values<'v>(values: impl Iterator<Item = &'v String>) -> String {
     let mut text = String::new();
     for (at, value) in values.enumerate() {
         let gap = if at > 0 { "|" } else { "" };

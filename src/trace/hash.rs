@@ -163,7 +163,7 @@ impl<'a> Envelope<'a> {
         let parent_span_id = field(&mut rest, "parent_span_id")?;
         let session_id = field(&mut rest, "session_id")?;
         let sequence = field(&mut rest, "sequence")?;
-        let sequence = read_number(sequence).ok_or("sequence is not a number")?;
+        let sequence = parse_number(sequence).ok_or("sequence is not a number")?;
         let (timestamp, behind) = rest
             .split_at_checked(TimestampText::WIDTH)
             .ok_or("timestamp is not in the fixed form")?;
@@ -201,7 +201,7 @@ impl<'a> Envelope<'a> {
         if !self.is_pruned() && !canonical_json::is_canonical_object(self.payload) {
             return Err(NOT_CANONICAL.to_owned());
         }
-        if TimestampText::read(self.timestamp).is_none() {
+        if TimestampText::parse(self.timestamp).is_none() {
             return Err("timestamp is not in the fixed form".to_owned());
         }
         if self.previous_hash.parse::<Digest>().is_err() {
@@ -213,7 +213,10 @@ impl<'a> Envelope<'a> {
     /// Checks that version and identifiers are ones that a writer writes.
     pub(super) fn check_names(&self) -> Result<(), String> {
         if self.trace_version != TRACE_VERSION {
-            return Err(format!("trace_version is `{}`", shown(self.trace_version)));
+            return Err(format!(
+                "trace_version is `{}`",
+                clip_for_message(self.trace_version)
+            ));
         }
         let ids = [
             ("event_id", self.event_id),
@@ -284,7 +287,7 @@ fn check_id(name: &str, id: &str) -> Result<(), String> {
 }
 
 /// Parses a number in its written form: no sign, no leading zero.
-pub(super) fn read_number(text: &str) -> Option<u64> {
+pub(super) fn parse_number(text: &str) -> Option<u64> {
     match leading_number(text) {
         Some((number, "")) => Some(number),
         Some(_) => None,
@@ -296,7 +299,7 @@ pub(super) fn read_number(text: &str) -> Option<u64> {
     }
 }
 
-pub(super) fn shown(text: &str) -> String {
+pub(super) fn clip_for_message(text: &str) -> String {
     let start: String = text.chars().take(40).collect();
     crate::base::text::one_line(&start)
 }
@@ -367,7 +370,7 @@ mod tests {
         #[test]
         fn only_canonical_numbers_are_parsed(text in "[+0-9]{0,21}") {
             let strictly = text.parse::<u64>().ok().filter(|number| number.to_string() == text);
-            prop_assert_eq!(read_number(&text), strictly);
+            prop_assert_eq!(parse_number(&text), strictly);
         }
     }
 }

@@ -11,14 +11,14 @@ use crate::base::id::SessionId;
 use crate::base::json::{self, StrictJsonError};
 
 use super::event::{Event, TRACE_VERSION};
-use super::hash::{Envelope, read_number};
+use super::hash::{Envelope, parse_number};
 use super::verification::{
     LogVerifier, RecordLink, TrustAnchors, VerificationReport, check_fields,
 };
 
 /// Formats an event as a line, without the line feed.
 #[must_use]
-pub fn line(event: &Event) -> String {
+pub fn format_line(event: &Event) -> String {
     // INVARIANT: an event is a struct with string keys; it always becomes JSON.
     let mut value = serde_json::to_value(event).unwrap_or_default();
     if event.pruned
@@ -80,12 +80,12 @@ pub fn read_line(text: &str) -> Result<(Envelope<'_>, Digest), String> {
 pub fn to_canonical_line(text: &str) -> Cow<'_, str> {
     match read_line(text) {
         Ok(_) => Cow::Borrowed(text),
-        Err(_) => rewritten(text).map_or(Cow::Borrowed(text), Cow::Owned),
+        Err(_) => rewrite_line(text).map_or(Cow::Borrowed(text), Cow::Owned),
     }
 }
 
 /// Canonical form of a line that has the fields of an event in another form; `None` otherwise.
-fn rewritten(text: &str) -> Option<String> {
+fn rewrite_line(text: &str) -> Option<String> {
     let value: Value = json::read(text.as_bytes()).ok()?;
     if missing_or_extra(value.as_object()?).is_some() {
         return None;
@@ -95,7 +95,7 @@ fn rewritten(text: &str) -> Option<String> {
 
 /// Fields of a line, without validation.
 fn scan(text: &str) -> Result<(Envelope<'_>, Digest), String> {
-    let scanned = LineScanner { rest: text }.line();
+    let scanned = LineScanner { rest: text }.format_line();
     let (envelope, hash) = scanned.ok_or_else(|| explain(text))?;
     Ok((envelope, read_hash(hash)?))
 }
@@ -109,7 +109,7 @@ fn read_hash(hash: &str) -> Result<Digest, String> {
 ///
 /// The fields are not proven. The caller must reject names that cannot occur in an envelope: only then
 /// do the fields lie in the line as they seem to.
-fn usual(line: &str) -> Option<(Envelope<'_>, &str)> {
+fn scan_fast(line: &str) -> Option<(Envelope<'_>, &str)> {
     let mut rest = line;
     let mut from_start = |before: &str, width: usize| {
         let behind = rest.strip_prefix(before)?;
@@ -154,7 +154,7 @@ fn usual(line: &str) -> Option<(Envelope<'_>, &str)> {
             None => "",
         },
         session_id,
-        sequence: read_number(sequence)?,
+        sequence: parse_number(sequence)?,
         timestamp,
         event_type,
         payload: match payload {
@@ -168,7 +168,7 @@ fn usual(line: &str) -> Option<(Envelope<'_>, &str)> {
 
 /// Checks a line on its own and leaves the text that its hash covers in `text`.
 fn check_line<'l>(line: &'l str, text: &mut String) -> Result<(Envelope<'l>, RecordLink), String> {
-    let (envelope, said) = match usual(line) {
+    let (envelope, said) = match scan_fast(line) {
         Some((envelope, said)) => (envelope, read_hash(said)?),
         None => scan(line)?,
     };
@@ -204,7 +204,7 @@ struct LineScanner<'a> {
 }
 
 impl<'a> LineScanner<'a> {
-    fn line(mut self) -> Option<(Envelope<'a>, &'a str)> {
+    fn format_line(mut self) -> Option<(Envelope<'a>, &'a str)> {
         let event_id = self.text("{\"event_id\":\"")?;
         let event_type = self.text(",\"event_type\":\"")?;
         let hash = self.text(",\"hash\":\"")?;
@@ -252,7 +252,7 @@ impl<'a> LineScanner<'a> {
         let length = rest.bytes().position(|byte| !byte.is_ascii_digit())?;
         let (digits, rest) = rest.split_at_checked(length)?;
         self.rest = rest;
-        read_number(digits)
+        parse_number(digits)
     }
 
     /// The details; empty if they were pruned.
@@ -340,7 +340,7 @@ impl LinesVerifier {
     /// Limits verification to one session and the log.
     #[must_use]
     pub fn only(mut self, session: SessionId) -> Self {
-        self.log = self.log.only(session);
+        self.log = self.log.limit_to(session);
         self
     }
 
@@ -350,9 +350,9 @@ impl LinesVerifier {
         let read = std::str::from_utf8(text).map_err(|_| "is not UTF-8".to_owned());
         match read.and_then(|line| check_line(line, &mut self.text)) {
             Ok((envelope, link)) => self.log.push(&envelope, &link, &self.text),
-            Err(what) => match std::str::from_utf8(text).ok().and_then(rewritten) {
+            Err(what) => match std::str::from_utf8(text).ok().and_then(rewrite_line) {
                 Some(line) => self.push_rewritten(&line),
-                None => self.fail(text, &what),
+                None => self.record_fault(text, &what),
             },
         }
     }
@@ -366,21 +366,22 @@ impl LinesVerifier {
                     self.log.count_not_canonical(&session);
                 }
             }
-            Err(what) => self.fail(rewritten.as_bytes(), &what),
+            Err(what) => self.record_fault(rewritten.as_bytes(), &what),
         }
     }
 
     /// Records an invalid line. If only its hash is wrong, the fault is that of its session.
-    fn fail(&mut self, line: &[u8], what: &str) {
+    fn record_fault(&mut self, line: &[u8], what: &str) {
         let line = std::str::from_utf8(line).ok();
         let read = line.and_then(|line| read_line(line).ok());
         let session = read.and_then(|(envelope, _)| envelope.session_id.parse().ok());
         if let Some(session) = session {
-            let place = self.log.place(&session);
-            return self.log.unreadable(Some(place), what);
+            let place = self.log.chain_index(&session);
+            return self.log.report_unreadable(Some(place), what);
         }
         let number = self.lines;
-        self.log.unreadable(None, &format!("line {number} {what}"));
+        self.log
+            .report_unreadable(None, &format!("line {number} {what}"));
     }
 
     /// Requires the seals that a console makes: see [`LogVerifier::demand_seals`].
@@ -450,7 +451,7 @@ mod tests {
         for payload in ["", "{}", r#"{"a":"\",\"previous_hash\":\"x"}"#] {
             for session in [ID, "s-1"] {
                 for line in lines(session, payload) {
-                    let (envelope, hash) = usual(&line).unwrap();
+                    let (envelope, hash) = scan_fast(&line).unwrap();
                     let read = (envelope, hash.parse().unwrap());
                     assert_eq!(Ok(read), read_line(&line), "{line}");
                 }
@@ -471,7 +472,7 @@ mod tests {
                 let end = (place + 1).min(line.len());
                 line.replace_range(place..end, &text);
             }
-            if let Some((envelope, hash)) = usual(&line)
+            if let Some((envelope, hash)) = scan_fast(&line)
                 && let (Ok(()), Ok(hash)) = (envelope.check(), hash.parse())
             {
                 prop_assert_eq!(Ok((envelope, hash)), read_line(&line), "{}", line);

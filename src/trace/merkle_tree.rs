@@ -12,7 +12,7 @@ use crate::base::digest::Digest;
 pub struct MerkleTree {
     size: u64,
     /// Roots of the complete subtrees, the largest first: one for every bit set in `size`.
-    whole: Vec<Digest>,
+    subtree_roots: Vec<Digest>,
 }
 
 impl MerkleTree {
@@ -27,18 +27,18 @@ impl MerkleTree {
         let mut node = hash(LEAF, &[entry]);
         // Subtrees of equal size are joined: one for each bit that the addition carries over.
         for _ in 0..self.size.trailing_ones() {
-            if let Some(left) = self.whole.pop() {
+            if let Some(left) = self.subtree_roots.pop() {
                 node = join(&left, &node);
             }
         }
-        self.whole.push(node);
+        self.subtree_roots.push(node);
         self.size += 1;
     }
 
     /// Root hash over all entries so far.
     #[must_use]
     pub fn root(&self) -> Digest {
-        let mut from_the_right = self.whole.iter().rev();
+        let mut from_the_right = self.subtree_roots.iter().rev();
         let Some(last) = from_the_right.next() else {
             return Digest::of([]);
         };

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use super::details::Details;
 use super::event::{Event, canonical_type};
-use super::spans::{MAX_DEPTH, key, stops};
+use super::spans::{MAX_DEPTH, is_stop, span_key};
 
 mod marks;
 mod outcome_counts;
@@ -37,7 +37,7 @@ const MAX_STEPS: usize = 64;
 const MAX_GAP: u64 = 1 << 20;
 
 /// Marker for "no event".
-const NONE: u32 = u32::MAX;
+const NO_EVENT: u32 = u32::MAX;
 
 /// Facts about one event that an outline needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,11 +71,11 @@ impl OutlineWindow {
             let parent = event.parent_span_id.as_ref();
             let seed = OutlineEvent {
                 sequence: event.sequence,
-                span: key(event.span_id.as_str()),
-                parent: parent.map(|parent| key(parent.as_str())),
+                span: span_key(event.span_id.as_str()),
+                parent: parent.map(|parent| span_key(parent.as_str())),
                 time_us: event.timestamp.micros(),
                 kind: intern(&mut window.kinds, canonical_type(&event.event_type)),
-                marks: EventMarks::of(event),
+                marks: EventMarks::from_event(event),
             };
             window.seeds.push(seed);
         }
@@ -106,12 +106,12 @@ impl OutlineEntry {
     /// Parent event.
     #[must_use]
     pub fn parent(&self) -> Option<u64> {
-        (self.parent != NONE).then_some(u64::from(self.parent))
+        (self.parent != NO_EVENT).then_some(u64::from(self.parent))
     }
 
     /// Last descendant event; the event itself if it has none.
     #[must_use]
-    pub fn last(&self) -> u64 {
+    pub fn last_descendant(&self) -> u64 {
         u64::from(self.last)
     }
 }
@@ -126,14 +126,14 @@ pub struct Outline {
     openers: SpanStarts,
     tally: OutcomeCounts,
     /// Visible rows; `None` while nothing is folded.
-    shown: Option<Vec<u32>>,
+    visible_rows: Option<Vec<u32>>,
     /// Depth from which new events are folded.
-    level: Option<u8>,
+    fold_level: Option<u8>,
 }
 
 impl Outline {
     /// Most events that an outline can hold.
-    pub const MOST: u64 = NONE as u64;
+    pub const MAX_EVENTS: u64 = NO_EVENT as u64;
 
     /// Adds the next window. Events at `end` or beyond are left for later; a missing number becomes an
     /// entry marked as missing.
@@ -144,28 +144,28 @@ impl Outline {
             .map(|kind| intern(&mut self.kinds, kind))
             .collect();
         for seed in &window.seeds {
-            if seed.sequence >= end.min(u64::from(NONE)) {
+            if seed.sequence >= end.min(u64::from(NO_EVENT)) {
                 break;
             }
-            self.fill(seed.sequence);
+            self.fill_gap(seed.sequence);
             if seed.sequence == self.len() {
                 let kind = usize::from(seed.kind);
                 self.push(seed, kinds.get(kind).copied().unwrap_or(u16::MAX));
             }
         }
-        self.fill(window.next.min(end).min(u64::from(NONE)));
+        self.fill_gap(window.next.min(end).min(u64::from(NO_EVENT)));
     }
 
     /// Marks every absent number before `until` as missing. Of a gap that would fill the memory only the
     /// beginning is kept.
-    fn fill(&mut self, until: u64) {
+    fn fill_gap(&mut self, until: u64) {
         let until = until.min(self.len().saturating_add(MAX_GAP));
         while self.len() < until {
             let time_us = self.entries.last().map_or(0, |entry| entry.time_us);
-            self.put(OutlineEntry {
+            self.push_entry(OutlineEntry {
                 time_us,
-                parent: NONE,
-                last: self.place(),
+                parent: NO_EVENT,
+                last: self.next_index(),
                 kind: u16::MAX,
                 marks: EventMarks::MISSING,
                 depth: 0,
@@ -174,29 +174,29 @@ impl Outline {
     }
 
     fn push(&mut self, seed: &OutlineEvent, kind: u16) {
-        let place = self.place();
+        let place = self.next_index();
         let parent = self.openers.parent(seed, place);
         let above = parent.and_then(|at| self.entries.get(at as usize)).copied();
         let depth = above.map_or(0, |above| above.depth.saturating_add(1).min(MAX_DEPTH_U8));
         let mut marks = seed.marks;
-        if above.is_some_and(|above| above.marks.any(EventMarks::FOLDED | EventMarks::HIDDEN)) {
+        if above.is_some_and(|above| above.marks.has_any(EventMarks::FOLDED | EventMarks::HIDDEN)) {
             marks |= EventMarks::HIDDEN;
         }
-        if self.level.is_some_and(|level| depth >= level) {
+        if self.fold_level.is_some_and(|level| depth >= level) {
             marks |= EventMarks::FOLDED;
         }
-        self.put(OutlineEntry {
+        self.push_entry(OutlineEntry {
             time_us: seed.time_us,
-            parent: parent.unwrap_or(NONE),
+            parent: parent.unwrap_or(NO_EVENT),
             last: place,
             kind,
             marks,
             depth,
         });
-        self.raise(parent, place);
+        self.extend_ancestors(parent, place);
     }
 
-    fn put(&mut self, entry: OutlineEntry) {
+    fn push_entry(&mut self, entry: OutlineEntry) {
         if self.entries.len().is_multiple_of(BLOCK) {
             self.blocks.push(EventMarks::NONE);
         }
@@ -208,14 +208,17 @@ impl Outline {
             .last()
             .map_or(EventMarks::NONE, |entry| entry.marks);
         self.tally.add(before, entry.marks);
-        if let (Some(shown), false) = (&mut self.shown, entry.marks.any(EventMarks::HIDDEN)) {
-            shown.push(u32::try_from(self.entries.len()).unwrap_or(NONE));
+        if let (Some(shown), false) = (
+            &mut self.visible_rows,
+            entry.marks.has_any(EventMarks::HIDDEN),
+        ) {
+            shown.push(u32::try_from(self.entries.len()).unwrap_or(NO_EVENT));
         }
         self.entries.push(entry);
     }
 
     /// Extends all ancestors of an event so that they last until it.
-    fn raise(&mut self, parent: Option<u32>, place: u32) {
+    fn extend_ancestors(&mut self, parent: Option<u32>, place: u32) {
         let mut above = parent;
         for _ in 0..MAX_STEPS {
             let Some(entry) = above.and_then(|at| self.entries.get_mut(at as usize)) else {
@@ -223,12 +226,12 @@ impl Outline {
             };
             entry.last = place;
             entry.marks |= EventMarks::PARENT;
-            above = (entry.parent != NONE).then_some(entry.parent);
+            above = (entry.parent != NO_EVENT).then_some(entry.parent);
         }
     }
 
-    fn place(&self) -> u32 {
-        u32::try_from(self.entries.len()).unwrap_or(NONE)
+    fn next_index(&self) -> u32 {
+        u32::try_from(self.entries.len()).unwrap_or(NO_EVENT)
     }
 
     /// Number of events in the outline.
@@ -263,21 +266,21 @@ impl Outline {
 
     /// Duration of an event: until its last descendant.
     #[must_use]
-    pub fn lasts_us(&self, entry: &OutlineEntry) -> i64 {
-        let last = self.get(entry.last());
+    pub fn duration_us(&self, entry: &OutlineEntry) -> i64 {
+        let last = self.get(entry.last_descendant());
         last.map_or(0, |last| last.time_us.saturating_sub(entry.time_us).max(0))
     }
 
     /// Visible rows, if anything is folded.
     #[must_use]
-    pub fn shown(&self) -> Option<&[u32]> {
-        self.shown.as_deref()
+    pub fn visible_rows(&self) -> Option<&[u32]> {
+        self.visible_rows.as_deref()
     }
 
     /// Depth from which everything is folded.
     #[must_use]
-    pub fn level(&self) -> Option<u8> {
-        self.level
+    pub fn fold_level(&self) -> Option<u8> {
+        self.fold_level
     }
 
     /// Folds or unfolds the children of an event. Returns true if anything changed.
@@ -286,25 +289,25 @@ impl Outline {
         let Some(entry) = self.entries.get_mut(place) else {
             return false;
         };
-        let folded = entry.marks.any(EventMarks::FOLDED);
-        if !entry.marks.any(EventMarks::PARENT) || folded == (fold == FoldState::Closed) {
+        let folded = entry.marks.has_any(EventMarks::FOLDED);
+        if !entry.marks.has_any(EventMarks::PARENT) || folded == (fold == FoldState::Closed) {
             return false;
         }
         entry.marks ^= EventMarks::FOLDED;
-        self.hide();
+        self.update_hidden();
         true
     }
 
     /// Folds everything from a depth on, or unfolds everything.
     pub fn fold_to(&mut self, level: Option<u8>) {
-        self.level = level;
+        self.fold_level = level;
         for entry in &mut self.entries {
             entry.marks = entry.marks.without(EventMarks::FOLDED);
             if level.is_some_and(|level| entry.depth >= level) {
                 entry.marks |= EventMarks::FOLDED;
             }
         }
-        self.hide();
+        self.update_hidden();
     }
 
     /// Unfolds the ancestors of an event, so that it is visible.
@@ -312,7 +315,7 @@ impl Outline {
         let mut above = self.get(sequence).and_then(OutlineEntry::parent);
         let hidden = self
             .get(sequence)
-            .is_some_and(|entry| entry.marks.any(EventMarks::HIDDEN));
+            .is_some_and(|entry| entry.marks.has_any(EventMarks::HIDDEN));
         if !hidden {
             return;
         }
@@ -324,17 +327,20 @@ impl Outline {
             entry.marks = entry.marks.without(EventMarks::FOLDED);
             above = entry.parent();
         }
-        self.hide();
+        self.update_hidden();
     }
 
     /// Recomputes the hidden rows: one pass, some milliseconds for a million events.
-    fn hide(&mut self) {
+    fn update_hidden(&mut self) {
         let mut shown = Vec::with_capacity(self.entries.len());
         for place in 0..self.entries.len() {
-            let parent = self.entries.get(place).map_or(NONE, |entry| entry.parent);
+            let parent = self
+                .entries
+                .get(place)
+                .map_or(NO_EVENT, |entry| entry.parent);
             let above = self.entries.get(parent as usize).map(|above| above.marks);
             let hidden =
-                above.is_some_and(|above| above.any(EventMarks::FOLDED | EventMarks::HIDDEN));
+                above.is_some_and(|above| above.has_any(EventMarks::FOLDED | EventMarks::HIDDEN));
             let Some(entry) = self.entries.get_mut(place) else {
                 break;
             };
@@ -342,10 +348,10 @@ impl Outline {
             if hidden {
                 entry.marks |= EventMarks::HIDDEN;
             } else {
-                shown.push(u32::try_from(place).unwrap_or(NONE));
+                shown.push(u32::try_from(place).unwrap_or(NO_EVENT));
             }
         }
-        self.shown = (shown.len() < self.entries.len()).then_some(shown);
+        self.visible_rows = (shown.len() < self.entries.len()).then_some(shown);
     }
 
     /// Next event after `sequence` that has one of these marks.
@@ -353,11 +359,11 @@ impl Outline {
     pub fn next_with(&self, sequence: u64, marks: EventMarks) -> Option<u64> {
         let mut at = usize::try_from(sequence).ok()?.saturating_add(1);
         while at < self.entries.len() {
-            if at.is_multiple_of(BLOCK) && !self.block(at).any(marks) {
+            if at.is_multiple_of(BLOCK) && !self.block(at).has_any(marks) {
                 at += BLOCK;
                 continue;
             }
-            if self.entries.get(at)?.marks.any(marks) {
+            if self.entries.get(at)?.marks.has_any(marks) {
                 return Some(at as u64);
             }
             at += 1;
@@ -370,12 +376,12 @@ impl Outline {
     pub fn last_with(&self, sequence: u64, marks: EventMarks) -> Option<u64> {
         let mut at = usize::try_from(sequence).ok()?.min(self.entries.len());
         while at > 0 {
-            if at.is_multiple_of(BLOCK) && !self.block(at - 1).any(marks) {
+            if at.is_multiple_of(BLOCK) && !self.block(at - 1).has_any(marks) {
                 at -= BLOCK;
                 continue;
             }
             at -= 1;
-            if self.entries.get(at)?.marks.any(marks) {
+            if self.entries.get(at)?.marks.has_any(marks) {
                 return Some(at as u64);
             }
         }

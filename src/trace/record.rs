@@ -20,7 +20,7 @@ pub struct Record {
     /// Time of the event.
     pub timestamp: Timestamp,
     /// True if the record ends its session.
-    pub ends: bool,
+    pub ends_session: bool,
     /// The hashed text: see [`Envelope`].
     pub text: String,
     /// Hash of the text.
@@ -42,7 +42,7 @@ impl Record {
                 .map_err(|error| format!("{error}"))?,
             sequence: envelope.sequence,
             timestamp: envelope.timestamp.parse().map_err(wrong)?,
-            ends: envelope.event_type == SESSION_ENDED,
+            ends_session: envelope.event_type == SESSION_ENDED,
             text,
             hash,
         })
@@ -71,8 +71,8 @@ impl Record {
     ///
     /// # Errors
     /// A message, when the text is not that of a record.
-    pub fn event(&self) -> Result<Event, String> {
-        event(&self.envelope()?, self.hash)
+    pub fn event_of(&self) -> Result<Event, String> {
+        event_of(&self.envelope()?, self.hash)
     }
 }
 
@@ -80,7 +80,7 @@ impl Record {
 ///
 /// # Errors
 /// A message, when the envelope is not that of an event.
-pub fn event(envelope: &Envelope<'_>, hash: Digest) -> Result<Event, String> {
+pub fn event_of(envelope: &Envelope<'_>, hash: Digest) -> Result<Event, String> {
     let id = |error: crate::base::id::IdError| error.to_string();
     let parent = Some(envelope.parent_span_id).filter(|parent| !parent.is_empty());
     let parent = parent.map(str::parse).transpose().map_err(id)?;

@@ -108,7 +108,7 @@ impl<S: EventSource> Replay<S> {
         if first < before && before <= last.saturating_add(1) {
             if let Some(found) = self.last_between(first, before)? {
                 self.at = Some(found);
-                return self.here(found);
+                return self.move_to(found);
             }
             before = first;
         }
@@ -117,7 +117,7 @@ impl<S: EventSource> Replay<S> {
             let from = before.saturating_sub(reach);
             if let Some(found) = self.last_between(from, before)? {
                 self.at = Some(found);
-                return self.here(found);
+                return self.move_to(found);
             }
             before = from;
             // Gaps in the numbers are crossed in doubling strides.
@@ -185,9 +185,9 @@ impl<S: EventSource> Replay<S> {
                 break;
             }
             from = next;
-            self.kept.keep(from, &state);
+            self.kept.insert(from, &state);
         }
-        self.kept.stand(wanted, &state);
+        self.kept.set_last_query(wanted, &state);
         Ok(state)
     }
 
@@ -208,10 +208,10 @@ impl<S: EventSource> Replay<S> {
         wanted: impl Fn(&Event) -> bool,
     ) -> Result<Option<&Event>, S::Error> {
         while from < self.end {
-            self.look_at(from)?;
+            self.load_window(from)?;
             let (end, types) = (self.end, self.types.as_ref());
             let lets = |event: &&Event| {
-                event.sequence >= from && event.sequence < end && passes(types, event)
+                event.sequence >= from && event.sequence < end && is_accepted(types, event)
             };
             let mut found = self.window.iter().filter(lets);
             if let Some(sequence) = found
@@ -219,7 +219,7 @@ impl<S: EventSource> Replay<S> {
                 .map(|event| event.sequence)
             {
                 self.at = Some(sequence);
-                return self.here(sequence);
+                return self.move_to(sequence);
             }
             match self
                 .window
@@ -237,10 +237,10 @@ impl<S: EventSource> Replay<S> {
     fn last_between(&mut self, mut from: u64, before: u64) -> Result<Option<u64>, S::Error> {
         let mut found = None;
         while from < before {
-            self.look_at(from)?;
+            self.load_window(from)?;
             let types = self.types.as_ref();
             let mut inside = self.window.iter().filter(|event| {
-                event.sequence >= from && event.sequence < before && passes(types, event)
+                event.sequence >= from && event.sequence < before && is_accepted(types, event)
             });
             found = inside.next_back().map(|event| event.sequence).or(found);
             match self
@@ -256,7 +256,7 @@ impl<S: EventSource> Replay<S> {
     }
 
     /// Loads a window that begins at or before the first event from `from` on.
-    fn look_at(&mut self, from: u64) -> Result<(), S::Error> {
+    fn load_window(&mut self, from: u64) -> Result<(), S::Error> {
         let (first, last) = self.ends();
         if self.window.is_empty() || from < first || from > last {
             self.window = self.source.events(&self.session, from, PAGE)?;
@@ -270,14 +270,14 @@ impl<S: EventSource> Replay<S> {
         (sequence(self.window.first()), sequence(self.window.last()))
     }
 
-    fn here(&mut self, sequence: u64) -> Result<Option<&Event>, S::Error> {
-        self.look_at(sequence)?;
+    fn move_to(&mut self, sequence: u64) -> Result<Option<&Event>, S::Error> {
+        self.load_window(sequence)?;
         let mut window = self.window.iter();
         Ok(window.find(|event| event.sequence == sequence))
     }
 }
 
-fn passes(types: Option<&Patterns>, event: &Event) -> bool {
+fn is_accepted(types: Option<&Patterns>, event: &Event) -> bool {
     types.is_none_or(|types| {
         types.matches(&event.event_type) || types.matches(canonical_type(&event.event_type))
     })

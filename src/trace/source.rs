@@ -76,7 +76,7 @@ impl<S: EventSource + ?Sized> EventSource for &S {
 ///
 /// # Errors
 /// The error of the failed read or of `take`.
-pub fn each<S, E>(
+pub fn for_each_event<S, E>(
     source: &S,
     session: &SessionId,
     (mut from, end): (u64, u64),
@@ -125,12 +125,12 @@ impl MemorySource {
 
     /// Adds the verification results of their chains.
     #[must_use]
-    pub fn checked(mut self, checked: Vec<ChainVerification>) -> Self {
+    pub fn with_verification(mut self, checked: Vec<ChainVerification>) -> Self {
         self.checked = checked;
         self
     }
 
-    fn of<'e>(&'e self, session: &'e SessionId) -> impl Iterator<Item = &'e Event> {
+    fn events_of<'e>(&'e self, session: &'e SessionId) -> impl Iterator<Item = &'e Event> {
         let events = self.events.iter();
         events.filter(move |event| event.session_id == *session)
     }
@@ -145,12 +145,14 @@ impl EventSource for MemorySource {
         from: u64,
         limit: usize,
     ) -> Result<Vec<Event>, Self::Error> {
-        let events = self.of(session).filter(|event| event.sequence >= from);
+        let events = self
+            .events_of(session)
+            .filter(|event| event.sequence >= from);
         Ok(events.take(limit).cloned().collect())
     }
 
     fn end(&self, session: &SessionId) -> Result<u64, Self::Error> {
-        let last = self.of(session).map(|event| event.sequence).max();
+        let last = self.events_of(session).map(|event| event.sequence).max();
         Ok(last.map_or(0, |last| last.saturating_add(1)))
     }
 

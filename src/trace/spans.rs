@@ -27,9 +27,9 @@ pub struct SpanDepths {
 impl SpanDepths {
     /// Depth of an event. A span with an unknown or forgotten parent is placed below the root.
     pub fn of(&mut self, event: &Event) -> usize {
-        let key = key(event.span_id.as_str());
+        let key = span_key(event.span_id.as_str());
         let parent = event.parent_span_id.as_ref();
-        let parent = parent.map(|parent| self::key(parent.as_str()));
+        let parent = parent.map(|parent| self::span_key(parent.as_str()));
         let root = *self.root.get_or_insert(key);
         let depth = match parent {
             None => 0,
@@ -76,11 +76,11 @@ pub(super) struct SpanTree {
 
 impl SpanTree {
     pub(super) fn add(&mut self, event: &Event) {
-        let stopped = stops(event);
+        let stopped = is_stop(event);
         let trace = self.trace_place(&event.trace_id);
         let place = *self
             .places
-            .entry(key(event.span_id.as_str()))
+            .entry(span_key(event.span_id.as_str()))
             .or_insert_with(|| {
                 self.nodes.push(SpanNode {
                     parent: None,
@@ -91,7 +91,8 @@ impl SpanTree {
                     stopped: false,
                 });
                 let parent = event.parent_span_id.as_ref();
-                self.parents.push(parent.map(|parent| key(parent.as_str())));
+                self.parents
+                    .push(parent.map(|parent| span_key(parent.as_str())));
                 self.nodes.len() - 1
             });
         if let Some(span) = self.nodes.get_mut(place) {
@@ -106,7 +107,7 @@ impl SpanTree {
         let traces = &mut self.traces;
         *self
             .trace_places
-            .entry(key(trace.as_str()))
+            .entry(span_key(trace.as_str()))
             .or_insert_with(|| {
                 traces.push(trace.clone());
                 traces.len() - 1
@@ -119,7 +120,7 @@ impl SpanTree {
     }
 
     /// Resolves every span's parent and end after all events were added.
-    pub(super) fn close(&mut self) {
+    pub(super) fn resolve_parents(&mut self) {
         for (place, parent) in self.parents.iter().enumerate() {
             let parent = parent.and_then(|parent| self.places.get(&parent).copied());
             if let Some(span) = self.nodes.get_mut(place) {
@@ -127,12 +128,12 @@ impl SpanTree {
             }
         }
         for place in 0..self.nodes.len() {
-            self.raise(place);
+            self.extend_ancestors(place);
         }
     }
 
     /// Extends the ancestors of a span until its end. Stops at a cycle.
-    fn raise(&mut self, place: usize) {
+    fn extend_ancestors(&mut self, place: usize) {
         let Some(span) = self.nodes.get(place).copied() else {
             return;
         };
@@ -153,12 +154,12 @@ impl SpanTree {
     }
 
     fn find(&self, span: &SpanId) -> Option<&SpanNode> {
-        self.nodes.get(*self.places.get(&key(span.as_str()))?)
+        self.nodes.get(*self.places.get(&span_key(span.as_str()))?)
     }
 }
 
 /// True if an event reports a stop or a failure.
-pub(super) fn stops(event: &Event) -> bool {
+pub(super) fn is_stop(event: &Event) -> bool {
     match canonical_type(&event.event_type) {
         "action_blocked" | "checkpoint_blocked" | "error_occurred" => true,
         "action_completed" => Details::of(event).flag("success") == Some(false),
@@ -167,7 +168,7 @@ pub(super) fn stops(event: &Event) -> bool {
 }
 
 /// Key of a span or an operation in sixteen bytes: a UUID as it is, another name by its digest.
-pub(super) fn key(name: &str) -> u128 {
+pub(super) fn span_key(name: &str) -> u128 {
     match Uuid::try_parse(name) {
         Ok(id) if id.hyphenated().to_string() == name => id.as_u128(),
         Ok(_) | Err(_) => {

@@ -68,7 +68,7 @@ pub fn tone(event: &Event) -> Tone {
 
 /// Subject of an event: an action, a checkpoint, a policy, or the first other name in it.
 #[must_use]
-pub fn about(event: &Event) -> Option<&str> {
+pub fn event_subject(event: &Event) -> Option<&str> {
     let details = Details::of(event);
     let names = [
         "action_type",
@@ -82,18 +82,18 @@ pub fn about(event: &Event) -> Option<&str> {
         "thread_id",
     ];
     let found = names.into_iter().find_map(|name| details.text(name));
-    found.or_else(|| details.within("thread")?.text("thread_id"))
+    found.or_else(|| details.nested("thread")?.text("thread_id"))
 }
 
 /// True if a turn found the summary of its conversation frozen.
 pub(super) fn is_frozen(details: Details<'_>) -> bool {
-    let metadata = details.within("metadata");
+    let metadata = details.nested("metadata");
     metadata.and_then(|metadata| metadata.flag("peakGuardrailActive")) == Some(true)
 }
 
 /// Short description of an event that is safe to show: its subject and the main detail.
 #[must_use]
-pub fn telling(event: &Event) -> String {
+pub fn short_description(event: &Event) -> String {
     let details = Details::of(event);
     let said = ["decision", "outcome", "final_status"];
     let by = [
@@ -105,12 +105,12 @@ pub fn telling(event: &Event) -> String {
         "by",
         "operator",
     ];
-    let names = about(event).into_iter();
+    let names = event_subject(event).into_iter();
     let said = said.into_iter().find_map(|name| details.text(name));
-    let said = said.or_else(|| details.within("metadata")?.text("decision"));
+    let said = said.or_else(|| details.nested("metadata")?.text("decision"));
     let by = by.into_iter().find_map(|name| details.text(name));
     let words: Vec<_> = names.chain(said).chain(by).collect();
-    clipped(&words.join(" "), MAX_QUOTED_CHARS)
+    clip_line(&words.join(" "), MAX_QUOTED_CHARS)
 }
 
 /// Description of an event in one line that is safe to show.
@@ -157,19 +157,23 @@ struct SentenceParts<'e>(Details<'e>);
 impl SentenceParts<'_> {
     /// A string field, cut if it is long; `?` if absent.
     fn text(self, name: &str) -> String {
-        self.0.text(name).map_or_else(|| "?".to_owned(), quoted)
+        self.0
+            .text(name)
+            .map_or_else(|| "?".to_owned(), quote_untrusted)
     }
 
     /// A string field with a prefix; empty if absent.
-    fn and(self, before: &str, name: &str) -> String {
+    fn with_prefix(self, before: &str, name: &str) -> String {
         let text = self.0.text(name).filter(|text| !text.is_empty());
-        text.map_or_else(String::new, |text| format!("{before}{}", quoted(text)))
+        text.map_or_else(String::new, |text| {
+            format!("{before}{}", quote_untrusted(text))
+        })
     }
 
     /// The justification of an approval, behind what it justifies.
     fn justified(self) -> String {
         let text = self.0.justification();
-        text.map_or_else(String::new, |text| format!(": {}", quoted(&text)))
+        text.map_or_else(String::new, |text| format!(": {}", quote_untrusted(&text)))
     }
 
     fn number(self, name: &str) -> String {
@@ -179,7 +183,7 @@ impl SentenceParts<'_> {
 
     fn list(self, name: &str) -> String {
         let listed: Vec<_> = self.0.texts(name).collect();
-        quoted(&listed.join(", "))
+        quote_untrusted(&listed.join(", "))
     }
 
     fn json(self, name: &str) -> String {
@@ -191,13 +195,13 @@ impl SentenceParts<'_> {
             "session_started" => format!(
                 "a session of {} begins{}",
                 self.text("agent_type"),
-                self.and(", for: ", "intent")
+                self.with_prefix(", for: ", "intent")
             ),
             "session_ended" => format!(
                 "the session ends: {}, {} actions{}",
                 self.text("final_status"),
                 self.number("actions_taken"),
-                self.and(", ", "summary")
+                self.with_prefix(", ", "summary")
             ),
             "wrapper_constructed" => format!("a wrapper is built, over {}", self.text("transport")),
             "wrapper_verified" => match self.0.flag("verification_passed") {
@@ -210,7 +214,7 @@ impl SentenceParts<'_> {
                 "Atlas {} {} is in force{}",
                 self.text("atlas_id"),
                 self.text("version"),
-                self.and(", loaded by ", "by")
+                self.with_prefix(", loaded by ", "by")
             ),
             _ => format!(
                 "plugin {} {} is loaded",
@@ -225,7 +229,7 @@ impl SentenceParts<'_> {
             "context_requested" => format!(
                 "context is asked for ({}){}",
                 self.text("request_type"),
-                self.and(": ", "query")
+                self.with_prefix(": ", "query")
             ),
             "context_injected" => format!(
                 "handed over: {} ({} bytes, {})",
@@ -241,7 +245,7 @@ impl SentenceParts<'_> {
                     Some(false) => "did not help",
                     None => "was looked at",
                 },
-                self.and(": ", "reason")
+                self.with_prefix(": ", "reason")
             ),
             "input_received" => format!(
                 "input of {} bytes from {}",
@@ -269,7 +273,7 @@ impl SentenceParts<'_> {
                 let error = self.0.value("error").map(json);
                 match (self.0.flag("success"), error) {
                     (Some(true), _) => {
-                        let came = self.and(": ", "result_summary");
+                        let came = self.with_prefix(": ", "result_summary");
                         format!("{action} ran in {took} ms{came}")
                     }
                     (_, Some(error)) => format!("{action} FAILED after {took} ms: {error}"),
@@ -296,7 +300,7 @@ impl SentenceParts<'_> {
             "risk_detected" => format!(
                 "risk {} {}: {}",
                 self.text("risk_tier"),
-                self.and("of ", "action_type"),
+                self.with_prefix("of ", "action_type"),
                 self.text("trigger")
             ),
             _ => format!(
@@ -324,8 +328,8 @@ impl SentenceParts<'_> {
                 let done = self.0.text("action_taken").unwrap_or("continue");
                 format!(
                     "{id} is done: {}{}",
-                    quoted(done),
-                    self.and(", ", "block_reason")
+                    quote_untrusted(done),
+                    self.with_prefix(", ", "block_reason")
                 )
             }
             "checkpoint_skipped" => format!("{id} is left out: {}", self.text("reason")),
@@ -375,7 +379,10 @@ impl SentenceParts<'_> {
                 match self.0.text("claim") {
                     Some("released") => format!("{by} no longer claims {gate}"),
                     Some(_) | None => {
-                        format!("{by} claims {gate}{}", self.and(", before: ", "before"))
+                        format!(
+                            "{by} claims {gate}{}",
+                            self.with_prefix(", before: ", "before")
+                        )
                     }
                 }
             }
@@ -419,7 +426,7 @@ impl SentenceParts<'_> {
 
     fn turn(self) -> String {
         let none = serde_json::Map::new();
-        let part = |name| SentenceParts(self.0.within(name).unwrap_or(Details::new(&none)));
+        let part = |name| SentenceParts(self.0.nested(name).unwrap_or(Details::new(&none)));
         let (decided, thread) = (part("metadata"), part("thread"));
         let summary = match thread.0.text("update") {
             Some("updated") => {
@@ -455,21 +462,21 @@ impl SentenceParts<'_> {
 }
 
 fn json(value: &Value) -> String {
-    quoted(&canonical(value))
+    quote_untrusted(&canonical(value))
 }
 
 /// Untrusted text in one line, cut if it is long.
-pub(super) fn quoted(text: &str) -> String {
-    clipped(text, MAX_QUOTED_CHARS)
+pub(super) fn quote_untrusted(text: &str) -> String {
+    clip_line(text, MAX_QUOTED_CHARS)
 }
 
 /// First line of a text, at most `most` characters before hidden characters are written out.
-pub(super) fn clipped(text: &str, most: usize) -> String {
-    one_line(&cut(text, most))
+pub(super) fn clip_line(text: &str, most: usize) -> String {
+    one_line(&truncate_text(text, most))
 }
 
 /// A text cut to at most `most` characters.
-pub(super) fn cut(text: &str, most: usize) -> Cow<'_, str> {
+pub(super) fn truncate_text(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()).into(),
         None => text.into(),

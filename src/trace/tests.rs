@@ -7,7 +7,7 @@ use super::jsonl;
 use super::record::Record;
 use super::verification::{
     ChainHead, ListedEnd, LogVerifier, ProvenCounts, TrustAnchors, VerificationReport,
-    VerificationVerdict, check,
+    VerificationVerdict, check_record,
 };
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
@@ -82,16 +82,16 @@ fn head(records: &[Record]) -> ChainHead {
 fn verdict(records: &[Record], head: &ChainHead) -> VerificationVerdict {
     let mut verifier = LogVerifier::new(TrustAnchors::nothing());
     for record in records {
-        match check(&record.text, &record.hash) {
+        match check_record(&record.text, &record.hash) {
             Ok((envelope, link)) => verifier.push(&envelope, &link, &record.text),
             Err(what) => {
-                let place = verifier.place(&record.session);
-                verifier.unreadable(Some(place), &what);
+                let place = verifier.chain_index(&record.session);
+                verifier.report_unreadable(Some(place), &what);
             }
         }
     }
     let start = Timestamp::from_micros(0);
-    verifier.listed(head, "", &start, ListedEnd::No);
+    verifier.check_listed(head, "", &start, ListedEnd::No);
     let mut chains = verifier.finish().chains;
     assert_eq!(chains.len(), 1, "{chains:?}");
     chains.remove(0).verdict
@@ -169,8 +169,8 @@ fn an_intact_chain_holds_but_its_end_is_unproven() {
 #[test]
 fn record_and_event_give_the_same_line() {
     for record in chain(3) {
-        let event = record.event().unwrap();
-        assert_eq!(jsonl::line(&event), line(&record));
+        let event = record.event_of().unwrap();
+        assert_eq!(jsonl::format_line(&event), line(&record));
         let text = line(&record);
         let (envelope, hash) = jsonl::read_line(&text).unwrap();
         assert_eq!((envelope, hash), (record.envelope().unwrap(), record.hash));
@@ -308,7 +308,7 @@ fn every_flipped_bit_of_a_stored_record_is_detected() {
                 bytes[index] ^= 1 << bit;
                 let text = String::from_utf8(bytes).unwrap();
                 assert!(
-                    check(&text, &record.hash).is_err(),
+                    check_record(&text, &record.hash).is_err(),
                     "byte {index} bit {bit}"
                 );
             }

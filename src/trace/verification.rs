@@ -54,7 +54,7 @@ impl RecordLink {
     /// When a field is missing or invalid.
     #[inline]
     pub fn of(envelope: &Envelope<'_>, hash: Digest) -> Result<Self, String> {
-        let timestamp = TimestampText::read(envelope.timestamp);
+        let timestamp = TimestampText::parse(envelope.timestamp);
         let previous = envelope.previous_hash.parse();
         Ok(Self {
             sequence: envelope.sequence,
@@ -129,7 +129,7 @@ impl RecordRun {
     }
 
     /// Reason why the stretch cannot follow a chain of `count` records, if it cannot.
-    fn misfit(&self, count: u64, end: Option<&ChainEnd>) -> Option<String> {
+    fn mismatch(&self, count: u64, end: Option<&ChainEnd>) -> Option<String> {
         if self.sequence != count {
             return Some(format!("sequence is {}, not {count}", self.sequence));
         }
@@ -206,7 +206,7 @@ impl<'a> RecordContent<'a> {
 /// # Errors
 /// A message, when no writer writes such a record.
 #[inline]
-pub fn check<'t>(
+pub fn check_record<'t>(
     text: &'t (impl AsRef<[u8]> + ?Sized),
     hash: &Digest,
 ) -> Result<(Envelope<'t>, RecordLink), String> {

@@ -43,7 +43,7 @@ async fn an_agent_is_answered_about_an_ungated_action_only_once_that_is_on_disk(
     let bench = Bench::under(atlas("durable"), dynamic, clock()).await;
     bench.begin("s-1").await;
     store.durable.send_replace(false);
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let asking = tokio::spawn(async move {
         let read = request("s-1", "note.read", json!({}));
         agents.request_action(read).await
@@ -63,7 +63,7 @@ async fn early_answers_leave_a_bounded_number_of_events_behind_and_a_gate_waits_
     bench.begin("s-1").await;
     let shown = bench.snapshot().chain.events;
     store.durable.send_replace(false);
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let mut answered = 0;
     let waiting = loop {
         let agents = agents.clone();
@@ -143,7 +143,7 @@ async fn one_atlas_that_wants_durable_answers_is_enough() {
     let bench = Bench::under(atlases, dynamic, clock()).await;
     bench.begin("s-1").await;
     store.durable.send_replace(false);
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let asking = tokio::spawn(async move {
         let read = request("s-1", "note.read", json!({}));
         agents.request_action(read).await

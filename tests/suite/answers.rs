@@ -53,7 +53,7 @@ async fn serve(stream: UnixStream, answer: Value) {
     let mut lines = BufReader::new(reader).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         let asked = rpc::RpcRequest::read(line.as_bytes());
-        let result = match asked.spoken {
+        let result = match asked.call {
             Ok(AuthenticatedCall {
                 call: AgentCall::Request(_),
                 ..

@@ -80,7 +80,7 @@ impl Scene {
                 let head: LogHead = note.text.parse().ok()?;
                 Some((head, note))
             });
-            trust = trust.signed(heads);
+            trust = trust.with_signed_heads(heads);
         }
         let mut verifier = LinesVerifier::new(trust);
         for line in copy.export().lines() {
@@ -93,8 +93,8 @@ impl Scene {
     fn trust(&self, knows: Knows) -> TrustAnchors {
         match knows {
             Knows::Nothing => TrustAnchors::nothing(),
-            Knows::Key => TrustAnchors::nothing().key(self.key.clone()),
-            Knows::Head => TrustAnchors::nothing().known(self.known.clone()),
+            Knows::Key => TrustAnchors::nothing().with_key(self.key.clone()),
+            Knows::Head => TrustAnchors::nothing().with_known_head(self.known.clone()),
         }
     }
 }
@@ -110,13 +110,13 @@ enum Knows {
 /// The worst that is said about any of it.
 fn word(report: &VerificationReport) -> String {
     if let Some((_, fault)) = report.first_fault() {
-        return fault.word().to_owned();
+        return fault.label().to_owned();
     }
-    let log = report.log.iter().map(|log| log.verdict.word());
+    let log = report.log.iter().map(|log| log.verdict.label());
     let words: Vec<_> = report
         .chains
         .iter()
-        .map(|one| one.verdict.word())
+        .map(|one| one.verdict.label())
         .chain(log)
         .collect();
     let weakest = ["UNSEALED", "SEALED", "WITNESSED"];
@@ -158,7 +158,12 @@ async fn afternoon(folder: &Path, clock: &Arc<ManualClock>, key: u8) {
     let_in(&bench, "s-3").await;
     sealed(&bench, &store, 100).await;
     let get = request("s-3", "ticket.get", json!({"ticket_id": "T-3"}));
-    bench.runtime.agents().request_action(get).await.unwrap();
+    bench
+        .runtime
+        .agent_handle()
+        .request_action(get)
+        .await
+        .unwrap();
     bench.runtime.stop().await;
     close(store, folder).await;
 }
@@ -168,7 +173,12 @@ async fn let_in(bench: &Bench, session: &str) {
     let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
     bench.pass(&held).await;
     let get = request(session, "ticket.get", json!({"ticket_id": "T-1"}));
-    bench.runtime.agents().request_action(get).await.unwrap();
+    bench
+        .runtime
+        .agent_handle()
+        .request_action(get)
+        .await
+        .unwrap();
 }
 
 #[derive(Clone, Copy)]
@@ -178,7 +188,7 @@ enum Verdict {
 }
 
 async fn ask_at_a_gate(bench: &Bench, session: &str, verdict: Verdict) {
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let params = json!({"ticket_ids": ["T-1"], "cascade": true});
     let delete = request(session, "ticket.delete", params);
     let asking = tokio::spawn(async move { agents.request_action(delete).await });
@@ -192,7 +202,11 @@ async fn ask_at_a_gate(bench: &Bench, session: &str, verdict: Verdict) {
         Verdict::Deny => {
             let reason = "not today".to_owned();
             let ruling = Ruling::Deny { reason };
-            bench.runtime.desk().decide(decide(&held, ruling)).await;
+            bench
+                .runtime
+                .operator_handle()
+                .decide(decide(&held, ruling))
+                .await;
             asking.await.unwrap().unwrap_err();
         }
     }

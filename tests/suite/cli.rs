@@ -75,7 +75,12 @@ impl Desk {
             let snapshot = bench.until(|s| s.held.len() == 1).await;
             bench.pass(&snapshot.held[0]).await;
             let get = request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
-            bench.runtime.agents().request_action(get).await.unwrap();
+            bench
+                .runtime
+                .agent_handle()
+                .request_action(get)
+                .await
+                .unwrap();
             bench.runtime.stop().await;
         })
     }

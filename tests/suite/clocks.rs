@@ -35,7 +35,7 @@ impl Waiting {
         bench.begin("s-1").await;
         let snapshot = bench.until(|s| s.held.len() == 1).await;
         bench.pass(&snapshot.held[0]).await;
-        let agents = bench.runtime.agents();
+        let agents = bench.runtime.agent_handle();
         let ban = request("s-1", "user.ban", json!({"user": "x"}));
         let asked = tokio::spawn(async move { agents.request_action(ban).await.map(|_| ()) });
         bench.until(|s| s.held.len() == 1).await;
@@ -70,7 +70,7 @@ async fn a_clock_set_back_does_not_prolong_a_gate() {
     clock.advance(10 * Duration::from_secs(1));
     clock.set_back(10 * MINUTE);
     clock.advance(Duration::from_secs(289));
-    let snapshot = waiting.bench.until(|s| s.clock_moved.is_some()).await;
+    let snapshot = waiting.bench.until(|s| s.clock_step.is_some()).await;
     assert_eq!(waiting.left(&snapshot), Duration::from_secs(1));
     assert!(!waiting.asked.is_finished());
     clock.advance(Duration::from_secs(1));
@@ -81,7 +81,7 @@ async fn a_clock_set_back_does_not_prolong_a_gate() {
 async fn a_clock_set_forward_does_not_deny_a_gate() {
     let waiting = Waiting::new().await;
     waiting.bench.clock.set_forward(HOUR);
-    let snapshot = waiting.bench.until(|s| s.clock_moved.is_some()).await;
+    let snapshot = waiting.bench.until(|s| s.clock_step.is_some()).await;
     assert_eq!(snapshot.held.len(), 1);
     assert_eq!(waiting.left(&snapshot), Duration::from_mins(5));
     waiting.bench.clock.advance(Duration::from_secs(299));
@@ -99,11 +99,11 @@ async fn a_step_is_on_record_and_shown_once_and_small_corrections_are_not() {
     clock.set_back(Duration::from_secs(1));
     clock.advance(Duration::from_secs(2));
     settle().await;
-    assert_eq!(waiting.bench.snapshot().clock_moved, None);
+    assert_eq!(waiting.bench.snapshot().clock_step, None);
     clock.set_back(10 * MINUTE);
     clock.advance(Duration::from_secs(2));
-    let snapshot = waiting.bench.until(|s| s.clock_moved.is_some()).await;
-    let moved = snapshot.clock_moved.unwrap();
+    let snapshot = waiting.bench.until(|s| s.clock_step.is_some()).await;
+    let moved = snapshot.clock_step.unwrap();
     assert_eq!(moved.at, clock.now());
     assert!(moved.step.to_string().starts_with("back by 10 min"));
     for _ in 0..5 {
@@ -131,11 +131,11 @@ async fn a_deadline_that_the_asker_named_keeps_its_time_too() {
     let bench = &waiting.bench;
     let mut ban = request("s-1", "user.ban", json!({"user": "y"}));
     ban.deadline = Some(bench.clock.now().plus(Duration::from_secs(20)));
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let asked = tokio::spawn(async move { agents.request_action(ban).await });
     bench.until(|s| s.held.len() == 2).await;
     bench.clock.set_forward(HOUR);
-    bench.until(|s| s.clock_moved.is_some()).await;
+    bench.until(|s| s.clock_step.is_some()).await;
     assert_eq!(bench.snapshot().held.len(), 2);
     bench.clock.advance(Duration::from_secs(20));
     let denied = asked.await.unwrap().unwrap_err();
@@ -197,7 +197,7 @@ async fn a_second_restart_does_not_give_a_permit_its_whole_time_again() {
         bench.runtime.stop().await;
     }
     let bench = Bench::start(Arc::new(store), clock).await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let ban = request("s-1", "user.ban", json!({"user": "x"}));
     tokio::spawn(async move { agents.request_action(ban).await });
     bench.until(|s| s.held.len() == 1).await;

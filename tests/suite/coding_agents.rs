@@ -100,7 +100,7 @@ fn credentials_do_not_reach_the_record_and_nothing_hides_behind_one() {
     let atlases = [atlas];
     let kept = |params: serde_json::Value| {
         let mut redactor = cra_core::atlas::redaction::Redactor::new(&atlases, Some("shell.run"));
-        redactor.params("p", &params).to_string()
+        redactor.redact_params("p", &params).to_string()
     };
     let secrets = [
         "curl -H 'Authorization: Bearer abcdef123456' x",

@@ -250,7 +250,7 @@ fn every_event_that_is_written_down_is_one_that_its_hook_knows() {
                 "text": "m", "error": "e",
             });
             let told = HookEvent::read(host, payload.to_string().as_bytes()).unwrap();
-            assert_ne!(format!("{:?}", told.moment), "Other", "{event}");
+            assert_ne!(format!("{:?}", told.kind), "Other", "{event}");
         }
     }
 }
@@ -851,7 +851,7 @@ proptest! {
         let again = connect::connect(&first.text, host, &wiring(60)).unwrap();
         prop_assert_eq!(&again.text, &first.text);
         let other = connect::connect(&first.text, host, &wiring(90)).unwrap();
-        let without = connect::disconnect(&other.text, host, Some(&first.made)).unwrap();
+        let without = connect::disconnect(&other.text, host, Some(&first.created)).unwrap();
         prop_assert_eq!(without, text);
     }
 }

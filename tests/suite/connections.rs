@@ -43,13 +43,13 @@ async fn crowded(most: usize) -> (House, GatewayState) {
     let path = house.path();
     drop(house.door.take());
     let hall = house.hall.clone();
-    let place = SocketLock::take(&path).unwrap();
+    let place = SocketLock::acquire(&path).unwrap();
     house.door = Some(UnixServer::open_for(most, place, hall.clone()).unwrap());
     (house, hall)
 }
 
 async fn visitors(house: &House, count: usize) {
-    let mut visitors = house.door.as_ref().unwrap().visitors();
+    let mut visitors = house.door.as_ref().unwrap().connections();
     let wanted = visitors.wait_for(|there| *there == count);
     timeout(WAIT, wanted).await.expect("never so many").unwrap();
 }

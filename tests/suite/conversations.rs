@@ -194,7 +194,7 @@ fn the_turn_in_the_help_is_taken_and_an_agent_is_named() {
 fn a_thread_is_shown_with_its_owner_and_the_session_of_each_turn() {
     let desk = Desk::of(|store| async move {
         let bench = Bench::start(store, clock()).await;
-        let agents = bench.runtime.agents();
+        let agents = bench.runtime.agent_handle();
         let secret = "5ec2e7".to_owned();
         let start = StartSession {
             session: "s-1".parse().unwrap(),
@@ -307,7 +307,7 @@ fn a_session_is_written_as_a_snapshot_file_that_says_what_is_missing() {
         bench.begin("s-1").await;
         let held = bench.until(|it| it.held.len() == 1).await.held[0].clone();
         bench.pass(&held).await;
-        let agents = bench.runtime.agents();
+        let agents = bench.runtime.agent_handle();
         let turns = json!([turn(1, 0.2), must(2)]).to_string();
         for take in cra_core::runtime::SessionTurn::read_all(turns.as_bytes()).unwrap() {
             agents.turn(take).await.unwrap();
@@ -326,7 +326,7 @@ fn a_session_is_written_as_a_snapshot_file_that_says_what_is_missing() {
             let first = picture.held.iter().find(|it| it.id.as_str() == "c-2");
             let reason = "the customer still needs it".to_owned();
             let deny = decide(first.unwrap(), Ruling::Deny { reason });
-            bench.runtime.desk().decide(deny).await;
+            bench.runtime.operator_handle().decide(deny).await;
             bench.until(|it| it.held.len() == 1).await;
         }
         bench.runtime.stop().await;
@@ -393,14 +393,14 @@ fn what_the_record_leaves_out_is_not_in_a_snapshot_file() {
         let bench = Bench::under(vec![atlas], store, clock()).await;
         bench.begin("s-1").await;
         let run = request("s-1", "a.run", json!({"pin": "sesame-4711", "id": 1}));
-        let agents = bench.runtime.agents();
+        let agents = bench.runtime.agent_handle();
         tokio::spawn(async move { agents.request_action(run).await });
         let picture = bench.until(|it| it.held.len() == 1).await;
         let reason = "no".to_owned();
         let deny = decide(&picture.held[0], Ruling::Deny { reason });
-        bench.runtime.desk().decide(deny).await;
+        bench.runtime.operator_handle().decide(deny).await;
         let again = request("s-1", "a.run", json!({"pin": "sesame-4711", "id": 2}));
-        let agents = bench.runtime.agents();
+        let agents = bench.runtime.agent_handle();
         tokio::spawn(async move { agents.request_action(again).await });
         bench
             .until(|it| it.held.iter().any(|held| held.id.as_str() == "c-2"))
@@ -414,7 +414,7 @@ fn what_the_record_leaves_out_is_not_in_a_snapshot_file() {
         turns[0]["proposed"]["arc"] = json!("refund card-4711");
         turns[1]["signals"][0]["summary"] = json!("keep card-4712");
         let turns = turns.to_string();
-        let agents = bench.runtime.agents();
+        let agents = bench.runtime.agent_handle();
         for take in cra_core::runtime::SessionTurn::read_all(turns.as_bytes()).unwrap() {
             agents.turn(take).await.unwrap();
         }
@@ -513,8 +513,8 @@ async fn the_conversation_of_the_demo_freezes_at_its_peak_and_thaws() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let bench = Bench::start(Arc::clone(&store), clock()).await;
     let folder = tempfile::tempdir().unwrap();
-    let place = SocketLock::take(&folder.path().join("run/demo.sock")).unwrap();
-    let door = UnixServer::open(place, hall(&bench, store.as_ref()).await).unwrap();
+    let place = SocketLock::acquire(&folder.path().join("run/demo.sock")).unwrap();
+    let door = UnixServer::start(place, hall(&bench, store.as_ref()).await).unwrap();
     script.start(door.path());
     // Its next step is an action: a gate holds that, and never the turns.
     let seven = |turns: usize| turns == 7;

@@ -127,7 +127,7 @@ async fn a_stall_outlives_pictures_that_were_made_before_it() {
     // A picture waits for its batch while the disk runs full.
     store.waits.send_replace(true);
     let pass = tokio::spawn({
-        let (desk, gate) = (bench.runtime.desk(), Arc::clone(&held.held[0]));
+        let (desk, gate) = (bench.runtime.operator_handle(), Arc::clone(&held.held[0]));
         async move {
             let answers = super::support::good_answers(&gate);
             let ruling = cra_core::engine::command::Ruling::Pass { answers };
@@ -158,7 +158,7 @@ async fn a_quota_is_kept_within_a_commit_and_stays_reached() {
     bench.pass(&held.held[0]).await;
     // Nothing looks from time to time: each commit does.
     let asking = (0..8).map(|agent| {
-        let agents = bench.runtime.agents();
+        let agents = bench.runtime.agent_handle();
         tokio::spawn(async move {
             let ticket = format!("{agent} {}", "x".repeat(20_000));
             let ask = || request("s-1", "ticket.get", json!({ "ticket_id": ticket }));

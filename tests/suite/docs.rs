@@ -225,7 +225,7 @@ fn a_handler_answers_with_the_keys_in_the_documentation() {
     }
     let returned = CallResult {
         outcome: Ok(answer),
-        took: Duration::ZERO,
+        duration: Duration::ZERO,
     };
     returned.result().unwrap();
 }

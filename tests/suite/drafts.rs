@@ -28,10 +28,10 @@ async fn a_draft_comes_back_after_a_restart_and_goes_when_the_request_is_decided
     let bench = Bench::start(Arc::clone(&store), Arc::clone(&clock)).await;
     bench.begin("s-1").await;
     let held = Arc::clone(&bench.until(|s| s.held.len() == 1).await.held[0]);
-    let desk = bench.runtime.desk();
+    let desk = bench.runtime.operator_handle();
     for text in ["underst", "understood"] {
         let draft = json!({ "text": text });
-        desk.keep_draft(held.id.clone(), Some(draft.clone())).await;
+        desk.store_draft(held.id.clone(), Some(draft.clone())).await;
         bench
             .until(|s| s.drafts.get(&held.id) == Some(&draft))
             .await;
@@ -51,8 +51,8 @@ async fn a_draft_comes_back_after_a_restart_and_goes_when_the_request_is_decided
         .until(|s| s.held.is_empty() && s.drafts.is_empty())
         .await;
     // What comes too late is for nobody.
-    let desk = bench.runtime.desk();
-    desk.keep_draft(held.id.clone(), Some(kept)).await;
+    let desk = bench.runtime.operator_handle();
+    desk.store_draft(held.id.clone(), Some(kept)).await;
     bench.runtime.stop().await;
     assert_eq!(on_disk(&store).await, []);
 }
@@ -63,10 +63,10 @@ async fn a_draft_that_is_thrown_away_is_gone() {
     let bench = Bench::start(Arc::clone(&store), clock()).await;
     bench.begin("s-1").await;
     let held = Arc::clone(&bench.until(|s| s.held.len() == 1).await.held[0]);
-    let desk = bench.runtime.desk();
-    desk.keep_draft(held.id.clone(), Some(json!("x"))).await;
+    let desk = bench.runtime.operator_handle();
+    desk.store_draft(held.id.clone(), Some(json!("x"))).await;
     bench.until(|s| !s.drafts.is_empty()).await;
-    desk.keep_draft(held.id.clone(), None).await;
+    desk.store_draft(held.id.clone(), None).await;
     bench.until(|s| s.drafts.is_empty()).await;
     bench.runtime.stop().await;
     assert_eq!(on_disk(&store).await, []);
@@ -79,13 +79,13 @@ async fn what_is_typed_for_a_conversation_is_kept_while_there_is_one() {
     bench.begin("s-1").await;
     let turn = json!({"session": "s-1", "message_id": "m-1", "message": "go"}).to_string();
     for take in SessionTurn::read_all(turn.as_bytes()).unwrap() {
-        bench.runtime.agents().turn(take).await.unwrap();
+        bench.runtime.agent_handle().turn(take).await.unwrap();
     }
-    let desk = bench.runtime.desk();
+    let desk = bench.runtime.operator_handle();
     let (there, nowhere): (ExternalName, ExternalName) =
         ("s-1".parse().unwrap(), "s-9".parse().unwrap());
-    desk.keep_draft(nowhere, Some(json!("x"))).await;
-    desk.keep_draft(there.clone(), Some(json!("mine"))).await;
+    desk.store_draft(nowhere, Some(json!("x"))).await;
+    desk.store_draft(there.clone(), Some(json!("mine"))).await;
     bench
         .until(|s| s.thread_drafts.get(&there) == Some(&json!("mine")))
         .await;
@@ -96,7 +96,11 @@ async fn what_is_typed_for_a_conversation_is_kept_while_there_is_one() {
     let bench = Bench::start(Arc::clone(&store), clock()).await;
     let picture = bench.until(|s| !s.threads.is_empty()).await;
     assert_eq!(picture.thread_drafts.get(&there), Some(&json!("mine")));
-    bench.runtime.desk().keep_draft(there, None).await;
+    bench
+        .runtime
+        .operator_handle()
+        .store_draft(there, None)
+        .await;
     bench.until(|s| s.thread_drafts.is_empty()).await;
     bench.runtime.stop().await;
     assert_eq!(on_disk(&store).await, []);
@@ -115,11 +119,11 @@ async fn a_conversation_that_an_operator_typed_for_makes_no_room_for_another() {
             "session": "s-1", "thread": format!("t-{number}"), "message_id": "m-1", "message": "go",
         });
         for take in SessionTurn::read_all(turn.to_string().as_bytes()).unwrap() {
-            bench.runtime.agents().turn(take).await.unwrap();
+            bench.runtime.agent_handle().turn(take).await.unwrap();
         }
         if number == 0 {
-            let desk = bench.runtime.desk();
-            desk.keep_draft(first.clone(), Some(json!("mine"))).await;
+            let desk = bench.runtime.operator_handle();
+            desk.store_draft(first.clone(), Some(json!("mine"))).await;
             bench.until(|s| s.thread_drafts.contains_key(&first)).await;
         }
     }
@@ -144,8 +148,8 @@ async fn a_console_that_only_looks_keeps_no_draft() {
         ..parts(Arc::clone(&store)).await
     };
     let runtime = Runtime::start(looking).await.unwrap();
-    let desk = runtime.desk();
-    desk.keep_draft(held.id.clone(), Some(json!("x"))).await;
+    let desk = runtime.operator_handle();
+    desk.store_draft(held.id.clone(), Some(json!("x"))).await;
     runtime.stop().await;
     assert_eq!(on_disk(&store).await, []);
 }
@@ -160,7 +164,7 @@ async fn what_is_behind_the_last_signed_head_is_counted() {
     let events = bench.until(|s| s.held.len() == 1).await.chain.events;
     assert!(events > 0);
     // The clock stands still, so that sealing by time never comes.
-    bench.runtime.desk().verify().await.unwrap();
+    bench.runtime.operator_handle().verify().await.unwrap();
     bench
         .until(|s| s.chain.verdict == verified(events, events))
         .await;

@@ -75,7 +75,12 @@ async fn recorded(registry: Registry, requests: &[Value]) -> Vec<Event> {
     bench.begin("s-1").await;
     for params in requests {
         let pay = request("s-1", "pay", params.clone());
-        bench.runtime.agents().request_action(pay).await.unwrap();
+        bench
+            .runtime
+            .agent_handle()
+            .request_action(pay)
+            .await
+            .unwrap();
     }
     bench.runtime.stop().await;
     let report = store.verify(TrustAnchors::nothing()).await.unwrap();
@@ -288,8 +293,13 @@ fn an_operators_list_registers_event_types_and_says_what_is_wrong_with_one() {
     let score = &table.events["score"];
     assert!(score.sync && score.description == "d");
     let details = |value: Value| value.as_object().unwrap().clone();
-    assert_eq!(score.schema.fault(&details(json!({"n": 1}))), None);
-    assert!(score.schema.fault(&details(json!({"why": "x"}))).is_some());
+    assert_eq!(score.schema.first_mismatch(&details(json!({"n": 1}))), None);
+    assert!(
+        score
+            .schema
+            .first_mismatch(&details(json!({"why": "x"})))
+            .is_some()
+    );
     assert_eq!(table.plugins[0].version, "3");
     let wrong = list(
         "[{name: action_blocked, schema: {}}, {name: a, schema: {n: text}}, {name: b, schema: [n]}, \
@@ -320,7 +330,7 @@ async fn what_an_agent_reports_is_on_record() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let bench = Bench::start(Arc::clone(&store), clock()).await;
     bench.begin("s-1").await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let session: SessionId = "s-1".parse().unwrap();
     let wrapper = Wrapper {
         session: session.clone(),

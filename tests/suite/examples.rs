@@ -53,7 +53,7 @@ fn the_module_is_what_its_source_says() {
 #[tokio::test]
 async fn the_example_extensions_answer() {
     let bench = bench().await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let quiet = agents.input(input("good morning!")).await.unwrap();
     assert!(quiet.given.guidance.is_empty(), "{quiet:?}");
     let loud = agents.input(input("where is my money!!")).await.unwrap();
@@ -71,7 +71,7 @@ async fn the_example_extensions_answer() {
 #[tokio::test]
 async fn an_address_where_nobody_answers_lets_no_answer_pass() {
     let bench = bench().await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let waiting = tokio::spawn(async move {
         let pay = request("s-1", "refund.pay", json!({}));
         agents.request_action(pay).await
@@ -79,7 +79,7 @@ async fn an_address_where_nobody_answers_lets_no_answer_pass() {
     let picture = bench.until(|picture| picture.held.len() == 1).await;
     let answers = vec![[("ticket".to_owned(), json!("T-1"))].into()];
     let ruling = Ruling::Pass { answers };
-    let desk = bench.runtime.desk();
+    let desk = bench.runtime.operator_handle();
     let reply = desk.decide(decide(&picture.held[0], ruling)).await;
     assert!(matches!(reply, Reply::Invalid(_)), "{reply:?}");
     waiting.abort();

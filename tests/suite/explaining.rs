@@ -71,7 +71,7 @@ async fn held_delete(store: &Arc<dyn Store>) -> Bench {
     bench.begin("s-1").await;
     let start = bench.until(|s| s.held.len() == 1).await;
     bench.pass(&start.held[0]).await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let delete = request("s-1", "ticket.delete", json!({"ticket_id": "1"}));
     tokio::spawn(async move { agents.request_action(delete).await });
     bench.until(|s| s.held.len() == 1).await;
@@ -85,7 +85,7 @@ async fn held_delete(store: &Arc<dyn Store>) -> Bench {
 async fn explaining_changes_neither_store_nor_state() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let bench = held_delete(&store).await;
-    let desk = bench.runtime.desk();
+    let desk = bench.runtime.operator_handle();
     let (before, picture) = (kept(&store).await, bench.snapshot());
     let asker = ExplainedSession::Session("s-1".parse().unwrap());
     let imagined = ExplainedSession::Imagined(HypotheticalSession::default());
@@ -137,7 +137,7 @@ async fn explaining_changes_neither_store_nor_state() {
 async fn what_is_not_there_cannot_be_explained() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let bench = held_delete(&store).await;
-    let desk = bench.runtime.desk();
+    let desk = bench.runtime.operator_handle();
     let nobody = ExplainQuestion::Input {
         text: "x".to_owned(),
         asker: ExplainedSession::Session("s-9".parse().unwrap()),
@@ -162,7 +162,7 @@ async fn a_console_that_only_looks_can_have_things_explained() {
         params: json!({}),
         asker: ExplainedSession::Imagined(HypotheticalSession::default()),
     };
-    let told = runtime.desk().explain(question).await.unwrap();
+    let told = runtime.operator_handle().explain(question).await.unwrap();
     // The same as the command line tells.
     let atlas = load_str("acme.yaml", ACME).unwrap().atlas;
     let what_if = cra_core::engine::explanation::HypotheticalRequest {
@@ -186,15 +186,15 @@ async fn the_stream_shows_what_fired_and_what_did_not_while_somebody_watches() {
         bench.snapshot().watched.evaluations.is_empty(),
         "nobody watches"
     );
-    let desk = bench.runtime.desk();
-    desk.watch(WatchSetting::On).await;
+    let desk = bench.runtime.operator_handle();
+    desk.set_watch(WatchSetting::On).await;
     let pay = |amount: u64| request("s-1", "payment.send", json!({ "amount": amount }));
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     agents.request_action(pay(10)).await.unwrap();
     let shown = bench.until(|s| s.watched.total == 1).await;
     let seen = newest(&shown);
     assert_eq!(
-        (seen.account.subject.as_str(), &seen.came),
+        (seen.account.subject.as_str(), &seen.outcome),
         ("payment.send", &EvaluationOutcome::Allowed)
     );
     assert_eq!(seen.counts, (0, 1, 2));
@@ -214,7 +214,7 @@ async fn the_stream_shows_what_fired_and_what_did_not_while_somebody_watches() {
     );
     let used = &shown.watched.limits[&"s-1".parse().unwrap()][0];
     assert_eq!(
-        (used.policy_id.as_str(), used.used, used.most),
+        (used.policy_id.as_str(), used.used, used.allowed),
         ("few", 1.0, 5.0)
     );
 
@@ -231,7 +231,7 @@ async fn the_stream_shows_what_fired_and_what_did_not_while_somebody_watches() {
         .await;
     let seen = newest(&shown);
     assert_eq!(
-        seen.came,
+        seen.outcome,
         EvaluationOutcome::Held(vec![shown.held[0].id.clone()])
     );
     assert!(matches!(
@@ -247,7 +247,7 @@ async fn the_stream_shows_what_fired_and_what_did_not_while_somebody_watches() {
         CheckpointOutcome::Skipped { .. }
     ));
 
-    desk.watch(WatchSetting::Off).await;
+    desk.set_watch(WatchSetting::Off).await;
     bench.until(|s| s.watched.watch == WatchSetting::Off).await;
     let read = request("s-1", "ticket.get", json!({}));
     tokio::spawn(async move { agents.request_action(read).await });
@@ -260,9 +260,9 @@ async fn the_stream_shows_what_fired_and_what_did_not_while_somebody_watches() {
 async fn run_watched(watch: WatchSetting) -> (Vec<StateRow>, Vec<(String, u64)>) {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let bench = Bench::under(words(), Arc::clone(&store), clock()).await;
-    bench.runtime.desk().watch(watch).await;
+    bench.runtime.operator_handle().set_watch(watch).await;
     bench.begin("s-1").await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     for amount in 0..250_u64 {
         // The limit denies most of them.
         let pay = request("s-1", "payment.send", json!({ "amount": amount }));

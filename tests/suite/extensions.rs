@@ -193,7 +193,7 @@ async fn a_type_of_ones_own_fires_on_what_it_says_and_does_what_its_handler_says
         .find(|it| it.id == "mood");
     assert_eq!(mood.unwrap().priority, 650);
     let (bench, _) = bench(configured.atlas, registry).await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let calm = agents.input(input("thank you very much")).await.unwrap();
     assert_eq!(calm.given.contexts.len(), 0);
     let angry = agents.input(input("awful awful hate")).await.unwrap();
@@ -220,7 +220,7 @@ async fn a_plugin_brings_types_handlers_validators_and_its_say_about_the_configu
             .any(|it| it.id == "config.session_start")
     );
     let (bench, _) = bench(atlas, registry).await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let asked = tokio::spawn(async move {
         agents
             .request_action(request("s-1", "reply", json!({})))
@@ -232,7 +232,7 @@ async fn a_plugin_brings_types_handlers_validators_and_its_say_about_the_configu
     };
     let wrong = bench
         .runtime
-        .desk()
+        .operator_handle()
         .decide(decide(&held, answer("X-1")))
         .await;
     let Reply::Invalid(invalid) = wrong else {
@@ -241,7 +241,7 @@ async fn a_plugin_brings_types_handlers_validators_and_its_say_about_the_configu
     assert!(invalid.problems[0].rules[0].contains("begins with T-"));
     let right = bench
         .runtime
-        .desk()
+        .operator_handle()
         .decide(decide(&held, answer("T-1")))
         .await;
     assert!(matches!(right, Reply::Decided(decided) if decided.outcome == HeldOutcome::Passed));
@@ -290,7 +290,7 @@ async fn an_extension_that_hangs_or_breaks_denies_and_keeps_nobody_else_waiting(
         registry.register_handler("outside", handler).unwrap();
         let (bench, store) = bench(atlas(HANDLED), registry).await;
         bench.begin("s-2").await;
-        let agents = bench.runtime.agents();
+        let agents = bench.runtime.agent_handle();
         let hanging = tokio::spawn({
             let agents = agents.clone();
             async move { agents.request_action(request("s-1", "a", json!({}))).await }
@@ -340,7 +340,7 @@ checkpoints:
     guidance: {content: the module fired}
 ";
     let (bench, _) = bench(atlas(body), registry).await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let denied = agents
         .request_action(request("s-1", "a", json!({})))
         .await
@@ -432,7 +432,7 @@ async fn an_agent_that_is_asked_itself_is_told_what_and_goes_on_by_answering() {
         .register_validator("is-ticket", Arc::new(Tickets))
         .unwrap();
     let (bench, _) = bench(atlas(own), registry).await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let denied = agents.input(input("a refund")).await.unwrap_err();
     assert!(denied.reason.contains("Which ticket?"), "{}", denied.reason);
     let gate = denied.gate.unwrap();
@@ -468,7 +468,7 @@ async fn an_answer_that_comes_too_late_is_none() {
         .register(Role::Handler, "outside", Arc::new(Late), soon)
         .unwrap();
     let (bench, _) = bench(atlas(HANDLED), registry).await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let denied = agents
         .request_action(request("s-1", "a", json!({})))
         .await

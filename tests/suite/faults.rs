@@ -129,7 +129,7 @@ async fn a_disk_that_hangs_is_shown_and_denies_at_once_until_it_answers() {
     let get = || request("s-1", "ticket.get", json!({ "ticket_id": "T-1" }));
     let denied = bench
         .runtime
-        .agents()
+        .agent_handle()
         .request_action(get())
         .await
         .unwrap_err();
@@ -142,7 +142,7 @@ async fn a_disk_that_hangs_is_shown_and_denies_at_once_until_it_answers() {
     };
     let refused = bench
         .runtime
-        .desk()
+        .operator_handle()
         .decide(decide(&held.held[0], deny))
         .await;
     assert!(
@@ -154,7 +154,12 @@ async fn a_disk_that_hangs_is_shown_and_denies_at_once_until_it_answers() {
         .until(|picture| picture.store == StoreState::Ready)
         .await;
     bench.pass(&held.held[0]).await;
-    bench.runtime.agents().request_action(get()).await.unwrap();
+    bench
+        .runtime
+        .agent_handle()
+        .request_action(get())
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -244,7 +249,7 @@ async fn an_outage_is_put_on_record_by_the_next_start_and_only_once() {
     fs::rename(&away, &path).unwrap();
     drop(store);
     let store = open_again(folder.path());
-    let told = store.log().await.unwrap().mended.unwrap_or_default();
+    let told = store.log().await.unwrap().repair_note.unwrap_or_default();
     assert!(told.contains("nothing could be recorded from 20"), "{told}");
     assert!(
         told.contains(" until 20") && told.contains("is gone"),
@@ -257,7 +262,7 @@ async fn an_outage_is_put_on_record_by_the_next_start_and_only_once() {
     bench.runtime.stop().await;
     super::support::close(store, folder.path()).await;
     let store = open_again(folder.path());
-    assert_eq!(store.log().await.unwrap().mended, None);
+    assert_eq!(store.log().await.unwrap().repair_note, None);
     let log = store.log().await.unwrap().log;
     let entries = store.events(log, 0, 100).await.unwrap();
     let recovered: Vec<_> = entries
@@ -296,13 +301,13 @@ fn a_decided_request_leaves_its_secret_in_no_page_of_the_files() {
         let gate = bench.until(|picture| picture.held.len() == 1).await;
         bench.pass(&gate.held[0]).await;
         let params = json!({"ticket_ids": ["T-1"], "note": "password=unlisted5550199"});
-        let agents = bench.runtime.agents();
+        let agents = bench.runtime.agent_handle();
         let ask = request("s-1", "ticket.delete", params);
         let asking = tokio::spawn(async move { agents.request_action(ask).await });
         let gate = bench.until(|picture| picture.held.len() == 1).await;
         let reason = "no".to_owned();
         let deny = decide(&gate.held[0], Ruling::Deny { reason });
-        bench.runtime.desk().decide(deny).await;
+        bench.runtime.operator_handle().decide(deny).await;
         asking.await.unwrap().unwrap_err();
         bench.runtime.stop().await;
     });
@@ -325,13 +330,13 @@ fn pruned_text_is_in_no_page_of_the_files() {
         // Held requests are kept with their parameters, and the row goes when they are decided.
         for n in 0..20 {
             let params = json!({ "ticket_ids": ["T-1"], "note": format!("{SECRET} {n}") });
-            let agents = bench.runtime.agents();
+            let agents = bench.runtime.agent_handle();
             let ask = request("s-1", "ticket.delete", params);
             let asking = tokio::spawn(async move { agents.request_action(ask).await });
             let gate = bench.until(|picture| picture.held.len() == 1).await;
             let reason = "no".to_owned();
             let deny = decide(&gate.held[0], Ruling::Deny { reason });
-            bench.runtime.desk().decide(deny).await;
+            bench.runtime.operator_handle().decide(deny).await;
             bench.until(|picture| picture.held.is_empty()).await;
             asking.await.unwrap().unwrap_err();
         }
@@ -380,7 +385,7 @@ async fn a_record_that_reaches_its_quota_denies_agents_and_says_so() {
     let problem = picture.store.problem().unwrap();
     assert!(problem.contains("its quota is 1 bytes"), "{problem}");
     let get = request("s-1", "ticket.get", json!({"ticket_id": "x"}));
-    let denied = bench.runtime.agents().request_action(get).await;
+    let denied = bench.runtime.agent_handle().request_action(get).await;
     let denied = denied.unwrap_err();
     assert_eq!(denied.code, DenyCode::Unavailable);
     assert!(denied.reason.contains("--quota"), "{denied:?}");

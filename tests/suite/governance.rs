@@ -29,7 +29,12 @@ fn recorded_under(atlases: Vec<Atlas>) -> Desk {
         let bench = Bench::under(atlases, store, clock()).await;
         bench.begin("s-1").await;
         let look = request("s-1", "a.look", json!({"word": "pelican"}));
-        bench.runtime.agents().request_action(look).await.unwrap();
+        bench
+            .runtime
+            .agent_handle()
+            .request_action(look)
+            .await
+            .unwrap();
         bench.runtime.stop().await;
     })
 }
@@ -147,7 +152,7 @@ fn an_edit_of_a_memento_is_in_the_log_with_both_texts_and_without_secrets() {
             "proposed": {"arc": "ship it with ghp_16C7e42F292c6912E7710c838347Ae178B4a",
                 "active": ["a"], "parked": [], "decisions": [], "next": []}});
         let take = SessionTurn::read_all(turn.to_string().as_bytes()).unwrap();
-        let agents = bench.runtime.agents();
+        let agents = bench.runtime.agent_handle();
         let taken = agents.turn(take.into_iter().next().unwrap()).await;
         let outcome = taken.unwrap().outcome;
         assert_eq!(outcome.memento.arc.as_str(), "ship it with [redacted]");
@@ -160,7 +165,7 @@ fn an_edit_of_a_memento_is_in_the_log_with_both_texts_and_without_secrets() {
         let thread = "s-1".parse().unwrap();
         bench
             .runtime
-            .desk()
+            .operator_handle()
             .act_on_thread(thread, act)
             .await
             .unwrap();
@@ -520,11 +525,16 @@ fn events_recorded_before_and_after_a_reload_are_kept_by_the_atlas_of_their_time
         let bench = Bench::under(vec![long], store, clock()).await;
         bench.begin("s-1").await;
         let load = AtlasLoad {
-            instead_of: bench.snapshot().in_force.hash.unwrap(),
+            expected_hash: bench.snapshot().load_info.hash.unwrap(),
             atlases: vec![atlas("same", "{ default_days: 1 }")].into(),
-            by: "kim".to_owned(),
+            operator: "kim".to_owned(),
         };
-        bench.runtime.desk().load(load).await.unwrap();
+        bench
+            .runtime
+            .operator_handle()
+            .load_atlases(load)
+            .await
+            .unwrap();
         bench.begin("s-2").await;
         bench.runtime.stop().await;
     });
@@ -784,7 +794,12 @@ async fn a_session_without_a_word_from_its_agent_ends_as_timed_out() {
     bench.clock.advance(Duration::from_hours(30));
     bench.begin("s-2").await;
     let look = request("s-2", "a.look", json!({}));
-    bench.runtime.agents().request_action(look).await.unwrap();
+    bench
+        .runtime
+        .agent_handle()
+        .request_action(look)
+        .await
+        .unwrap();
     assert_eq!(bench.snapshot().sessions.iter().count(), 2);
     bench.clock.advance(Duration::from_hours(19));
     let is_over = |picture: &RuntimeSnapshot| picture.sessions.iter().count() == 1;
@@ -804,7 +819,7 @@ async fn the_first_message_of_a_thread_is_kept_without_its_secrets() {
     let turn = json!({"session": "s-1", "message_id": "m-1",
         "message": "deploy with password=unlisted5550199"});
     let take = SessionTurn::read_all(turn.to_string().as_bytes()).unwrap();
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let taken = agents.turn(take.into_iter().next().unwrap()).await;
     let arc = taken.unwrap().outcome.memento.arc.as_str().to_owned();
     assert_eq!(arc, "deploy with password=[redacted]");

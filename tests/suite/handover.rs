@@ -60,7 +60,7 @@ async fn answers(house: &House, texts: &Value) {
     let reply = house
         .bench
         .runtime
-        .desk()
+        .operator_handle()
         .decide(decide(held, ruling))
         .await;
     assert!(matches!(reply, Reply::Decided(_)), "{reply:?}");

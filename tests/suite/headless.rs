@@ -26,7 +26,7 @@ async fn waiting(store: Arc<dyn Store>) {
         "ticket.delete",
         json!({"ticket_id": "T-\u{1b}[2J\u{202e}1"}),
     );
-    let asked = bench.runtime.agents();
+    let asked = bench.runtime.agent_handle();
     let asked = tokio::spawn(async move { asked.request_action(delete).await });
     bench.until(|s| s.held.len() == 1).await;
     bench.begin("s-2").await;
@@ -81,7 +81,7 @@ async fn half_approved(store: Arc<dyn Store>) {
     let atlas = load_str("two.yaml", text).unwrap().atlas;
     let bench = Bench::under(vec![atlas], store, clock()).await;
     bench.begin("s-1").await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let ban = request("s-1", "ban", json!({}));
     let asked = tokio::spawn(async move { agents.request_action(ban).await });
     let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
@@ -92,7 +92,7 @@ async fn half_approved(store: Arc<dyn Store>) {
         seen: None,
         wish: ClaimChangeKind::Take,
     };
-    let desk = bench.runtime.desk();
+    let desk = bench.runtime.operator_handle();
     let claimed = desk.operate(OperatorAction::Claim(claiming)).await;
     assert_eq!(claimed, Ok(()));
     drop(desk);
@@ -289,7 +289,7 @@ fn golden(session: &'static str, earlier: usize, ruling: fn(&Held) -> Ruling) ->
         let first = held(&first).unwrap();
         bench
             .runtime
-            .desk()
+            .operator_handle()
             .decide(decide(&first, ruling(&first)))
             .await;
         bench.runtime.stop().await;
@@ -336,7 +336,7 @@ async fn the_demonstration_has_a_gate_that_takes_two_operators() {
     let steps = agents.flat_map(|agent| agent["steps"].as_array().unwrap());
     let mut payouts = steps.filter(|step| step["action"] == json!("payout.release"));
     let params = payouts.next().unwrap()["params"].clone();
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let payout = request("s-1", "payout.release", params);
     let asked = tokio::spawn(async move { agents.request_action(payout).await });
     let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();

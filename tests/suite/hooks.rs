@@ -56,7 +56,7 @@ async fn a_hook_changes_details_before_they_are_sealed_and_hears_what_is_on_disk
     let atlas = load_str("test.yaml", ATLAS).unwrap().atlas;
     let bench = Bench::with(vec![atlas], registry, Arc::clone(&store), clock()).await;
     bench.begin("s-1").await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let wipe = request("s-1", "wipe", json!({"secret": "hunter2"}));
     agents.request_action(wipe).await.unwrap_err();
     bench.runtime.stop().await;
@@ -93,7 +93,7 @@ async fn what_reaches_nobody_is_counted() {
     let atlas = load_str("test.yaml", BUDGET).unwrap().atlas;
     let bench = Bench::under(vec![atlas], store, clock()).await;
     bench.begin("s-1").await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let input = |text: &str| InputReport {
         session: "s-1".parse().unwrap(),
         text: text.to_owned(),
@@ -101,16 +101,16 @@ async fn what_reaches_nobody_is_counted() {
         reaches_asked_agent: false,
     };
     agents.input(input("y")).await.unwrap();
-    assert_eq!(bench.snapshot().dropped, UndeliveredCounts::default());
+    assert_eq!(bench.snapshot().undelivered, UndeliveredCounts::default());
     agents.input(input("x")).await.unwrap();
     let advice = UndeliveredCounts {
         advice: 1,
         ..UndeliveredCounts::default()
     };
-    bench.until(|it| it.dropped == advice).await;
+    bench.until(|it| it.undelivered == advice).await;
 
     // Whoever asks and goes at once does not hear what came of it.
     let gone = agents.input(input("y")).now_or_never();
     assert_eq!(gone, None);
-    bench.until(|it| it.dropped.answers == 1).await;
+    bench.until(|it| it.undelivered.answers == 1).await;
 }

@@ -106,14 +106,14 @@ impl Web {
 async fn open(house: &House, address: &str) -> Result<HttpServer, HttpError> {
     let runtime = &house.bench.runtime;
     let behind = HttpResources {
-        hall: house.hall.clone(),
-        records: runtime.records(),
+        gateway: house.hall.clone(),
+        records: runtime.record_stream(),
         folder: house.folder().to_owned(),
         socket: house.path(),
         connections: 8,
     };
     let address: SocketAddr = address.parse().unwrap();
-    HttpServer::open(address, behind).await
+    HttpServer::start(address, behind).await
 }
 
 fn asked(key: &Value, action: &str) -> Value {
@@ -173,7 +173,7 @@ async fn who_closes_the_connection_leaves_the_gate() {
     web.house.bench.until(|it| it.held.len() == 1).await;
     drop(stream);
     let left = async {
-        while web.door.under_way() > 0 {
+        while web.door.pending_calls() > 0 {
             tokio::task::yield_now().await;
         }
     };
@@ -444,7 +444,7 @@ fn the_document_describes_every_call_as_it_is_read() {
         let schema = jsonschema::draft202012::new(schema).unwrap();
         // The schema and the reader agree: on the whole, without any part of it, and with more.
         let agree = |params: &Value| {
-            let read = AuthenticatedCall::read(name, params.clone());
+            let read = AuthenticatedCall::read_params(name, params.clone());
             assert_eq!(
                 schema.is_valid(params),
                 read.is_ok(),
@@ -503,7 +503,7 @@ fn every_word_that_the_document_offers_is_taken() {
             for word in schema["enum"].as_array().into_iter().flatten() {
                 let mut params = least.clone();
                 params.insert(field.clone(), word.clone());
-                let read = AuthenticatedCall::read(name, params.into());
+                let read = AuthenticatedCall::read_params(name, params.into());
                 assert!(read.is_ok(), "{name} {field} {word}: {read:?}");
                 offered += 1;
             }

@@ -28,7 +28,12 @@ fn recorded_with(trace_config: &str) -> Desk {
         let snapshot = bench.until(|s| s.held.len() == 1).await;
         bench.pass(&snapshot.held[0]).await;
         let get = request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
-        bench.runtime.agents().request_action(get).await.unwrap();
+        bench
+            .runtime
+            .agent_handle()
+            .request_action(get)
+            .await
+            .unwrap();
         bench.runtime.stop().await;
     })
 }
@@ -202,7 +207,7 @@ async fn a_head_is_kept_elsewhere_and_a_record_that_disagrees_is_not_opened() {
         .await
     };
     let runtime = with_file(store.clone()).await.unwrap();
-    let first = witness::read(&path).unwrap().unwrap();
+    let first = witness::read_head(&path).unwrap().unwrap();
     let begin = cra_core::engine::command::StartSession {
         session: "s-1".parse().unwrap(),
         agent: "bot".to_owned(),
@@ -210,9 +215,9 @@ async fn a_head_is_kept_elsewhere_and_a_record_that_disagrees_is_not_opened() {
         intent: None,
         owner: None,
     };
-    runtime.agents().start_session(begin).await.unwrap();
+    runtime.agent_handle().start_session(begin).await.unwrap();
     runtime.stop().await;
-    let last = witness::read(&path).unwrap().unwrap();
+    let last = witness::read_head(&path).unwrap().unwrap();
     assert!(last.head.size > first.head.size);
     let newest = store.log().await.unwrap().seal.unwrap().note;
     assert_eq!(KnownHead::read(&newest).unwrap(), last);
@@ -250,17 +255,22 @@ async fn a_head_that_cannot_be_kept_elsewhere_is_told_and_stops_nobody() {
     };
     bench.begin("s-1").await;
     let held = bench.until(|s| s.held.len() == 1).await;
-    assert_eq!(held.chain.head.elsewhere, HeadCopyState::Kept);
+    assert_eq!(held.chain.head.copy, HeadCopyState::Written);
     fs::remove_dir_all(&away).unwrap();
     bench.clock.advance(Duration::from_secs(2));
     let failed = |elsewhere: &HeadCopyState| matches!(elsewhere, HeadCopyState::Failed { .. });
-    bench.until(|s| failed(&s.chain.head.elsewhere)).await;
+    bench.until(|s| failed(&s.chain.head.copy)).await;
     bench.pass(&held.held[0]).await;
     let get = request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
-    bench.runtime.agents().request_action(get).await.unwrap();
+    bench
+        .runtime
+        .agent_handle()
+        .request_action(get)
+        .await
+        .unwrap();
     fs::create_dir(&away).unwrap();
     bench.clock.advance(Duration::from_secs(2));
     bench
-        .until(|s| s.chain.head.elsewhere == HeadCopyState::Kept)
+        .until(|s| s.chain.head.copy == HeadCopyState::Written)
         .await;
 }

@@ -22,7 +22,7 @@ use cra_core::trace::jsonl;
 use cra_core::trace::merkle_tree::MerkleTree;
 use cra_core::trace::note::{SignedNote, Verifier};
 use cra_core::trace::record::Record;
-use cra_core::trace::verification::{LogVerifier, TrustAnchors, VerificationReport, check};
+use cra_core::trace::verification::{LogVerifier, TrustAnchors, VerificationReport, check_record};
 use serde_json::json;
 
 use super::cli::Desk;
@@ -95,9 +95,9 @@ impl Hand {
     }
 
     fn verify(&self, trust: TrustAnchors) -> VerificationReport {
-        let mut verifier = LogVerifier::new(trust.of_log(id(LOG)));
+        let mut verifier = LogVerifier::new(trust.with_log(id(LOG)));
         for record in &self.records {
-            let (envelope, link) = check(&record.text, &record.hash).unwrap();
+            let (envelope, link) = check_record(&record.text, &record.hash).unwrap();
             verifier.push(&envelope, &link, &record.text);
         }
         verifier.finish()
@@ -149,8 +149,8 @@ fn an_entry_of_the_log_is_held_against_every_chain() {
     honest.sealed(vec![stands.clone()]);
     assert_eq!(honest.verdict(), "UNSEALED tail 2");
     let trust = TrustAnchors::nothing()
-        .key(key())
-        .signed([honest.signed_by(7)]);
+        .with_key(key())
+        .with_signed_heads([honest.signed_by(7)]);
     assert_eq!(
         honest.verify(trust).chains[0].verdict.to_string(),
         "SEALED 0..1"
@@ -208,19 +208,21 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
 
     // A stranger's head proves nothing, and one that claims to be of the key and is not is a fault.
     let stranger = TrustAnchors::nothing()
-        .key(key())
-        .signed([hand.signed_by(9)]);
+        .with_key(key())
+        .with_signed_heads([hand.signed_by(9)]);
     assert_eq!(with(stranger), "UNSEALED tail 2");
     let (head, note) = hand.signed_by(9);
     let handed = TrustAnchors::nothing()
-        .key(key())
+        .with_key(key())
         .with_supplied_head(head, note);
     let told = "BROKEN at 1: a head of 2 entries is not signed with the key";
     assert_eq!(with(handed), told);
     let head = hand.head();
     let line = key_of(&id(LOG), 7).signature("something else\n");
     let forged = format!("{head}\n{line}").parse().unwrap();
-    let forged = TrustAnchors::nothing().key(key()).signed([(head, forged)]);
+    let forged = TrustAnchors::nothing()
+        .with_key(key())
+        .with_signed_heads([(head, forged)]);
     assert_eq!(
         with(forged),
         "BROKEN at 1: a head of 2 entries is not signed with the key"
@@ -229,7 +231,7 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
         log: id("log-2"),
         ..hand.head()
     };
-    let told = with(TrustAnchors::nothing().known(known(other.clone())));
+    let told = with(TrustAnchors::nothing().with_known_head(known(other.clone())));
     assert_eq!(
         told,
         "DIVERGED at 1: its first 2 entries are not those of the head that was kept elsewhere"
@@ -238,21 +240,23 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
         size: 9,
         ..other.clone()
     };
-    let told = with(TrustAnchors::nothing().known(known(far)));
+    let told = with(TrustAnchors::nothing().with_known_head(known(far)));
     assert_eq!(told, "DIVERGED at 0: the head is one of another log");
     let larger = LogHead {
         size: 5,
         ..hand.head()
     };
     assert_eq!(
-        with(TrustAnchors::nothing().known(known(larger.clone()))),
+        with(TrustAnchors::nothing().with_known_head(known(larger.clone()))),
         "TRUNCATED: 2 of 5 events are there"
     );
     let note = key_of(&id(LOG), 7)
         .sign(&larger.to_string())
         .parse()
         .unwrap();
-    let signed = TrustAnchors::nothing().key(key()).signed([(larger, note)]);
+    let signed = TrustAnchors::nothing()
+        .with_key(key())
+        .with_signed_heads([(larger, note)]);
     assert_eq!(with(signed), "TRUNCATED: 2 of 5 events are there");
 
     let root = Digest::ZERO;
@@ -264,7 +268,11 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
         .sign(&wrong.to_string())
         .parse()
         .unwrap();
-    let told = with(TrustAnchors::nothing().key(key()).signed([(wrong, note)]));
+    let told = with(
+        TrustAnchors::nothing()
+            .with_key(key())
+            .with_signed_heads([(wrong, note)]),
+    );
     assert_eq!(
         told,
         "DIVERGED at 1: its first 2 entries are not those of the head that was signed"
@@ -277,11 +285,20 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
     };
     for pair in [[hand.head(), split.clone()], [split, hand.head()]] {
         let [one, two] = pair.map(known);
-        let told = with(TrustAnchors::nothing().known(one).known(two));
+        let told = with(
+            TrustAnchors::nothing()
+                .with_known_head(one)
+                .with_known_head(two),
+        );
         assert!(told.starts_with("DIVERGED at 1"), "{told}");
     }
-    let both = TrustAnchors::nothing().known(known(hand.head())).key(key());
-    assert_eq!(with(both.signed([hand.signed_by(7)])), "WITNESSED 0..1");
+    let both = TrustAnchors::nothing()
+        .with_known_head(known(hand.head()))
+        .with_key(key());
+    assert_eq!(
+        with(both.with_signed_heads([hand.signed_by(7)])),
+        "WITNESSED 0..1"
+    );
 }
 
 #[test]
@@ -291,8 +308,8 @@ fn lines_without_their_log_do_not_pass_where_a_head_was_handed_over() {
     let stands = hand.stands();
     hand.sealed(vec![stands]);
     let signed = TrustAnchors::nothing()
-        .key(key())
-        .signed([hand.signed_by(7)]);
+        .with_key(key())
+        .with_signed_heads([hand.signed_by(7)]);
     assert!(jsonl::verify(lines(&hand.records).as_bytes(), signed.clone()).is_sound());
     let bare: Vec<_> = hand
         .records
@@ -342,7 +359,7 @@ async fn upkeep(store: &MemoryStore, number: u8) -> Maintenance {
 /// What the record proves to somebody with one key.
 async fn verified(store: &MemoryStore, number: u8) -> VerificationReport {
     let log = store.log().await.unwrap().log;
-    let trust = TrustAnchors::nothing().key(key_of(&log, number).verifier());
+    let trust = TrustAnchors::nothing().with_key(key_of(&log, number).verifier());
     store.verify(trust).await.unwrap()
 }
 
@@ -350,7 +367,7 @@ async fn verified(store: &MemoryStore, number: u8) -> VerificationReport {
 async fn a_key_that_was_handed_over_to_is_trusted_by_those_who_know_the_old_one() {
     let (store, mut upkeep) = kept().await;
     let log = store.log().await.unwrap().log;
-    upkeep.rotate(key_of(&log, 8), "op-1").await.unwrap();
+    upkeep.rotate_key(key_of(&log, 8), "op-1").await.unwrap();
     drop(upkeep);
     let (kept, signer) = (Arc::new(store.clone()), key_of(&log, 8));
     let bench = Bench::signing(signer, acme(), Registry::default(), kept, clock()).await;
@@ -358,13 +375,13 @@ async fn a_key_that_was_handed_over_to_is_trusted_by_those_who_know_the_old_one(
     for number in [7, 8] {
         let report = verified(&store, number).await;
         assert!(report.is_sound(), "{number}: {report:?}");
-        assert_eq!(report.log.unwrap().verdict.word(), "SEALED", "{number}");
-        assert_eq!(report.chains[0].verdict.word(), "SEALED", "{number}");
+        assert_eq!(report.log.unwrap().verdict.label(), "SEALED", "{number}");
+        assert_eq!(report.chains[0].verdict.label(), "SEALED", "{number}");
     }
     assert!(!verified(&store, 9).await.is_sound());
     // And once more: whoever knows the first key follows all the way.
     let mut upkeep = self::upkeep(&store, 8).await;
-    upkeep.rotate(key_of(&log, 9), "op-1").await.unwrap();
+    upkeep.rotate_key(key_of(&log, 9), "op-1").await.unwrap();
     for number in [7, 8, 9] {
         let report = verified(&store, number).await;
         assert!(report.is_sound(), "{number}: {report:?}");
@@ -399,7 +416,7 @@ async fn a_change_of_keys_that_is_cut_short_leaves_one_key_or_the_other() {
         let (store, mut upkeep) = kept().await;
         let log = store.log().await.unwrap().log;
         store.disk(|disk| disk.cut_after(steps));
-        let rotated = upkeep.rotate(key_of(&log, 8), "op-1").await;
+        let rotated = upkeep.rotate_key(key_of(&log, 8), "op-1").await;
         let left = store
             .disk(|disk| disk.after_power_cut(0, cra_core::store::memory::disk::Corruption::No));
         let store = MemoryStore::open(left).unwrap();
@@ -432,19 +449,19 @@ async fn old() -> (MemoryStore, Maintenance) {
 #[tokio::test]
 async fn what_was_pruned_is_linked_and_explained_and_anything_else_is_told() {
     let (store, mut upkeep) = old().await;
-    let order = |deed| PruneRequest {
+    let order = |mode| PruneRequest {
         by: "op-1",
         at_least: None,
-        deed,
+        mode,
     };
     let told = upkeep
-        .prune(order(MaintenanceMode::Tell))
+        .prune(order(MaintenanceMode::Report))
         .await
         .unwrap()
         .sessions;
     assert_eq!(verified(&store, 7).await.chains[0].pruned, 0, "only told");
     let pruned = upkeep
-        .prune(order(MaintenanceMode::Do))
+        .prune(order(MaintenanceMode::Execute))
         .await
         .unwrap()
         .sessions;
@@ -481,7 +498,7 @@ async fn what_was_pruned_is_linked_and_explained_and_anything_else_is_told() {
         told.contains("what is left of pruned events is not what was left then"),
         "{told}"
     );
-    assert_eq!(report.chains[0].verdict.word(), "DIVERGED");
+    assert_eq!(report.chains[0].verdict.label(), "DIVERGED");
 }
 
 #[tokio::test]
@@ -562,7 +579,7 @@ fn an_ended_session_whose_end_was_pruned_still_holds() {
             status: FinalStatus::Completed,
             summary: None,
         };
-        bench.runtime.agents().end_session(end).await.unwrap();
+        bench.runtime.agent_handle().end_session(end).await.unwrap();
         bench.runtime.stop().await;
     });
     desk.run(&["trace", "prune"]).succeeds();
@@ -587,9 +604,9 @@ fn a_session_that_is_put_back_behind_the_log_does_not_make_up_for_the_one_that_w
         .cloned()
         .partition(|record| record.session == id(LOG));
     hand.records = [log, session].concat();
-    let report = hand.verify(TrustAnchors::nothing().known(known));
+    let report = hand.verify(TrustAnchors::nothing().with_known_head(known));
     assert!(!report.is_sound(), "{report:?}");
-    assert_eq!(report.chains[0].verdict.word(), "TRUNCATED");
+    assert_eq!(report.chains[0].verdict.label(), "TRUNCATED");
 }
 
 /// Who takes heads away, writes the past anew and starts a console must not have it signed.
@@ -686,7 +703,7 @@ async fn what_an_entry_without_a_signature_said_is_not_said_again() {
     let mut grown = BTreeSet::new();
     let mut entries = 0;
     for record in store.records(0, 1000).await.unwrap() {
-        let event = record.event().unwrap();
+        let event = record.event_of().unwrap();
         if event.event_type == "log_sealed" {
             let sessions = event.payload["sessions"].as_array().unwrap().iter();
             let said = sessions.map(|it| it["session"].as_str().unwrap().to_owned());

@@ -153,7 +153,7 @@ fn denial(result: Result<CallToolResult, ServiceError>) -> String {
 }
 
 async fn kinds(house: &House) -> Vec<(String, Value)> {
-    let desk = house.bench.runtime.desk();
+    let desk = house.bench.runtime.operator_handle();
     let sessions = desk.sessions().await.unwrap();
     let mut kinds = Vec::new();
     for session in sessions {
@@ -170,7 +170,7 @@ async fn kinds(house: &House) -> Vec<(String, Value)> {
 
 /// The newest record of a kind, when it is there: what no gate stood before is answered before it is written.
 async fn recorded(house: &House, kind: &str) -> Value {
-    let mut pictures = house.bench.runtime.desk().snapshots();
+    let mut pictures = house.bench.runtime.operator_handle().snapshots();
     loop {
         let found = kinds(house).await;
         if let Some((_, payload)) = found.into_iter().rev().find(|(it, _)| it == kind) {
@@ -306,7 +306,7 @@ async fn a_call_that_the_agent_cancels_leaves_the_gate() {
     let picture = desk.house.bench.until(|it| it.held.len() == 1).await;
     assert_eq!(picture.held[0].action(), "mcp.tools.write");
     handle.cancel(None).await.unwrap();
-    let mut visitors = desk.house.door.as_ref().unwrap().visitors();
+    let mut visitors = desk.house.door.as_ref().unwrap().connections();
     let gone = visitors.wait_for(|there| *there == 0);
     timeout(WAIT, gone).await.unwrap().unwrap();
     // Passing it now brings nobody back: the server never hears of it.

@@ -48,7 +48,7 @@ const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 fn webhooks() -> Webhooks {
     let secret: Secret = SECRET.parse().unwrap();
-    Webhooks::On(SecretSource::Given(secret))
+    Webhooks::On(SecretSource::Fixed(secret))
 }
 
 async fn bench(
@@ -108,7 +108,7 @@ async fn overrule(bench: &Bench, atlas: &str, number: u64) -> Arc<Held> {
     );
     let denied = bench
         .runtime
-        .agents()
+        .agent_handle()
         .request_action(pay)
         .await
         .unwrap_err();
@@ -125,7 +125,7 @@ async fn overrule(bench: &Bench, atlas: &str, number: u64) -> Arc<Held> {
         justification: Some(SECRETS[2].to_owned()),
         ..decide(&held, Ruling::Pass { answers })
     };
-    let reply = bench.runtime.desk().decide(decide).await;
+    let reply = bench.runtime.operator_handle().decide(decide).await;
     assert!(matches!(reply, Reply::Decided(_)), "{reply:?}");
     held
 }
@@ -172,7 +172,7 @@ async fn an_override_is_told_signed_and_without_what_may_be_secret() {
         .session_records("s-1".parse().unwrap(), 0, 100)
         .await
         .unwrap();
-    let events = records.iter().map(|it| it.event().unwrap());
+    let events = records.iter().map(|it| it.event_of().unwrap());
     let overruled = events.filter(|it| it.event_type == "policy_override");
     let [event] = &overruled.collect::<Vec<_>>()[..] else {
         panic!("no single override is on record");
@@ -212,7 +212,12 @@ async fn what_is_refused_is_tried_again_under_the_same_name_after_a_pause() {
     let bench = bench(vec![own], store.clone(), clock(), webhooks()).await;
     bench.begin("s-1").await;
     let cut = request("s-1", "own.cut", json!({"file": SECRETS[0]}));
-    bench.runtime.agents().request_action(cut).await.unwrap();
+    bench
+        .runtime
+        .agent_handle()
+        .request_action(cut)
+        .await
+        .unwrap();
     let first = receiver.next().await;
     let data = &first.json()["data"];
     assert_eq!(
@@ -229,7 +234,7 @@ async fn what_is_refused_is_tried_again_under_the_same_name_after_a_pause() {
         Some("it answered with status 500")
     );
     bench.clock.advance(Duration::from_secs(4));
-    let _ = bench.runtime.desk().verify().await;
+    let _ = bench.runtime.operator_handle().verify().await;
     receiver.nothing_came();
     bench.clock.advance(Duration::from_secs(2));
     let second = receiver.next().await;
@@ -296,7 +301,7 @@ async fn a_notice_is_on_disk_exactly_when_its_record_is_whenever_the_power_goes(
         bench.begin("s-1").await;
         bench.until(|s| s.sessions.len() == 1).await;
         store.disk(|disk| disk.cut_after(steps));
-        let agents = bench.runtime.agents();
+        let agents = bench.runtime.agent_handle();
         for number in 0..3 {
             let cut = request("s-1", "own.cut", json!({ "n": number }));
             if agents.request_action(cut).await.is_err() {
@@ -310,7 +315,7 @@ async fn a_notice_is_on_disk_exactly_when_its_record_is_whenever_the_power_goes(
             .session_records("s-1".parse().unwrap(), 0, 100)
             .await
             .unwrap();
-        let attempted = records.iter().map(|it| it.event().unwrap());
+        let attempted = records.iter().map(|it| it.event_of().unwrap());
         let attempted = attempted
             .filter(|it| it.event_type == "action_attempted")
             .count();
@@ -333,7 +338,7 @@ async fn nobody_is_told_of_what_is_not_on_disk() {
     bench.begin("s-1").await;
     bench.until(|s| s.sessions.len() == 1).await;
     store.durable.send_replace(false);
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let cut = request("s-1", "own.cut", json!({}));
     let asked = tokio::spawn(async move { agents.request_action(cut).await });
     while kept(store.as_ref()).await.is_empty() {
@@ -369,7 +374,7 @@ async fn whoever_is_gone_is_given_up_which_is_said_and_tried_once_at_the_next_st
     );
     assert_eq!(picture.notices.by_atlas["own"].failed, 1);
     bench.clock.advance(Duration::from_hours(30));
-    let _ = bench.runtime.desk().verify().await;
+    let _ = bench.runtime.operator_handle().verify().await;
     receiver.nothing_came();
     let failed = kept(store.as_ref()).await;
     assert!(
@@ -388,7 +393,7 @@ async fn whoever_is_gone_is_given_up_which_is_said_and_tried_once_at_the_next_st
         .await;
     assert_eq!(bench.snapshot().notices.failed, 1);
     bench.clock.advance(Duration::from_hours(30));
-    let _ = bench.runtime.desk().verify().await;
+    let _ = bench.runtime.operator_handle().verify().await;
     receiver.nothing_came();
     bench.runtime.stop().await;
     drop(store);
@@ -413,7 +418,12 @@ async fn a_slow_address_holds_up_neither_an_agent_nor_another_address() {
     let soon = async {
         for number in 0..20 {
             let look = request("s-1", "slow.look", json!({ "n": number }));
-            bench.runtime.agents().request_action(look).await.unwrap();
+            bench
+                .runtime
+                .agent_handle()
+                .request_action(look)
+                .await
+                .unwrap();
             overrule(&bench, "quick", number).await;
             quick.next().await;
         }
@@ -457,7 +467,12 @@ async fn where_it_is_off_nothing_is_kept_and_nobody_is_told() {
         bench.begin("s-1").await;
         overrule(&bench, "own", 1).await;
         let cut = request("s-1", "own.cut", json!({}));
-        bench.runtime.agents().request_action(cut).await.unwrap();
+        bench
+            .runtime
+            .agent_handle()
+            .request_action(cut)
+            .await
+            .unwrap();
         assert_eq!(kept(store.as_ref()).await, []);
         assert_eq!(bench.snapshot().notices.off, Some(off));
         bench.runtime.stop().await;

@@ -107,7 +107,7 @@ impl House {
             owner: None,
         };
         // It is refused where the power went.
-        let _ = self.bench.runtime.agents().start_session(start).await;
+        let _ = self.bench.runtime.agent_handle().start_session(start).await;
     }
 
     fn ask(&mut self) {
@@ -123,7 +123,7 @@ impl House {
         };
         self.started += 1;
         let asked = delete(session.id.as_str(), self.started);
-        let agents = self.bench.runtime.agents();
+        let agents = self.bench.runtime.agent_handle();
         let asking = tokio::spawn(async move { agents.request_action(asked).await });
         self.asking.insert(self.started, asking);
     }
@@ -150,7 +150,13 @@ impl House {
                 answers: good_answers(held),
             },
         };
-        match self.bench.runtime.desk().decide(decide(held, ruling)).await {
+        match self
+            .bench
+            .runtime
+            .operator_handle()
+            .decide(decide(held, ruling))
+            .await
+        {
             Reply::Decided(decided) => {
                 self.told.insert(held.id.clone());
                 self.counts.decided += 1;
@@ -167,8 +173,8 @@ impl House {
         let held = self.bench.snapshot().held.clone();
         if let Some(held) = self.dice.pick(&held) {
             let draft = json!({ "typed": self.dice.roll(1000) });
-            let desk = self.bench.runtime.desk();
-            desk.keep_draft(held.id.clone(), Some(draft)).await;
+            let desk = self.bench.runtime.operator_handle();
+            desk.store_draft(held.id.clone(), Some(draft)).await;
         }
     }
 
@@ -179,7 +185,7 @@ impl House {
             panic!("nobody is told");
         };
         assert!(what.contains("the power is off"), "{what}");
-        let agents = self.bench.runtime.agents();
+        let agents = self.bench.runtime.agent_handle();
         let denied = agents.request_action(delete("s-1", 0)).await.unwrap_err();
         assert!(
             denied.reason.starts_with("nothing can be recorded"),
@@ -190,7 +196,12 @@ impl House {
             let ruling = Ruling::Pass {
                 answers: good_answers(held),
             };
-            let reply = self.bench.runtime.desk().decide(decide(held, ruling)).await;
+            let reply = self
+                .bench
+                .runtime
+                .operator_handle()
+                .decide(decide(held, ruling))
+                .await;
             assert!(matches!(reply, Reply::Refused(_)), "{reply:?}");
         }
     }
@@ -201,7 +212,7 @@ impl House {
         let records = all_records(&self.store).await;
         let dice = &mut self.dice;
         let left = self.store.disk(|disk| {
-            let kept = dice.roll(disk.at_risk() as u64 + 1);
+            let kept = dice.roll(disk.unsynced_bytes() as u64 + 1);
             let garbled = match dice.roll(2) {
                 0 => Corruption::No,
                 _ => Corruption::LastByte(1),
@@ -209,7 +220,7 @@ impl House {
             disk.after_power_cut(usize::try_from(kept).unwrap(), garbled)
         });
         self.store = MemoryStore::open(left).unwrap();
-        let mended = self.store.log().await.unwrap().mended;
+        let mended = self.store.log().await.unwrap().repair_note;
         let there = all_records(&self.store).await;
         assert!(there.starts_with(&records), "acknowledged records are gone");
         let store = Arc::new(self.store.clone());
@@ -255,7 +266,7 @@ impl House {
             if !passed {
                 continue;
             }
-            let agents = self.bench.runtime.agents();
+            let agents = self.bench.runtime.agent_handle();
             let asked = delete(&session, number);
             let asking = tokio::spawn(async move { agents.request_action(asked).await });
             settle().await;
@@ -272,11 +283,11 @@ impl House {
         let key = signer(&self.store).await.verifier();
         let report = self
             .store
-            .verify(TrustAnchors::nothing().key(key))
+            .verify(TrustAnchors::nothing().with_key(key))
             .await
             .unwrap();
         assert!(report.is_sound(), "{report:?}");
-        let mut words = report.chains.iter().map(|chain| chain.verdict.word());
+        let mut words = report.chains.iter().map(|chain| chain.verdict.label());
         assert!(words.all(|word| word == "SEALED"), "{report:?}");
         if let Some(what) = mended {
             let records = all_records(&self.store).await;

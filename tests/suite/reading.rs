@@ -114,7 +114,7 @@ async fn what_the_events_tell_is_what_the_console_shows() {
         .await;
     agrees(&store, &life, "s-1", "one action ran").await;
 
-    let agents = life.bench.runtime.agents();
+    let agents = life.bench.runtime.agent_handle();
     let wanted = request("s-1", "ticket.delete", json!({"ticket_id": "T-2"}));
     let asked = tokio::spawn(async move { agents.request_action(wanted).await });
     let held = life.held("s-1").await;
@@ -163,7 +163,7 @@ async fn a_replay_of_a_real_record_loads_verifies_steps_seeks_and_filters() {
     lived(Arc::new(store.clone())).await;
     let events = record(&store, "s-1").await;
     let source = MemorySource::new(events.clone())
-        .checked(store.verify(TrustAnchors::nothing()).await.unwrap().chains);
+        .with_verification(store.verify(TrustAnchors::nothing()).await.unwrap().chains);
     let session = || "s-1".parse().unwrap();
     assert!(
         Replay::load(&source, "s-9".parse().unwrap())

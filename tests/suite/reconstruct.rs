@@ -5,7 +5,7 @@ use std::fs;
 use cra_core::reconstruct::{
     AccountDecision, AccountHeld, ConversationSnapshot, GLOSSARY, LOAD_ARTIFACTS_FOR,
     NEVER_LOAD_ARTIFACTS_FOR, PROTOCOL_VERSION, QUALITY, Reconstruction, SessionAccount,
-    SnapshotError, UPDATED, WaitingSubject, written,
+    SnapshotError, UPDATED, WaitingSubject, snapshot_json,
 };
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn value(name: &str) -> Value {
 }
 
 fn of(value: &Value) -> Reconstruction {
-    Reconstruction::of(value.to_string().as_bytes()).unwrap()
+    Reconstruction::from_file(value.to_string().as_bytes()).unwrap()
 }
 
 // covers R1, R16, R17
@@ -34,8 +34,8 @@ fn every_snapshot_file_gives_the_confirmation_that_lies_beside_it() {
     let mut seen = 0;
     for path in files(&folder, "json") {
         let text = fs::read(&path).unwrap();
-        let confirmation = Reconstruction::of(&text).unwrap().confirmation;
-        let again = Reconstruction::of(&text).unwrap().confirmation;
+        let confirmation = Reconstruction::from_file(&text).unwrap().confirmation;
+        let again = Reconstruction::from_file(&text).unwrap().confirmation;
         assert_eq!(confirmation, again);
         let beside = path.with_extension("txt");
         if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
@@ -430,7 +430,7 @@ fn no_file_makes_it_fail() {
         for odd in &odd {
             let mut file = whole.clone();
             *file.pointer_mut(&path).unwrap() = odd.clone();
-            if let Ok(reconstruction) = Reconstruction::of(file.to_string().as_bytes()) {
+            if let Ok(reconstruction) = Reconstruction::from_file(file.to_string().as_bytes()) {
                 assert!(reconstruction.confirmation.contains("Ready to continue."));
             }
         }
@@ -522,8 +522,8 @@ fn what_was_written_of_a_session_says_what_is_known_and_what_is_not() {
         atlases: vec![text("com.acme.support")],
         ..SessionAccount::default()
     };
-    let told = |account: &SessionAccount| of(&written(account)).confirmation;
-    let bare = of(&written(&account));
+    let told = |account: &SessionAccount| of(&snapshot_json(account)).confirmation;
+    let bare = of(&snapshot_json(&account));
     let position = "POSITION: Under way: clean up duplicate tickets";
     assert!(
         bare.confirmation.contains(position),
@@ -582,7 +582,7 @@ fn what_was_written_of_a_session_says_what_is_known_and_what_is_not() {
             whole.contains(&format!("Gate `c-121` waits for an operator: {what}")),
             "{whole}"
         );
-        let next = &written(&account)["next_steps"][0]["purpose"];
+        let next = &snapshot_json(&account)["next_steps"][0]["purpose"];
         assert_eq!(*next, format!("{what} is held there"));
     }
     account.ended = true;
@@ -603,7 +603,7 @@ fn a_name_between_backticks_cannot_be_broken_out_of() {
         }],
         ..SessionAccount::default()
     };
-    let told = of(&written(&account)).confirmation;
+    let told = of(&snapshot_json(&account)).confirmation;
     assert!(
         told.contains("Gate `g'x_y` waits for an operator: `a'b_c`"),
         "{told}"

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cra_core::atlas::{Atlas, load_str};
 use cra_core::base::digest::Digest;
 use cra_core::engine::command::{DecisionRefusal, Reply};
-use cra_core::engine::reload::hash_of;
+use cra_core::engine::reload::hash_of_atlases;
 use cra_core::runtime::snapshot::{ConsoleAccess, StoreState};
 use cra_core::runtime::{AtlasLoad, LoadRefusal, Runtime, RuntimeParts};
 use cra_core::store::Store;
@@ -24,14 +24,14 @@ fn stricter() -> Arc<[Atlas]> {
 }
 
 fn load(atlases: Arc<[Atlas]>) -> AtlasLoad {
-    instead_of(hash_of(&acme()), atlases)
+    instead_of(hash_of_atlases(&acme()), atlases)
 }
 
 fn instead_of(before: Digest, atlases: Arc<[Atlas]>) -> AtlasLoad {
     AtlasLoad {
         atlases,
-        instead_of: before,
-        by: "op-1".to_owned(),
+        expected_hash: before,
+        operator: "op-1".to_owned(),
     }
 }
 
@@ -50,13 +50,13 @@ async fn a_load_is_on_record_with_its_text_and_what_is_held_stays_held() {
     let bench = Bench::start(Arc::new(memory.clone()), clock()).await;
     bench.begin("s-1").await;
     let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
-    let desk = bench.runtime.desk();
-    desk.load(load(stricter())).await.unwrap();
+    let desk = bench.runtime.operator_handle();
+    desk.load_atlases(load(stricter())).await.unwrap();
     let picture = bench
         .until(|s| s.atlases.iter().any(|it| it.version == "2.2.0"))
         .await;
     assert_eq!(picture.held[0], held);
-    assert_eq!(picture.in_force.hash, Some(hash_of(&stricter())));
+    assert_eq!(picture.load_info.hash, Some(hash_of_atlases(&stricter())));
     let reply = bench.pass(&held).await;
     assert_eq!(reply, Reply::Refused(DecisionRefusal::AtlasChanged));
 
@@ -71,9 +71,9 @@ async fn a_load_is_on_record_with_its_text_and_what_is_held_stays_held() {
     assert_eq!(text.unwrap().text, &*stricter()[0].text);
 
     // Back to the one before: that is a load of its own, and what it judged can be passed again.
-    let back = picture.in_force.before.clone().unwrap();
-    let undo = instead_of(hash_of(&stricter()), back);
-    desk.load(undo).await.unwrap();
+    let back = picture.load_info.before.clone().unwrap();
+    let undo = instead_of(hash_of_atlases(&stricter()), back);
+    desk.load_atlases(undo).await.unwrap();
     assert_eq!(loads(&memory).await.len(), 3);
     assert!(matches!(bench.pass(&held).await, Reply::Decided(_)));
     bench.runtime.stop().await;
@@ -90,21 +90,27 @@ async fn a_load_is_on_record_with_its_text_and_what_is_held_stays_held() {
 async fn what_was_not_seen_or_cannot_be_told_apart_is_not_loaded() {
     let memory = MemoryStore::default();
     let bench = Bench::start(Arc::new(memory.clone()), clock()).await;
-    let desk = bench.runtime.desk();
-    let unseen = instead_of(hash_of(&stricter()), stricter());
-    assert_eq!(desk.load(unseen).await, Err(LoadRefusal::Changed));
-    assert_eq!(desk.load(load(acme().into())).await, Err(LoadRefusal::Same));
+    let desk = bench.runtime.operator_handle();
+    let unseen = instead_of(hash_of_atlases(&stricter()), stricter());
+    assert_eq!(desk.load_atlases(unseen).await, Err(LoadRefusal::Changed));
+    assert_eq!(
+        desk.load_atlases(load(acme().into())).await,
+        Err(LoadRefusal::AlreadyLoaded)
+    );
     let twice: Vec<_> = stricter().iter().cloned().chain(acme()).collect();
     assert_eq!(
-        desk.load(load(twice.into())).await,
-        Err(LoadRefusal::SameAtlas("com.acme.support".to_owned()))
+        desk.load_atlases(load(twice.into())).await,
+        Err(LoadRefusal::DuplicateId("com.acme.support".to_owned()))
     );
     assert_eq!(
-        desk.load(load(Arc::new([]))).await,
-        Err(LoadRefusal::Nothing)
+        desk.load_atlases(load(Arc::new([]))).await,
+        Err(LoadRefusal::NoAtlas)
     );
     assert_eq!(loads(&memory).await.len(), 1, "that of the start");
-    assert_eq!(bench.snapshot().in_force.hash, Some(hash_of(&acme())));
+    assert_eq!(
+        bench.snapshot().load_info.hash,
+        Some(hash_of_atlases(&acme()))
+    );
 }
 
 /// An Atlas that lets everything run that ACME's holds.
@@ -121,10 +127,10 @@ async fn nothing_is_judged_by_an_atlas_that_is_not_on_disk_yet() {
     bench.begin("s-1").await;
     bench.until(|s| s.held.len() == 1).await;
     store.durable.send_replace(false);
-    let desk = bench.runtime.desk();
-    let loading = tokio::spawn(async move { desk.load(load(open())).await });
+    let desk = bench.runtime.operator_handle();
+    let loading = tokio::spawn(async move { desk.load_atlases(load(open())).await });
     settle().await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let delete = request("s-1", "ticket.delete", json!({}));
     let asked = tokio::spawn(async move { agents.request_action(delete).await });
     settle().await;
@@ -140,14 +146,18 @@ async fn a_load_that_cannot_be_recorded_changes_nothing_and_opens_nothing() {
     let memory = MemoryStore::default();
     let bench = Bench::start(Arc::new(memory.clone()), clock()).await;
     memory.fail_after(0);
-    let refused = bench.runtime.desk().load(load(open())).await;
+    let refused = bench
+        .runtime
+        .operator_handle()
+        .load_atlases(load(open()))
+        .await;
     assert!(
         matches!(refused, Err(LoadRefusal::Unavailable(_))),
         "{refused:?}"
     );
     let picture = bench.until(|s| s.store != StoreState::Ready).await;
     assert_eq!(picture.atlases[0].version, "2.1.0");
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let delete = agents.request_action(request("s-1", "ticket.delete", json!({})));
     assert!(delete.await.is_err());
 }
@@ -160,7 +170,10 @@ async fn a_console_that_only_looks_loads_nothing() {
         ..parts(store).await
     };
     let runtime = Runtime::start(read_only).await.unwrap();
-    let refused = runtime.desk().load(load(stricter())).await;
+    let refused = runtime
+        .operator_handle()
+        .load_atlases(load(stricter()))
+        .await;
     assert_eq!(refused, Err(LoadRefusal::ReadOnly));
 }
 
@@ -180,8 +193,8 @@ fn with_more() -> Arc<[Atlas]> {
 async fn an_atlas_comes_and_goes_without_a_restart_and_what_is_held_stays_held() {
     let memory = MemoryStore::default();
     let bench = Bench::start(Arc::new(memory.clone()), clock()).await;
-    let desk = bench.runtime.desk();
-    desk.load(load(with_more())).await.unwrap();
+    let desk = bench.runtime.operator_handle();
+    desk.load_atlases(load(with_more())).await.unwrap();
     let entries = loads(&memory).await;
     assert_eq!(entries.len(), 2, "what was in force is not told again");
     let newest = &entries.last().unwrap().payload;
@@ -196,15 +209,15 @@ async fn an_atlas_comes_and_goes_without_a_restart_and_what_is_held_stays_held()
     bench.begin("s-1").await;
     let gate = bench.until(|s| s.held.len() == 1).await.held[0].clone();
     assert!(matches!(bench.pass(&gate).await, Reply::Decided(_)));
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let report = || request("s-1", "report.send", json!({}));
     let asked = tokio::spawn(async move { agents.request_action(report()).await });
     let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
     assert_eq!(held.gates[0].origin.id(), "reports");
 
     // The Atlas that holds it goes away: it stays held, under the rules that it was held by.
-    let gone = instead_of(hash_of(&with_more()), acme().into());
-    desk.load(gone).await.unwrap();
+    let gone = instead_of(hash_of_atlases(&with_more()), acme().into());
+    desk.load_atlases(gone).await.unwrap();
     let picture = bench.until(|s| s.atlases.len() == 1).await;
     assert_eq!(picture.held, [Arc::clone(&held)]);
     assert!(!asked.is_finished());
@@ -216,8 +229,10 @@ async fn an_atlas_comes_and_goes_without_a_restart_and_what_is_held_stays_held()
     assert_eq!(newest["atlas_id"], json!("com.acme.support"));
 
     // It comes back, and what it held can be passed.
-    let back = picture.in_force.before.clone().unwrap();
-    desk.load(instead_of(hash_of(&acme()), back)).await.unwrap();
+    let back = picture.load_info.before.clone().unwrap();
+    desk.load_atlases(instead_of(hash_of_atlases(&acme()), back))
+        .await
+        .unwrap();
     bench.until(|s| s.atlases.len() == 2).await;
     assert!(matches!(bench.pass(&held).await, Reply::Decided(_)));
     asked.await.unwrap().unwrap();
@@ -242,11 +257,11 @@ fn otherwise() -> Arc<[Atlas]> {
 async fn played(shadow: Option<AtlasLoad>) -> (Vec<String>, Bench) {
     let memory = MemoryStore::default();
     let bench = Bench::start(Arc::new(memory.clone()), clock()).await;
-    bench.runtime.desk().shadow(shadow).await;
+    bench.runtime.operator_handle().set_shadow(shadow).await;
     bench.begin("s-1").await;
     let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
     bench.pass(&held).await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let read = request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
     let read = agents.request_action(read).await;
     let asked = request(
@@ -274,12 +289,17 @@ async fn what_looks_on_in_the_shadow_changes_nothing_and_says_what_it_would_have
     let (watched, bench) = played(Some(load(otherwise()))).await;
     assert_eq!(watched, alone, "answers or records differ");
     let picture = bench
-        .until(|s| s.watched.shadow.as_ref().is_some_and(|it| it.differ == 2))
+        .until(|s| {
+            s.watched
+                .shadow
+                .as_ref()
+                .is_some_and(|it| it.different == 2)
+        })
         .await;
     let shadow = picture.watched.shadow.clone().unwrap();
-    assert_eq!(shadow.hash, hash_of(&otherwise()));
+    assert_eq!(shadow.hash, hash_of_atlases(&otherwise()));
     let told: Vec<_> = shadow
-        .kept
+        .newest
         .iter()
         .map(|it| (it.subject.as_str(), it.live.as_str(), it.shadow.as_str()))
         .collect();
@@ -291,9 +311,9 @@ async fn what_looks_on_in_the_shadow_changes_nothing_and_says_what_it_would_have
         "{told:?}"
     );
     assert!(!told[0].2.contains("delete-confirm"), "{told:?}");
-    assert_eq!(picture.in_force.hash, Some(hash_of(&acme())));
+    assert_eq!(picture.load_info.hash, Some(hash_of_atlases(&acme())));
 
-    bench.runtime.desk().shadow(None).await;
+    bench.runtime.operator_handle().set_shadow(None).await;
     bench.until(|s| s.watched.shadow.is_none()).await;
 }
 
@@ -301,14 +321,14 @@ async fn what_looks_on_in_the_shadow_changes_nothing_and_says_what_it_would_have
 async fn a_load_ends_the_shadow_and_nothing_looks_on_beside_itself() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let bench = Bench::start(store, clock()).await;
-    let desk = bench.runtime.desk();
-    desk.shadow(Some(load(acme().into()))).await;
-    desk.shadow(Some(load(otherwise()))).await;
+    let desk = bench.runtime.operator_handle();
+    desk.set_shadow(Some(load(acme().into()))).await;
+    desk.set_shadow(Some(load(otherwise()))).await;
     let picture = bench.until(|s| s.watched.shadow.is_some()).await;
     assert_eq!(
         picture.watched.shadow.as_ref().unwrap().hash,
-        hash_of(&otherwise())
+        hash_of_atlases(&otherwise())
     );
-    desk.load(load(stricter())).await.unwrap();
+    desk.load_atlases(load(stricter())).await.unwrap();
     bench.until(|s| s.watched.shadow.is_none()).await;
 }

@@ -106,7 +106,7 @@ async fn a_held_action_is_released_by_its_decision_and_not_before() {
     bench.begin("s-1").await;
     let snapshot = bench.until(|s| s.held.len() == 1).await;
     bench.pass(&snapshot.held[0]).await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let delete = request("s-1", "ticket.delete", json!({"id": 1}));
     let asked = tokio::spawn(async move { agents.request_action(delete).await });
     let snapshot = bench
@@ -136,7 +136,7 @@ async fn nobody_answers_and_the_clock_denies() {
     bench.begin("s-1").await;
     let snapshot = bench.until(|s| s.held.len() == 1).await;
     bench.pass(&snapshot.held[0]).await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let ban = request("s-1", "user.ban", json!({"user": "x"}));
     let asked = tokio::spawn(async move { agents.request_action(ban).await });
     bench.until(|s| s.held.len() == 1).await;
@@ -173,7 +173,7 @@ async fn an_asker_that_left_is_not_released_but_its_retry_is() {
     bench.begin("s-1").await;
     let snapshot = bench.until(|s| s.held.len() == 1).await;
     bench.pass(&snapshot.held[0]).await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let ban = || request("s-1", "user.ban", json!({"user": "x"}));
     let asked = tokio::spawn({
         let agents = agents.clone();
@@ -192,7 +192,7 @@ async fn a_failed_write_blocks_everyone_and_decides_nothing() {
     let clock = clock();
     let bench = Bench::start(Arc::clone(&store), Arc::clone(&clock)).await;
     bench.begin("s-1").await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let get = request("s-1", "ticket.get", json!({"ticket_id": "x"}));
     let waiting = tokio::spawn(async move { agents.request_action(get).await });
     let snapshot = bench.until(|s| s.held.len() == 1).await;
@@ -232,8 +232,8 @@ async fn agents_of_a_stopped_runtime_are_denied() {
     let (_, store) = store();
     let bench = Bench::start(store, clock()).await;
     bench.begin("s-1").await;
-    let agents = bench.runtime.agents();
-    let desk = bench.runtime.desk();
+    let agents = bench.runtime.agent_handle();
+    let desk = bench.runtime.operator_handle();
     let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
     let get = || request("s-1", "ticket.get", json!({"ticket_id": "x"}));
     let waiting = tokio::spawn({
@@ -273,7 +273,7 @@ async fn many_agents_wait_without_keeping_each_other() {
     for held in &snapshot.held {
         assert!(matches!(bench.pass(held).await, Reply::Decided(_)));
     }
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     for n in 0..50 {
         let get = request(&format!("s-{n}"), "ticket.get", json!({"ticket_id": "x"}));
         agents.request_action(get).await.unwrap();
@@ -298,11 +298,11 @@ async fn deep_parameters_do_not_keep_the_next_console_from_starting() {
     let snapshot = bench.until(|s| s.held.len() == 1).await;
     bench.pass(&snapshot.held[0]).await;
     for depth in [65, 120, 127, 300] {
-        let agents = bench.runtime.agents();
+        let agents = bench.runtime.agent_handle();
         let denied = agents.request_action(request("s-1", "user.ban", nested(depth)));
         assert_eq!(denied.await.unwrap_err().code, DenyCode::BadRequest);
     }
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let deep = request("s-1", "user.ban", nested(64));
     tokio::spawn(async move { agents.request_action(deep).await });
     bench.until(|s| s.held.len() == 1).await;
@@ -321,11 +321,11 @@ async fn nothing_is_told_or_shown_before_it_is_durable() {
     let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
 
     store.durable.send_replace(false);
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let get = request("s-1", "ticket.get", json!({"ticket_id": "x"}));
     let asked = tokio::spawn(async move { agents.request_action(get).await });
     settle().await;
-    let desk = bench.runtime.desk();
+    let desk = bench.runtime.operator_handle();
     let pass = decide(
         &held,
         Ruling::Pass {
@@ -335,7 +335,7 @@ async fn nothing_is_told_or_shown_before_it_is_durable() {
     let decided = tokio::spawn(async move { desk.decide(pass).await });
     settle().await;
     // Something that wants a new picture while the write is under way.
-    bench.runtime.desk().verify().await.unwrap();
+    bench.runtime.operator_handle().verify().await.unwrap();
     settle().await;
     assert!(!asked.is_finished() && !decided.is_finished());
     assert_eq!(bench.snapshot().held.len(), 1);
@@ -352,7 +352,7 @@ async fn a_request_is_held_only_once_that_is_durable() {
     let store = SlowStore::new();
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
     store.durable.send_replace(false);
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let start = cra_core::engine::command::StartSession {
         session: "s-1".parse().unwrap(),
         agent: "bot".to_owned(),
@@ -375,13 +375,13 @@ async fn a_failed_write_is_told_to_those_who_wait_for_something_else() {
     bench.begin("s-1").await;
     let snapshot = bench.until(|s| s.held.len() == 1).await;
     bench.pass(&snapshot.held[0]).await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let ban = request("s-1", "user.ban", json!({}));
     let waiting = tokio::spawn(async move { agents.request_action(ban).await });
     bench.until(|s| s.held.len() == 1).await;
     memory.fail_after(0);
     let unknown = request("s-1", "no.such", json!({}));
-    let denied = bench.runtime.agents().request_action(unknown).await;
+    let denied = bench.runtime.agent_handle().request_action(unknown).await;
     assert_eq!(denied.unwrap_err().code, DenyCode::Unavailable);
     let told = tokio::time::timeout(Duration::from_secs(20), waiting).await;
     let told = told.expect("nobody told it").unwrap().unwrap_err();
@@ -401,7 +401,7 @@ async fn a_console_that_may_only_look_decides_nothing() {
     });
     let looking = looking.await.unwrap();
     let answers = good_answers(&held);
-    let desk = looking.desk();
+    let desk = looking.operator_handle();
     let reply = desk.decide(decide(&held, Ruling::Pass { answers })).await;
     assert!(
         matches!(&reply, Reply::Refused(DecisionRefusal::Unavailable(what)) if what.contains("read-only")),

@@ -275,11 +275,11 @@ impl World {
         next.runtime.stop().await;
         let key = signer(&store).await.verifier();
         let report = store
-            .verify(TrustAnchors::nothing().key(key))
+            .verify(TrustAnchors::nothing().with_key(key))
             .await
             .unwrap();
         assert!(report.is_sound(), "{report:?}");
-        let words = report.chains.iter().map(|chain| chain.verdict.word());
+        let words = report.chains.iter().map(|chain| chain.verdict.label());
         assert!(words.clone().all(|word| word == "SEALED"), "{report:?}");
     }
 }

@@ -89,9 +89,9 @@ impl House {
         let store: Arc<dyn Store> = Arc::new(retry_or_refuse(folder.path()).unwrap());
         let bench = Bench::with(atlases, extensions, Arc::clone(&store), clock).await;
         keep_key(folder.path(), &signer(store.as_ref()).await);
-        let place = SocketLock::take(&folder.path().join("run/console.sock")).unwrap();
+        let place = SocketLock::acquire(&folder.path().join("run/console.sock")).unwrap();
         let hall = hall(&bench, store.as_ref()).await;
-        let door = UnixServer::open(place, hall.clone()).unwrap();
+        let door = UnixServer::start(place, hall.clone()).unwrap();
         Self {
             hall,
             bench,
@@ -154,7 +154,7 @@ impl House {
         let reason = reason.to_owned();
         let ruling = Ruling::Deny { reason };
         let decided = decide(&picture.held[0], ruling);
-        let reply = self.bench.runtime.desk().decide(decided).await;
+        let reply = self.bench.runtime.operator_handle().decide(decided).await;
         assert!(matches!(reply, Reply::Decided(_)), "{reply:?}");
     }
 }
@@ -272,7 +272,7 @@ async fn who_leaves_while_held_gets_a_permit_for_the_same_request_and_no_other()
         }
     }
     drop(agent);
-    let mut visitors = house.door.as_ref().unwrap().visitors();
+    let mut visitors = house.door.as_ref().unwrap().connections();
     visitors.wait_for(|there| *there == 0).await.unwrap();
     house.pass().await;
     house.bench.until(|it| it.held.is_empty()).await;
@@ -417,7 +417,7 @@ async fn a_console_that_stops_leaves_nobody_with_a_yes() {
         house.bench.until(|it| it.held.len() == 1).await;
         drop(house.door.take());
     });
-    assert!(matches!(told, Err(CallError::Gone)), "{told:?}");
+    assert!(matches!(told, Err(CallError::Disconnected)), "{told:?}");
     let picture = house.bench.snapshot();
     assert!(
         picture
@@ -431,41 +431,41 @@ async fn a_console_that_stops_leaves_nobody_with_a_yes() {
 fn a_place_is_ours_alone_or_nobody_listens_there() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run/console.sock");
-    let first = SocketLock::take(&path).unwrap();
-    let told = SocketLock::take(&path).unwrap_err();
-    assert!(matches!(told, SocketError::Taken(_)), "{told}");
+    let first = SocketLock::acquire(&path).unwrap();
+    let told = SocketLock::acquire(&path).unwrap_err();
+    assert!(matches!(told, SocketError::InUse(_)), "{told}");
     drop(first);
     // What a console left that was killed.
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-    let second = SocketLock::take(&path).unwrap();
+    let second = SocketLock::acquire(&path).unwrap();
     assert!(!path.exists());
     drop(second);
     let _alive = std::os::unix::net::UnixListener::bind(&path).unwrap();
     assert!(matches!(
-        SocketLock::take(&path),
-        Err(SocketError::Taken(_))
+        SocketLock::acquire(&path),
+        Err(SocketError::InUse(_))
     ));
 
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, "a file").unwrap();
     assert!(matches!(
-        SocketLock::take(&path),
-        Err(SocketError::NoSocket(_))
+        SocketLock::acquire(&path),
+        Err(SocketError::NotASocket(_))
     ));
     assert_eq!(std::fs::read(&path).unwrap(), b"a file");
 
     let open = folder.path().join("open");
     std::fs::create_dir(&open).unwrap();
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let told = SocketLock::take(&open.join("console.sock")).unwrap_err();
+    let told = SocketLock::acquire(&open.join("console.sock")).unwrap_err();
     assert!(
-        matches!(told, SocketError::Open { mode: 0o755, .. }),
+        matches!(told, SocketError::SharedFolder { mode: 0o755, .. }),
         "{told}"
     );
 
     let long = folder.path().join("x".repeat(120)).join("console.sock");
     assert!(matches!(
-        SocketLock::take(&long),
+        SocketLock::acquire(&long),
         Err(SocketError::TooLong(_))
     ));
 }
@@ -483,8 +483,8 @@ async fn the_socket_and_its_folder_are_for_us_alone() {
 /// What was tried with a session, as it is recorded there.
 pub(crate) async fn tried(house: &House, session: &str) -> Vec<String> {
     let session = session.parse().unwrap();
-    let mut records = house.bench.runtime.records();
-    let events = records.next(&session, 0, 1000).await.unwrap();
+    let mut records = house.bench.runtime.record_stream();
+    let events = records.next_events(&session, 0, 1000).await.unwrap();
     let tried = events
         .iter()
         .filter(|it| it.payload.get("error_type") == Some(&json!("session_takeover")));
@@ -580,12 +580,12 @@ async fn what_the_agent_has_to_answer_first_is_no_yes() {
 async fn another_socket_in_the_place_of_ours_is_noticed() {
     let house = House::new().await;
     let bound = house.door.as_ref().unwrap().bound();
-    assert_eq!(bound.trouble(), None);
+    assert_eq!(bound.find_problem(), None);
     std::fs::remove_file(house.path()).unwrap();
-    let gone = bound.trouble().unwrap();
+    let gone = bound.find_problem().unwrap();
     assert!(gone.contains("is gone"), "{gone}");
     let _impostor = std::os::unix::net::UnixListener::bind(house.path()).unwrap();
-    let taken = bound.trouble().unwrap();
+    let taken = bound.find_problem().unwrap();
     assert!(taken.contains("SOMEBODY ELSE listens"), "{taken}");
 }
 
@@ -664,7 +664,7 @@ async fn a_call_of_a_new_connection_joins_the_one_whose_connection_is_gone() {
         }
     }
     drop(first);
-    let mut visitors = house.door.as_ref().unwrap().visitors();
+    let mut visitors = house.door.as_ref().unwrap().connections();
     visitors.wait_for(|there| *there == 0).await.unwrap();
     let mut second = house.agent().await;
     let joined = async {

@@ -33,7 +33,12 @@ async fn recorded() -> TempDir {
         let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
         bench.pass(&held).await;
         let get = request(&session, "ticket.get", json!({"ticket_id": "T-1"}));
-        bench.runtime.agents().request_action(get).await.unwrap();
+        bench
+            .runtime
+            .agent_handle()
+            .request_action(get)
+            .await
+            .unwrap();
     }
     bench.runtime.stop().await;
     close(store, folder.path()).await;
@@ -115,7 +120,7 @@ async fn a_torn_end_of_the_write_ahead_log_is_told_and_recorded() {
         let store = Arc::new(open_again(copy.path()));
         assert_eq!(rows(&store).await, expected);
         assert_eq!(
-            store.log().await.unwrap().mended,
+            store.log().await.unwrap().repair_note,
             None,
             "less than a page is not even a page"
         );
@@ -127,13 +132,13 @@ async fn a_torn_end_of_the_write_ahead_log_is_told_and_recorded() {
     fs::write(wal(copy.path()), &torn).unwrap();
     let store = Arc::new(open_again(copy.path()));
     assert_eq!(rows(&store).await, 4);
-    let mended = store.log().await.unwrap().mended.unwrap();
+    let mended = store.log().await.unwrap().repair_note.unwrap();
     assert!(mended.contains("an unfinished write of"), "{mended}");
     // It is told once, even where the next process dies at once: what was torn is gone from the file.
     let copy = snapshot_of(copy.path());
     drop(store);
     let store = open_again(copy.path());
-    assert_eq!(store.log().await.unwrap().mended, None);
+    assert_eq!(store.log().await.unwrap().repair_note, None);
 }
 
 #[tokio::test]
@@ -162,7 +167,7 @@ async fn a_write_that_was_cut_short_is_in_the_log_of_the_next_run() {
     torn[last] ^= 1;
     fs::write(wal(folder.path()), torn).unwrap();
     let store = Arc::new(open_again(folder.path()));
-    let mended = store.log().await.unwrap().mended.unwrap();
+    let mended = store.log().await.unwrap().repair_note.unwrap();
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
     bench.runtime.stop().await;
     let log = store.log().await.unwrap().log;
@@ -218,6 +223,6 @@ async fn old_frames_behind_the_end_are_nobodys_loss() {
     );
     let copy = snapshot_of(folder.path());
     let opened = open_again(copy.path());
-    assert_eq!(opened.log().await.unwrap().mended, None);
+    assert_eq!(opened.log().await.unwrap().repair_note, None);
     assert_eq!(rows(&opened).await, 7);
 }

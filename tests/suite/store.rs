@@ -29,7 +29,12 @@ async fn with_record(folder: &std::path::Path) {
     let snapshot = bench.until(|s| s.held.len() == 1).await;
     bench.pass(&snapshot.held[0]).await;
     let get = request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
-    bench.runtime.agents().request_action(get).await.unwrap();
+    bench
+        .runtime
+        .agent_handle()
+        .request_action(get)
+        .await
+        .unwrap();
     bench.runtime.stop().await;
 }
 
@@ -43,7 +48,7 @@ fn verified(folder: &std::path::Path) -> VerificationReport {
     let log = reader.log().unwrap().log;
     let signer = Signer::new(&LogHead::origin(&log), &[7; 32]).unwrap();
     reader
-        .verify(TrustAnchors::nothing().key(signer.verifier()))
+        .verify(TrustAnchors::nothing().with_key(signer.verifier()))
         .unwrap()
 }
 
@@ -321,7 +326,7 @@ async fn a_failed_write_poisons_the_store() {
     let get = request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
     let denied = bench
         .runtime
-        .agents()
+        .agent_handle()
         .request_action(get)
         .await
         .unwrap_err();
@@ -340,7 +345,7 @@ async fn verifying_while_a_console_writes_is_no_false_alarm() {
     for n in 0..20 {
         bench.begin(&format!("s-{n}")).await;
     }
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let writing = tokio::spawn(async move {
         // A run that was never allowed: each report of it is one record.
         for n in 0..1500 {
@@ -399,13 +404,13 @@ async fn a_session_that_ended_is_listed_as_ended_and_verifies() {
         status: cra_core::engine::command::FinalStatus::Completed,
         summary: None,
     };
-    bench.runtime.agents().end_session(end).await.unwrap();
+    bench.runtime.agent_handle().end_session(end).await.unwrap();
     let reader = reader(folder.path());
     assert!(reader.sessions().unwrap()[0].ended);
     bench.runtime.stop().await;
     let report = verified(folder.path());
     assert!(report.is_sound(), "{report:?}");
-    assert_eq!(report.chains[0].verdict.word(), "SEALED");
+    assert_eq!(report.chains[0].verdict.label(), "SEALED");
 }
 
 #[tokio::test]

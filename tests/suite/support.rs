@@ -124,7 +124,7 @@ impl Bench {
     }
 
     pub(crate) fn snapshot(&self) -> Arc<RuntimeSnapshot> {
-        Arc::clone(&self.runtime.desk().snapshots().borrow())
+        Arc::clone(&self.runtime.operator_handle().snapshots().borrow())
     }
 
     /// Waits for a picture that shows `wanted`.
@@ -132,7 +132,7 @@ impl Bench {
         &self,
         wanted: impl Fn(&RuntimeSnapshot) -> bool,
     ) -> Arc<RuntimeSnapshot> {
-        let mut snapshots = self.runtime.desk().snapshots();
+        let mut snapshots = self.runtime.operator_handle().snapshots();
         let found =
             tokio::time::timeout(Duration::from_secs(20), snapshots.wait_for(|s| wanted(s)));
         Arc::clone(&found.await.expect("the picture never came").unwrap())
@@ -146,13 +146,17 @@ impl Bench {
             intent: None,
             owner: None,
         };
-        self.runtime.agents().start_session(start).await.unwrap();
+        self.runtime
+            .agent_handle()
+            .start_session(start)
+            .await
+            .unwrap();
     }
 
     pub(crate) async fn pass(&self, held: &Held) -> Reply {
         let answers = good_answers(held);
         self.runtime
-            .desk()
+            .operator_handle()
             .decide(decide(held, Ruling::Pass { answers }))
             .await
     }
@@ -206,7 +210,7 @@ pub(crate) async fn close(store: Arc<SqliteStore>, folder: &Path) {
 /// The hall before a runtime on that store.
 pub(crate) async fn hall(bench: &Bench, store: &dyn Store) -> GatewayState {
     GatewayState::new(
-        bench.runtime.agents(),
+        bench.runtime.agent_handle(),
         AnswerSigner::derive(&signer(store).await),
     )
 }

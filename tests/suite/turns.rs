@@ -30,7 +30,7 @@ fn take(session: &str, number: u32, fields: &Value) -> SessionTurn {
 }
 
 async fn taken(bench: &Bench, number: u32, fields: &Value) -> TurnOutcome {
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let taken = agents.turn(take("s-1", number, fields)).await.unwrap();
     taken.outcome
 }
@@ -117,7 +117,7 @@ async fn threads_are_on_disk_and_come_back() {
     assert_eq!(snapshot.threads[0].etag(), Some(outcome.etag));
     let next = taken(&again, 3, &json!({})).await;
     assert_eq!(next.source.as_str(), "stored_latest");
-    assert!(next.freeze.holds(), "a restart thaws nothing");
+    assert!(next.freeze.is_frozen(), "a restart thaws nothing");
     again.runtime.stop().await;
 }
 
@@ -126,7 +126,7 @@ async fn threads_are_on_disk_and_come_back() {
 async fn a_thread_can_be_named_and_goes_on_in_the_session_that_an_operator_hands_it_to() {
     let store = Arc::new(MemoryStore::default());
     let bench = begun(Arc::clone(&store) as Arc<dyn Store>).await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let named = |session: &str, number| SessionTurn {
         thread: Some("t-31".parse().unwrap()),
         ..take(session, number, &heated(0.2))
@@ -135,7 +135,7 @@ async fn a_thread_can_be_named_and_goes_on_in_the_session_that_an_operator_hands
     bench.begin("s-2").await;
     let refused = agents.turn(named("s-2", 2)).await.unwrap_err();
     assert_eq!(refused.code, DenyCode::Thread);
-    let desk = bench.runtime.desk();
+    let desk = bench.runtime.operator_handle();
     let hand_over = |to: &str| {
         let to = to.parse().unwrap();
         desk.act_on_thread("t-31".parse().unwrap(), ThreadAction::HandOver { to })
@@ -180,7 +180,7 @@ fn stored_without_owner(id: &str, writers: &[&str]) -> StateRow {
             memento: format!("mm-{number}").parse().unwrap(),
         };
         let turn = take(writer, number, &heated(0.2)).turn;
-        thread = thread.take(&turn, named, clock().now()).unwrap().0;
+        thread = thread.process_turn(&turn, named, clock().now()).unwrap().0;
     }
     let mut old = serde_json::to_value(&thread).unwrap();
     for field in ["owner", "offered_to", "refused"] {
@@ -213,7 +213,7 @@ fn a_thread_of_an_older_store_belongs_to_its_only_writer_and_otherwise_to_no_ses
 async fn a_turn_of_no_session_or_behind_another_memento_is_refused_and_leaves_nothing() {
     let store = Arc::new(MemoryStore::default());
     let bench = begun(Arc::clone(&store) as Arc<dyn Store>).await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let refused = agents.turn(take("s-9", 1, &json!({}))).await.unwrap_err();
     assert_eq!(refused.code, DenyCode::Session);
     assert!(bench.snapshot().threads.is_empty());
@@ -232,7 +232,7 @@ async fn what_operators_do_to_a_thread_is_recorded_in_the_log() {
     let store = Arc::new(MemoryStore::default());
     let bench = begun(Arc::clone(&store) as Arc<dyn Store>).await;
     let first = taken(&bench, 1, &heated(0.9)).await;
-    let desk = bench.runtime.desk();
+    let desk = bench.runtime.operator_handle();
     let thread = || "s-1".parse().unwrap();
     let edit = |if_match: &str| ThreadAction::Edit {
         shape: SummaryShape {

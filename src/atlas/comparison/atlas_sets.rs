@@ -10,9 +10,9 @@ pub enum AtlasChange<'a> {
     /// The content of the Atlas changed.
     Changed(&'a Atlas, &'a Atlas),
     /// The Atlas is added.
-    Comes(&'a Atlas),
+    Added(&'a Atlas),
     /// The Atlas is removed.
-    Goes(&'a Atlas),
+    Removed(&'a Atlas),
 }
 
 impl AtlasChange<'_> {
@@ -23,19 +23,19 @@ impl AtlasChange<'_> {
             Self::Changed(before, after) => compare(before, after),
             // An action that one Atlas allows may run even if another Atlas denies by default and does not know the
             // action.
-            Self::Comes(atlas) => {
+            Self::Added(atlas) => {
                 let words = format!(
                     "`{}` comes in: what it allows may run where no other Atlas knows the action",
                     atlas.id
                 );
-                all(atlas, ChangeKind::Added, words)
+                compare_all_parts(atlas, ChangeKind::Added, words)
             }
-            Self::Goes(atlas) => {
+            Self::Removed(atlas) => {
                 let words = format!(
                     "`{}` goes away: none of its checkpoints and policies stops anybody any more",
                     atlas.id
                 );
-                all(atlas, ChangeKind::Removed, words)
+                compare_all_parts(atlas, ChangeKind::Removed, words)
             }
         }
     }
@@ -45,25 +45,25 @@ impl AtlasChange<'_> {
 ///
 /// Removed and changed Atlases come first, in their old order; then the added Atlases.
 #[must_use]
-pub fn fates<'a>(before: &'a [Atlas], after: &'a [Atlas]) -> Vec<AtlasChange<'a>> {
+pub fn atlas_changes<'a>(before: &'a [Atlas], after: &'a [Atlas]) -> Vec<AtlasChange<'a>> {
     let same_id = |all: &'a [Atlas], id: &str| all.iter().find(|atlas| atlas.id == id);
     let mut fates = Vec::new();
     for old in before {
         match same_id(after, &old.id) {
             Some(new) if new.hash == old.hash => {}
             Some(new) => fates.push(AtlasChange::Changed(old, new)),
-            None => fates.push(AtlasChange::Goes(old)),
+            None => fates.push(AtlasChange::Removed(old)),
         }
     }
     let come = after
         .iter()
         .filter(|atlas| same_id(before, &atlas.id).is_none());
-    fates.extend(come.map(AtlasChange::Comes));
+    fates.extend(come.map(AtlasChange::Added));
     fates
 }
 
 /// Returns a comparison that lists every part of an Atlas with the same kind of change.
-fn all(atlas: &Atlas, how: ChangeKind, words: String) -> Comparison {
+fn compare_all_parts(atlas: &Atlas, how: ChangeKind, words: String) -> Comparison {
     let checkpoints = atlas
         .checkpoints
         .iter()
@@ -83,7 +83,7 @@ fn all(atlas: &Atlas, how: ChangeKind, words: String) -> Comparison {
     let parts = parts.map(|(part, id)| PartChange {
         part,
         id: id.clone(),
-        how,
+        kind: how,
     });
     Comparison {
         parts: parts.collect(),

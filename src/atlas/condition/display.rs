@@ -8,15 +8,15 @@ use super::{Condition, Leaf};
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::All(parts) => joined(f, parts, " and "),
-            Self::Any(parts) => joined(f, parts, " or "),
+            Self::All(parts) => write_joined(f, parts, " and "),
+            Self::Any(parts) => write_joined(f, parts, " or "),
             Self::Not(part) => write!(f, "not ({part})"),
             Self::Leaf(leaf) => write!(f, "{leaf}"),
         }
     }
 }
 
-fn joined(f: &mut fmt::Formatter<'_>, parts: &[Condition], word: &str) -> fmt::Result {
+fn write_joined(f: &mut fmt::Formatter<'_>, parts: &[Condition], word: &str) -> fmt::Result {
     for (at, part) in parts.iter().enumerate() {
         if at > 0 {
             f.write_str(word)?;

@@ -140,10 +140,10 @@ impl LeafTest {
             Operator::Eq => equal(actual, &self.wanted),
             Operator::Ne => equal(actual, &self.wanted).not(),
             Operator::In => self.is_in(actual),
-            Operator::Gt => self.ordered(actual, Ordering::is_gt),
-            Operator::Gte => self.ordered(actual, Ordering::is_ge),
-            Operator::Lt => self.ordered(actual, Ordering::is_lt),
-            Operator::Lte => self.ordered(actual, Ordering::is_le),
+            Operator::Gt => self.compare_order(actual, Ordering::is_gt),
+            Operator::Gte => self.compare_order(actual, Ordering::is_ge),
+            Operator::Lt => self.compare_order(actual, Ordering::is_lt),
+            Operator::Lte => self.compare_order(actual, Ordering::is_le),
             Operator::Contains => self.contains(actual),
             Operator::Matches | Operator::Glob | Operator::StartsWith | Operator::EndsWith => {
                 actual
@@ -182,7 +182,7 @@ impl LeafTest {
         unknown
     }
 
-    fn ordered(&self, actual: &Value, holds: fn(Ordering) -> bool) -> Truth {
+    fn compare_order(&self, actual: &Value, holds: fn(Ordering) -> bool) -> Truth {
         let order = match (actual, &self.wanted) {
             (Value::Number(actual), Value::Number(wanted)) => compare(actual, wanted),
             (Value::String(actual), Value::String(wanted)) => Some(actual.cmp(wanted)),

@@ -6,11 +6,13 @@ use super::super::document::{
     StewardCheckpointDef,
 };
 use super::condition::condition;
-use super::fields::{PathNode, Section, map};
+use super::fields::{PathNode, Section, decode_map};
 use super::names::{
     EXPECTATIONS, GUIDANCE_FORMATS, MODES, ON_INVALID, RESPONDENTS, RESPONSE_TYPES,
 };
-use super::readers::{boolean, count, integer, list, number, one_of, part, schema, text, texts};
+use super::readers::{
+    boolean, count, infallible, integer, list, number, one_of, schema, text, texts,
+};
 use super::trigger::trigger;
 
 /// Decodes one checkpoint.
@@ -18,12 +20,12 @@ pub(super) fn checkpoint(
     value: &PathNode<'_>,
     problems: &mut Problems<'_>,
 ) -> StewardCheckpointDef {
-    map(value, Section::Checkpoint, problems, |fields| {
+    decode_map(value, Section::Checkpoint, problems, |fields| {
         let written = fields.required("trigger", trigger);
         let inner = written.as_ref().and_then(|written| written.priority);
         if inner.is_some() {
             let message = "the priority is written in `trigger` already";
-            fields.refuse(
+            fields.reject_key(
                 "priority",
                 message,
                 "write it here, and take it out of `trigger`",
@@ -40,7 +42,7 @@ pub(super) fn checkpoint(
             questions: fields
                 .optional("questions", list(question))
                 .unwrap_or_default(),
-            guidance: fields.optional("guidance", part(guidance)),
+            guidance: fields.optional("guidance", infallible(guidance)),
             inject_contexts: fields
                 .optional("inject_contexts", texts)
                 .unwrap_or_default(),
@@ -61,7 +63,7 @@ pub(super) fn checkpoint(
                 .optional("respondent", one_of("respondent", RESPONDENTS))
                 .unwrap_or_default(),
             approvers: fields.optional("approvers", approvers).unwrap_or_default(),
-            when: fields.optional("when", part(condition)),
+            when: fields.optional("when", infallible(condition)),
             handler: fields.optional("handler", text),
         }
     })
@@ -79,7 +81,7 @@ fn approvers(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Option<Approv
 }
 
 pub(super) fn question(value: &PathNode<'_>, problems: &mut Problems<'_>) -> CheckpointQuestion {
-    map(value, Section::Question, problems, |fields| {
+    decode_map(value, Section::Question, problems, |fields| {
         CheckpointQuestion {
             question_id: fields.required("question_id", text).unwrap_or_default(),
             question: fields.required("question", text).unwrap_or_default(),
@@ -89,7 +91,7 @@ pub(super) fn question(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Che
             required: fields.optional("required", boolean).unwrap_or(true),
             hint: fields.optional("hint", text),
             validation: fields
-                .optional("validation", part(validation))
+                .optional("validation", infallible(validation))
                 .unwrap_or_default(),
             on_invalid: fields
                 .optional(
@@ -111,7 +113,7 @@ pub(super) fn question(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Che
 }
 
 pub(super) fn validation(value: &PathNode<'_>, problems: &mut Problems<'_>) -> AnswerValidation {
-    map(value, Section::Validation, problems, |fields| {
+    decode_map(value, Section::Validation, problems, |fields| {
         AnswerValidation {
             pattern: fields.optional("pattern", text),
             min_length: fields.optional("min_length", count),
@@ -126,7 +128,7 @@ pub(super) fn validation(value: &PathNode<'_>, problems: &mut Problems<'_>) -> A
 }
 
 fn guidance(value: &PathNode<'_>, problems: &mut Problems<'_>) -> GuidanceBlock {
-    map(value, Section::Guidance, problems, |fields| GuidanceBlock {
+    decode_map(value, Section::Guidance, problems, |fields| GuidanceBlock {
         format: fields
             .optional("format", one_of("guidance format", GUIDANCE_FORMATS))
             .unwrap_or_default(),

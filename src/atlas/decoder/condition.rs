@@ -4,19 +4,19 @@ use serde_json::Value as Json;
 
 use super::super::condition::{ConditionDef, Operator};
 use super::super::diagnostic::{Code, Problems};
-use super::fields::{PathNode, Section, map};
-use super::readers::{list, part, text};
+use super::fields::{PathNode, Section, decode_map};
+use super::readers::{infallible, list, text};
 
 /// Decodes one condition. An unreadable condition is reported and replaced by a placeholder.
 pub(super) fn condition(value: &PathNode<'_>, problems: &mut Problems<'_>) -> ConditionDef {
-    let (forms, tests) = map(value, Section::Condition, problems, |fields| {
+    let (forms, tests) = decode_map(value, Section::Condition, problems, |fields| {
         let all = fields
             .optional("all", list(condition))
             .map(ConditionDef::All);
         let any = fields
             .optional("any", list(condition))
             .map(ConditionDef::Any);
-        let not = fields.optional("not", part(condition));
+        let not = fields.optional("not", infallible(condition));
         let not = not.map(|part| ConditionDef::Not(Box::new(part)));
         let path = fields.optional("path", text);
         let mut tests = Vec::new();

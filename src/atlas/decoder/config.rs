@@ -5,27 +5,27 @@ use super::super::document::{
     ActionPreConfig, ActionPreRule, Budget, CacheConfig, CheckpointConfig, CountIntervalConfig,
     KeywordMatchConfig, RiskThresholdConfig, SessionStartConfig, TimeIntervalConfig,
 };
-use super::fields::{FieldKey, PathNode, Section, map};
+use super::fields::{FieldKey, PathNode, Section, decode_map};
 use super::names::{MATCH_MODES, RISK_TIERS};
-use super::readers::{boolean, count, keyed, one_of, part, texts};
+use super::readers::{boolean, count, infallible, one_of, ordered_map, texts};
 
 const SECTION: Section = Section::CheckpointConfig;
 
 /// Decodes `checkpoint_config`.
 pub(super) fn checkpoints(value: &PathNode<'_>, problems: &mut Problems<'_>) -> CheckpointConfig {
-    map(value, SECTION, problems, |fields| CheckpointConfig {
-        session_start: fields.optional("session_start", part(session_start)),
-        keyword_match: fields.optional("keyword_match", part(keyword_match)),
-        action_pre: fields.optional("action_pre", part(action_pre)),
-        risk_threshold: fields.optional("risk_threshold", part(risk_threshold)),
-        time_interval: fields.optional("time_interval", part(time_interval)),
-        count_interval: fields.optional("count_interval", part(count_interval)),
-        budget: fields.optional("budget", part(budget)),
+    decode_map(value, SECTION, problems, |fields| CheckpointConfig {
+        session_start: fields.optional("session_start", infallible(session_start)),
+        keyword_match: fields.optional("keyword_match", infallible(keyword_match)),
+        action_pre: fields.optional("action_pre", infallible(action_pre)),
+        risk_threshold: fields.optional("risk_threshold", infallible(risk_threshold)),
+        time_interval: fields.optional("time_interval", infallible(time_interval)),
+        count_interval: fields.optional("count_interval", infallible(count_interval)),
+        budget: fields.optional("budget", infallible(budget)),
     })
 }
 
 fn session_start(value: &PathNode<'_>, problems: &mut Problems<'_>) -> SessionStartConfig {
-    map(value, SECTION, problems, |fields| SessionStartConfig {
+    decode_map(value, SECTION, problems, |fields| SessionStartConfig {
         enabled: fields.optional("enabled", boolean).unwrap_or(true),
         inject_contexts: fields
             .optional("inject_contexts", texts)
@@ -34,10 +34,13 @@ fn session_start(value: &PathNode<'_>, problems: &mut Problems<'_>) -> SessionSt
 }
 
 fn keyword_match(value: &PathNode<'_>, problems: &mut Problems<'_>) -> KeywordMatchConfig {
-    map(value, SECTION, problems, |fields| KeywordMatchConfig {
+    decode_map(value, SECTION, problems, |fields| KeywordMatchConfig {
         enabled: fields.optional("enabled", boolean).unwrap_or(true),
         mappings: fields
-            .optional(FieldKey::also("mappings", &["keywords"]), keyed(contexts))
+            .optional(
+                FieldKey::with_aliases("mappings", &["keywords"]),
+                ordered_map(contexts),
+            )
             .unwrap_or_default(),
         match_mode: fields
             .optional("match_mode", one_of("match mode", MATCH_MODES))
@@ -53,16 +56,19 @@ fn contexts(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Vec<String> {
 }
 
 fn action_pre(value: &PathNode<'_>, problems: &mut Problems<'_>) -> ActionPreConfig {
-    map(value, SECTION, problems, |fields| ActionPreConfig {
+    decode_map(value, SECTION, problems, |fields| ActionPreConfig {
         enabled: fields.optional("enabled", boolean).unwrap_or(true),
         mappings: fields
-            .optional(FieldKey::also("mappings", &["actions"]), keyed(rule))
+            .optional(
+                FieldKey::with_aliases("mappings", &["actions"]),
+                ordered_map(rule),
+            )
             .unwrap_or_default(),
     })
 }
 
 fn rule(value: &PathNode<'_>, problems: &mut Problems<'_>) -> ActionPreRule {
-    map(value, SECTION, problems, |fields| ActionPreRule {
+    decode_map(value, SECTION, problems, |fields| ActionPreRule {
         inject_contexts: fields
             .optional("inject_contexts", texts)
             .unwrap_or_default(),
@@ -77,7 +83,7 @@ fn rule(value: &PathNode<'_>, problems: &mut Problems<'_>) -> ActionPreRule {
 
 fn risk_threshold(value: &PathNode<'_>, problems: &mut Problems<'_>) -> RiskThresholdConfig {
     let default = RiskThresholdConfig::default();
-    map(value, SECTION, problems, |fields| RiskThresholdConfig {
+    decode_map(value, SECTION, problems, |fields| RiskThresholdConfig {
         enabled: fields.optional("enabled", boolean).unwrap_or(true),
         min_tier: fields
             .optional("min_tier", one_of("risk tier", RISK_TIERS))
@@ -87,7 +93,7 @@ fn risk_threshold(value: &PathNode<'_>, problems: &mut Problems<'_>) -> RiskThre
             .unwrap_or_default(),
         require_sync_trace: fields
             .optional(
-                FieldKey::also("require_sync_trace", &["require_sync"]),
+                FieldKey::with_aliases("require_sync_trace", &["require_sync"]),
                 boolean,
             )
             .unwrap_or_default(),
@@ -96,7 +102,7 @@ fn risk_threshold(value: &PathNode<'_>, problems: &mut Problems<'_>) -> RiskThre
 
 fn time_interval(value: &PathNode<'_>, problems: &mut Problems<'_>) -> TimeIntervalConfig {
     let default = TimeIntervalConfig::default();
-    map(value, SECTION, problems, |fields| TimeIntervalConfig {
+    decode_map(value, SECTION, problems, |fields| TimeIntervalConfig {
         enabled: fields.optional("enabled", boolean).unwrap_or_default(),
         seconds: fields.optional("seconds", count).unwrap_or(default.seconds),
         inject_contexts: fields
@@ -107,7 +113,7 @@ fn time_interval(value: &PathNode<'_>, problems: &mut Problems<'_>) -> TimeInter
 
 fn count_interval(value: &PathNode<'_>, problems: &mut Problems<'_>) -> CountIntervalConfig {
     let default = CountIntervalConfig::default();
-    map(value, SECTION, problems, |fields| CountIntervalConfig {
+    decode_map(value, SECTION, problems, |fields| CountIntervalConfig {
         enabled: fields.optional("enabled", boolean).unwrap_or_default(),
         actions: fields.optional("actions", count).unwrap_or(default.actions),
         inject_contexts: fields
@@ -117,7 +123,7 @@ fn count_interval(value: &PathNode<'_>, problems: &mut Problems<'_>) -> CountInt
 }
 
 fn budget(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Budget {
-    map(value, SECTION, problems, |fields| Budget {
+    decode_map(value, SECTION, problems, |fields| Budget {
         max_checkpoints_per_input: fields.optional("max_checkpoints_per_input", count),
         max_context_injection_size: fields.optional("max_context_injection_size", count),
         max_checkpoint_time_ms: fields.optional("max_checkpoint_time_ms", count),
@@ -127,7 +133,7 @@ fn budget(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Budget {
 /// Decodes `cache_config`.
 pub(super) fn cache(value: &PathNode<'_>, problems: &mut Problems<'_>) -> CacheConfig {
     let default = CacheConfig::default();
-    map(value, Section::CacheConfig, problems, |fields| {
+    decode_map(value, Section::CacheConfig, problems, |fields| {
         CacheConfig {
             context_ttl_seconds: fields
                 .optional("context_ttl_seconds", count)

@@ -3,7 +3,7 @@
 //! The keys that a decoder reads are the known keys, so that there is no second list of keys to maintain.
 
 use super::super::diagnostic::{ByteSpan, Code, ManifestProblem, Problems, quoted, shortened};
-use super::super::suggest::nearest;
+use super::super::suggest::closest_match;
 use super::super::yaml::{YamlEntry, YamlNode, YamlValue};
 
 /// The kinds of map in a manifest.
@@ -109,7 +109,7 @@ const GUIDANCE_KEYS: [&str; 5] = ["format", "content", "append", "expires_after"
 impl Section {
     /// Returns the correct location of a key that belongs to a neighbouring map. Ignoring such a key would silently
     /// drop a rule.
-    fn belongs(self, key: &str) -> Option<&'static str> {
+    fn correct_location(self, key: &str) -> Option<&'static str> {
         let of_question = || {
             let is_own = QUESTION_KEYS.contains(&key) || key == "validation";
             is_own.then_some("in a question, under `questions`")
@@ -142,7 +142,7 @@ impl<'n> PathNode<'n> {
         Self {
             node,
             path: String::new(),
-            place: node.head(),
+            place: node.start_span(),
         }
     }
 
@@ -150,7 +150,7 @@ impl<'n> PathNode<'n> {
         Self {
             node,
             path: format!("{}[{index}]", self.path),
-            place: node.head(),
+            place: node.start_span(),
         }
     }
 
@@ -167,7 +167,7 @@ impl<'n> PathNode<'n> {
     pub(super) fn problem(&self, code: Code, message: impl Into<String>) -> ManifestProblem {
         let span = match self.node.value {
             // Highlights only the start of a list or map, not all of it.
-            YamlValue::Seq(_) | YamlValue::Map(_) => self.node.head(),
+            YamlValue::Seq(_) | YamlValue::Map(_) => self.node.start_span(),
             YamlValue::Null | YamlValue::Bool(_) | YamlValue::Number(_) | YamlValue::String(_) => {
                 self.node.span
             }
@@ -186,7 +186,7 @@ pub(super) struct FieldKey {
 }
 
 impl FieldKey {
-    pub(super) const fn also(name: &'static str, aliases: &'static [&'static str]) -> Self {
+    pub(super) const fn with_aliases(name: &'static str, aliases: &'static [&'static str]) -> Self {
         Self { name, aliases }
     }
 
@@ -197,7 +197,7 @@ impl FieldKey {
 
 impl From<&'static str> for FieldKey {
     fn from(name: &'static str) -> Self {
-        Self::also(name, &[])
+        Self::with_aliases(name, &[])
     }
 }
 
@@ -215,7 +215,7 @@ pub(super) struct MapFields<'n, 'p, 's> {
 }
 
 /// Decodes a map by its fields, then reports the keys that the decoder did not read.
-pub(super) fn map<T>(
+pub(super) fn decode_map<T>(
     value: &PathNode<'_>,
     section: Section,
     problems: &mut Problems<'_>,
@@ -295,13 +295,13 @@ impl MapFields<'_, '_, '_> {
         let written: Vec<_> = entries.filter(|(_, entry)| key.is(&entry.key)).collect();
         let first = written.first().map(|(index, _)| *index);
         for (index, entry) in written {
-            self.take(index);
+            self.mark_as_read(index);
             let problem = if Some(index) != first {
                 let message = format!("{} is there under two names", quoted(key.name));
                 ManifestProblem::new(Code::Contradiction, message)
             } else if entry.key != key.name {
                 let message = format!("key `{}` is also called `{}`", entry.key, key.name);
-                ManifestProblem::new(Code::TriggerAlias, message)
+                ManifestProblem::new(Code::Alias, message)
             } else {
                 continue;
             };
@@ -314,11 +314,11 @@ impl MapFields<'_, '_, '_> {
     }
 
     /// Rejects a key with a message and advice.
-    pub(super) fn refuse(&mut self, key: &str, message: &str, help: &str) {
+    pub(super) fn reject_key(&mut self, key: &str, message: &str, help: &str) {
         let Some(index) = self.entries.iter().position(|entry| entry.key == key) else {
             return;
         };
-        self.take(index);
+        self.mark_as_read(index);
         let place = self.entries.get(index).map(|entry| entry.key_span);
         self.problems.add(
             ManifestProblem::new(Code::Contradiction, message)
@@ -329,7 +329,7 @@ impl MapFields<'_, '_, '_> {
     }
 
     /// Reports a problem with the value of a key.
-    pub(super) fn fault(&mut self, code: Code, key: &str, message: &str) {
+    pub(super) fn report_problem(&mut self, code: Code, key: &str, message: &str) {
         let entry = self.entries.iter().find(|entry| entry.key == key);
         let span = entry.map_or(self.place, |entry| entry.key_span);
         let problem = ManifestProblem::new(code, message)
@@ -339,11 +339,11 @@ impl MapFields<'_, '_, '_> {
     }
 
     /// Suppresses reports about the remaining keys, because their meaning is unknown.
-    pub(super) fn mute(&mut self) {
+    pub(super) fn suppress_reports(&mut self) {
         self.muted = true;
     }
 
-    fn take(&mut self, index: usize) {
+    fn mark_as_read(&mut self, index: usize) {
         if let Some(taken) = self.taken.get_mut(index) {
             *taken = true;
         }
@@ -351,13 +351,13 @@ impl MapFields<'_, '_, '_> {
 
     /// Advice about a key that is not known.
     fn help_for(&self, key: &str) -> String {
-        if let Some(place) = self.section.belongs(key) {
+        if let Some(place) = self.section.correct_location(key) {
             return format!("write it {place}");
         }
-        if let Some(near) = nearest(key, self.known.iter().copied()) {
+        if let Some(near) = closest_match(key, self.known.iter().copied()) {
             return format!("did you mean `{near}`?");
         }
-        let known = listed(self.known.iter().copied());
+        let known = format_words(self.known.iter().copied());
         if self.section.is_strict() {
             format!("known here: {known}")
         } else {
@@ -374,7 +374,7 @@ impl MapFields<'_, '_, '_> {
                 continue;
             }
             let key = quoted(&entry.key);
-            let known = || listed(self.known.iter().copied());
+            let known = || format_words(self.known.iter().copied());
             let is_own = entry.key.starts_with(OWN_KEY) && !self.section.is_strict();
             let (code, message, help) = if is_own {
                 let message = format!("key {key} is your own, and is ignored");
@@ -408,7 +408,7 @@ pub(in crate::atlas) fn join(path: &str, key: &str) -> String {
 }
 
 /// Joins words in backticks with commas.
-pub(super) fn listed<'w>(words: impl Iterator<Item = &'w str>) -> String {
+pub(super) fn format_words<'w>(words: impl Iterator<Item = &'w str>) -> String {
     let quoted: Vec<String> = words.map(|word| format!("`{word}`")).collect();
     quoted.join(", ")
 }

@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 use serde_json::{Map, Value as Json};
 
 use super::super::diagnostic::{Code, Problems, quoted};
-use super::super::suggest::nearest;
+use super::super::suggest::closest_match;
 use super::super::yaml::{YamlValue, json_map};
-use super::fields::{PathNode, listed};
+use super::fields::{PathNode, format_words};
 use crate::base::json::compare_with;
 
 /// Reads a text.
@@ -37,7 +37,7 @@ pub(super) fn boolean(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Opti
 
 /// Reads a whole number.
 pub(super) fn integer(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Option<i64> {
-    whole(value, problems, serde_json::Number::as_i64)
+    whole_number(value, problems, serde_json::Number::as_i64)
 }
 
 /// Reads a number, whole or fractional.
@@ -66,7 +66,7 @@ pub(super) fn count<T: TryFrom<u64>>(
     value: &PathNode<'_>,
     problems: &mut Problems<'_>,
 ) -> Option<T> {
-    whole(value, problems, |number| {
+    whole_number(value, problems, |number| {
         number.as_u64().and_then(|number| T::try_from(number).ok())
     })
 }
@@ -83,7 +83,7 @@ fn without_fraction(number: &serde_json::Number) -> serde_json::Number {
     whole.unwrap_or_else(|| number.clone())
 }
 
-fn whole<T>(
+fn whole_number<T>(
     value: &PathNode<'_>,
     problems: &mut Problems<'_>,
     read: impl Fn(&serde_json::Number) -> Option<T>,
@@ -123,14 +123,14 @@ pub(super) fn list<T>(
 }
 
 /// Adapts a map decoder to a key reader. A map decoder always returns a value, if only a placeholder.
-pub(super) fn part<T>(
+pub(super) fn infallible<T>(
     read: fn(&PathNode<'_>, &mut Problems<'_>) -> T,
 ) -> impl Fn(&PathNode<'_>, &mut Problems<'_>) -> Option<T> {
     move |value, problems| Some(read(value, problems))
 }
 
 /// Reads a map with keys chosen by the steward, in the order written.
-pub(super) fn keyed<T>(
+pub(super) fn ordered_map<T>(
     read: fn(&PathNode<'_>, &mut Problems<'_>) -> T,
 ) -> impl Fn(&PathNode<'_>, &mut Problems<'_>) -> Option<Vec<(String, T)>> {
     move |value, problems| {
@@ -189,8 +189,8 @@ pub(super) fn unknown_word<'w>(
     known: impl Iterator<Item = &'w str> + Clone,
     problems: &mut Problems<'_>,
 ) {
-    let all = listed(known.clone());
-    let help = match nearest(word, known) {
+    let all = format_words(known.clone());
+    let help = match closest_match(word, known) {
         Some(near) => format!("did you mean `{near}`? known: {all}"),
         None => format!("known: {all}"),
     };

@@ -4,34 +4,34 @@ use super::super::diagnostic::Problems;
 use super::super::document::{
     AccessKind, AccessRate, AccessRules, Channels, Delivery, NoticeTrigger, Notifications, Steward,
 };
-use super::fields::{PathNode, Section, map};
+use super::fields::{PathNode, Section, decode_map};
 use super::names::{ACCESS_KINDS, DELIVERY_MODES, NOTICE_TRIGGERS};
-use super::readers::{count, list, one_of, part, text, texts};
+use super::readers::{count, infallible, list, one_of, text, texts};
 
 /// Decodes `steward`.
 pub(super) fn steward(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Steward {
-    map(value, Section::Steward, problems, |fields| Steward {
+    decode_map(value, Section::Steward, problems, |fields| Steward {
         id: fields.required("id", text).unwrap_or_default(),
         name: fields.optional("name", text).unwrap_or_default(),
         contact: fields.optional("contact", text).unwrap_or_default(),
-        access: fields.optional("access", part(access)),
-        delivery: fields.optional("delivery", part(delivery)),
-        notifications: fields.optional("notifications", part(notifications)),
+        access: fields.optional("access", infallible(access)),
+        delivery: fields.optional("delivery", infallible(delivery)),
+        notifications: fields.optional("notifications", infallible(notifications)),
     })
 }
 
 fn access(value: &PathNode<'_>, problems: &mut Problems<'_>) -> AccessRules {
-    map(value, Section::Access, problems, |fields| AccessRules {
+    decode_map(value, Section::Access, problems, |fields| AccessRules {
         kind: fields
             .required("type", one_of("access type", ACCESS_KINDS))
             .unwrap_or(AccessKind::Authenticated),
         api_keys: fields.optional("api_keys", texts).unwrap_or_default(),
-        rate_limit: fields.optional("rate_limit", part(rate)),
+        rate_limit: fields.optional("rate_limit", infallible(rate)),
     })
 }
 
 fn rate(value: &PathNode<'_>, problems: &mut Problems<'_>) -> AccessRate {
-    map(value, Section::AccessRate, problems, |fields| AccessRate {
+    decode_map(value, Section::AccessRate, problems, |fields| AccessRate {
         requests_per_minute: fields
             .required("requests_per_minute", count)
             .unwrap_or_default(),
@@ -39,7 +39,7 @@ fn rate(value: &PathNode<'_>, problems: &mut Problems<'_>) -> AccessRate {
 }
 
 fn delivery(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Delivery {
-    map(value, Section::Delivery, problems, |fields| Delivery {
+    decode_map(value, Section::Delivery, problems, |fields| Delivery {
         mode: fields
             .required("mode", one_of("delivery mode", DELIVERY_MODES))
             .unwrap_or_default()
@@ -48,10 +48,10 @@ fn delivery(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Delivery {
 }
 
 fn notifications(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Notifications {
-    map(value, Section::Notifications, problems, |fields| {
+    decode_map(value, Section::Notifications, problems, |fields| {
         Notifications {
             channels: fields
-                .optional("channels", part(channels))
+                .optional("channels", infallible(channels))
                 .unwrap_or_default(),
             triggers: fields
                 .optional("triggers", list(trigger))
@@ -68,7 +68,7 @@ fn trigger(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Option<NoticeTr
 }
 
 fn channels(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Channels {
-    map(value, Section::Channels, problems, |fields| Channels {
+    decode_map(value, Section::Channels, problems, |fields| Channels {
         webhook: fields.optional("webhook", text),
     })
 }

@@ -3,10 +3,10 @@
 use super::super::diagnostic::{Code, Problems, quoted};
 use super::super::document::{CheckpointTrigger, CustomTriggerEvent, MatchMode, RiskTier};
 use super::condition::condition;
-use super::fields::{FieldKey, MapFields, PathNode, Section, map};
+use super::fields::{FieldKey, MapFields, PathNode, Section, decode_map};
 use super::names::{CUSTOM_TRIGGER_EVENTS, MATCH_MODES, RISK_TIERS};
 use super::readers::{
-    boolean, count, integer, list, object, one_of, part, text, texts, unknown_word,
+    boolean, count, infallible, integer, list, object, one_of, text, texts, unknown_word,
 };
 
 /// A trigger, and the priority if it was written inside the trigger.
@@ -29,12 +29,12 @@ const TRIGGERS: &[(&str, TriggerReader)] = &[
     }),
     ("keyword", |fields| CheckpointTrigger::Keyword {
         patterns: fields
-            .required(FieldKey::also("patterns", &["keywords"]), texts)
+            .required(FieldKey::with_aliases("patterns", &["keywords"]), texts)
             .unwrap_or_default(),
         case_sensitive: fields.optional(CASE, boolean).unwrap_or_default(),
         match_mode: fields
             .optional(
-                FieldKey::also("match_mode", &["matchMode"]),
+                FieldKey::with_aliases("match_mode", &["matchMode"]),
                 one_of("match mode", MATCH_MODES),
             )
             .unwrap_or_default(),
@@ -44,7 +44,7 @@ const TRIGGERS: &[(&str, TriggerReader)] = &[
         CheckpointTrigger::RiskThreshold {
             min_tier: fields
                 .optional(
-                    FieldKey::also("min_tier", &["minTier"]),
+                    FieldKey::with_aliases("min_tier", &["minTier"]),
                     one_of("risk tier", RISK_TIERS),
                 )
                 .unwrap_or(RiskTier::High),
@@ -69,12 +69,14 @@ const TRIGGERS: &[(&str, TriggerReader)] = &[
     ("custom", |fields| CheckpointTrigger::Custom {
         trigger_id: fields.required("trigger_id", text).unwrap_or_default(),
         params: fields.optional("params", object).unwrap_or_default(),
-        on: fields.optional("on", moments).unwrap_or_default(),
-        when: fields.optional("when", part(condition)),
+        on: fields
+            .optional("on", custom_trigger_events)
+            .unwrap_or_default(),
+        when: fields.optional("when", infallible(condition)),
     }),
 ];
 
-const CASE: FieldKey = FieldKey::also("case_sensitive", &["caseSensitive"]);
+const CASE: FieldKey = FieldKey::with_aliases("case_sensitive", &["caseSensitive"]);
 
 /// An alias of a trigger type.
 struct TriggerAlias {
@@ -118,7 +120,7 @@ const ALIASES: &[TriggerAlias] = &[
     TriggerAlias {
         read: Some(|fields| CheckpointTrigger::ActionPre {
             patterns: fields
-                .required(FieldKey::also("patterns", &["actions"]), texts)
+                .required(FieldKey::with_aliases("patterns", &["actions"]), texts)
                 .unwrap_or_default(),
         }),
         ..alias("action", "action_pre", "`action_pre`")
@@ -143,22 +145,28 @@ struct TriggerKind {
 
 /// Decodes a trigger. Returns `None` for an unknown kind, after reporting it.
 pub(super) fn trigger(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Option<DecodedTrigger> {
-    map(value, Section::Trigger, problems, |fields| {
+    decode_map(value, Section::Trigger, problems, |fields| {
         let nested = fields.has("condition");
-        let read = if nested { any_type } else { trigger_type };
+        let read = if nested {
+            any_trigger_type
+        } else {
+            trigger_type
+        };
         let Some(kind) = fields.required("type", read) else {
-            fields.mute();
+            fields.suppress_reports();
             return None;
         };
         let priority = fields.optional("priority", integer);
         if priority.is_some() {
             let message = "the priority of a checkpoint stands beside its `trigger`";
-            fields.fault(Code::TriggerAlias, "priority", message);
+            fields.report_problem(Code::Alias, "priority", message);
         }
         let trigger = if nested {
             let message = "the detail of a trigger stands beside its `type`, without `condition`";
-            fields.fault(Code::TriggerAlias, "condition", message);
-            fields.optional("condition", |value, problems| detail(kind, value, problems))
+            fields.report_problem(Code::Alias, "condition", message);
+            fields.optional("condition", |value, problems| {
+                nested_trigger(kind, value, problems)
+            })
         } else {
             Some((kind.read)(fields))
         };
@@ -170,25 +178,25 @@ pub(super) fn trigger(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Opti
 }
 
 /// Decodes the nested `condition` of a trigger of type `kind`. Its own type must not contradict `kind`.
-fn detail(
+fn nested_trigger(
     kind: TriggerKind,
     value: &PathNode<'_>,
     problems: &mut Problems<'_>,
 ) -> Option<CheckpointTrigger> {
-    map(value, Section::Trigger, problems, |fields| {
+    decode_map(value, Section::Trigger, problems, |fields| {
         let named = |value: &PathNode<'_>, problems: &mut Problems<'_>| {
-            any_type(value, problems).zip(text(value, problems))
+            any_trigger_type(value, problems).zip(text(value, problems))
         };
         let Some((found, word)) = fields.required("type", named) else {
-            fields.mute();
+            fields.suppress_reports();
             return None;
         };
         if word == "always" {
-            let trigger = always(kind.name);
+            let trigger = unconditional_trigger(kind.name);
             if trigger.is_none() {
                 let name = kind.name;
                 let message = format!("`always` says too little: `{name}` needs its own detail");
-                fields.fault(Code::Contradiction, "type", &message);
+                fields.report_problem(Code::Contradiction, "type", &message);
             }
             return trigger;
         }
@@ -197,8 +205,8 @@ fn detail(
             let (word, found, kind) = (quoted(&word), found.name, kind.name);
             let message =
                 format!("condition {word} belongs to type `{found}`, and this one is `{kind}`");
-            fields.fault(Code::Contradiction, "type", &message);
-            fields.mute();
+            fields.report_problem(Code::Contradiction, "type", &message);
+            fields.suppress_reports();
             return None;
         }
         if found.name != "custom" {
@@ -214,7 +222,7 @@ fn detail(
 }
 
 /// Returns the trigger that fires at every event of its type, if the type needs no further detail.
-fn always(name: &str) -> Option<CheckpointTrigger> {
+fn unconditional_trigger(name: &str) -> Option<CheckpointTrigger> {
     let patterns = every_action();
     match name {
         "session_start" => Some(CheckpointTrigger::SessionStart),
@@ -239,14 +247,17 @@ fn every_action() -> Vec<String> {
 
 fn refuse_when(fields: &mut MapFields<'_, '_, '_>) {
     let message = "only a `custom` trigger has a `when` of its own";
-    fields.refuse(
+    fields.reject_key(
         "when",
         message,
         "put it beside `trigger`, in the checkpoint",
     );
 }
 
-fn moments(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Option<Vec<CustomTriggerEvent>> {
+fn custom_trigger_events(
+    value: &PathNode<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<Vec<CustomTriggerEvent>> {
     let moment = |value: &PathNode<'_>, problems: &mut Problems<'_>| {
         let read = one_of("moment", CUSTOM_TRIGGER_EVENTS);
         read(value, problems).unwrap_or(CustomTriggerEvent::Action)
@@ -269,13 +280,13 @@ fn trigger_type(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Option<Tri
             quoted(&word)
         );
         let help = format!("write {}, the canonical name", alias.advice);
-        problems.add(value.problem(Code::TriggerAlias, message).help(help));
+        problems.add(value.problem(Code::Alias, message).help(help));
     }
-    any_type(value, problems)
+    any_trigger_type(value, problems)
 }
 
 /// Reads a trigger type by any of its names.
-fn any_type(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Option<TriggerKind> {
+fn any_trigger_type(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Option<TriggerKind> {
     let word = text(value, problems)?;
     let alias = ALIASES.iter().find(|alias| alias.name == word);
     let name = alias.map_or(word.as_str(), |alias| alias.canonical);

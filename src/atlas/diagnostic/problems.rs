@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn problems_are_sorted_by_position_and_the_rest_is_counted() {
         let mut problems = Problems::new("f", "");
-        problems.add(ManifestProblem::new(Code::TriggerAlias, "a warning"));
+        problems.add(ManifestProblem::new(Code::Alias, "a warning"));
         for start in (0..MAX_DIAGNOSTICS + 2).rev() {
             problems.add(error("x", start));
         }

@@ -57,7 +57,7 @@ fn report(diagnostic: &Diagnostic, source: &str, renderer: &Renderer) -> String 
     let file = one_line(&diagnostic.file);
     let Some(place) = diagnostic.span else {
         let group = title.element(Origin::path(file));
-        return renderer.render(&[explained(group, diagnostic)]);
+        return renderer.render(&[add_notes(group, diagnostic)]);
     };
     let excerpt = Excerpt::of(source, place);
     let printed = format!("{PLACE}:{}:{}", place.line, excerpt.column());
@@ -65,12 +65,12 @@ fn report(diagnostic: &Diagnostic, source: &str, renderer: &Renderer) -> String 
         .path(PLACE)
         .line_start(place.line)
         .annotation(AnnotationKind::Primary.span(excerpt.underlined));
-    let group = explained(title.element(snippet), diagnostic);
+    let group = add_notes(title.element(snippet), diagnostic);
     let meant = format!("{file}:{}:{}", place.line, place.column);
     renderer.render(&[group]).replacen(&printed, &meant, 1)
 }
 
-fn explained<'a>(mut group: Group<'a>, diagnostic: &Diagnostic) -> Group<'a> {
+fn add_notes<'a>(mut group: Group<'a>, diagnostic: &Diagnostic) -> Group<'a> {
     // For a top-level key, the line itself already shows the path.
     if diagnostic.path.contains(['.', '[']) {
         let path = format!("in `{}`", one_line(&diagnostic.path));

@@ -138,7 +138,7 @@ struct TriggerKey {
 }
 
 impl TriggerKey {
-    fn needed(name: &'static str, value: Value) -> Self {
+    fn required(name: &'static str, value: Value) -> Self {
         Self {
             name,
             other: None,
@@ -150,11 +150,11 @@ impl TriggerKey {
     fn optional(name: &'static str, value: Value) -> Self {
         Self {
             required: false,
-            ..Self::needed(name, value)
+            ..Self::required(name, value)
         }
     }
 
-    fn also(self, other: &'static str) -> Self {
+    fn with_alias(self, other: &'static str) -> Self {
         Self {
             other: Some(other),
             ..self
@@ -178,13 +178,13 @@ fn whole(format: &str) -> Value {
 }
 
 fn case() -> TriggerKey {
-    TriggerKey::optional("case_sensitive", json!({ "type": "boolean" })).also("caseSensitive")
+    TriggerKey::optional("case_sensitive", json!({ "type": "boolean" })).with_alias("caseSensitive")
 }
 
 fn custom_keys(moment: &Value, condition: Value) -> Vec<TriggerKey> {
     let moments = json!({ "type": "array", "minItems": 1, "items": moment });
     vec![
-        TriggerKey::needed("trigger_id", json!({ "type": "string" })),
+        TriggerKey::required("trigger_id", json!({ "type": "string" })),
         TriggerKey::optional("params", json!({ "type": "object" })),
         TriggerKey::optional("on", moments),
         TriggerKey::optional("when", condition),
@@ -201,21 +201,25 @@ fn forms(generator: &mut SchemaGenerator) -> Vec<TriggerForm> {
     let mode = generator.subschema_for::<MatchMode>().to_value();
     let moment = generator.subschema_for::<CustomTriggerEvent>().to_value();
     let condition = generator.subschema_for::<ConditionDef>().to_value();
-    let patterns = || TriggerKey::needed("patterns", texts());
+    let patterns = || TriggerKey::required("patterns", texts());
     vec![
         form("session_start", &["session_start"], vec![]),
         form("session_end", &["session_end"], vec![]),
         form("action_pre", &["action_pre"], vec![patterns()]),
-        form("action_pre", &["action"], vec![patterns().also("actions")]),
+        form(
+            "action_pre",
+            &["action"],
+            vec![patterns().with_alias("actions")],
+        ),
         form("action_pre", &["always"], vec![]),
         form("action_post", &["action_post"], vec![patterns()]),
         form(
             "keyword",
             &["keyword", "keyword_match"],
             vec![
-                patterns().also("keywords"),
+                patterns().with_alias("keywords"),
                 case(),
-                TriggerKey::optional("match_mode", mode).also("matchMode"),
+                TriggerKey::optional("match_mode", mode).with_alias("matchMode"),
                 TriggerKey::optional("threshold", whole("uint")),
             ],
         ),
@@ -223,19 +227,19 @@ fn forms(generator: &mut SchemaGenerator) -> Vec<TriggerForm> {
             "keyword",
             &["regex"],
             vec![
-                TriggerKey::needed("pattern", json!({ "type": "string" })),
+                TriggerKey::required("pattern", json!({ "type": "string" })),
                 case(),
             ],
         ),
         form(
             "risk_threshold",
             &["risk_threshold", "risk"],
-            vec![TriggerKey::optional("min_tier", tier).also("minTier")],
+            vec![TriggerKey::optional("min_tier", tier).with_alias("minTier")],
         ),
         form(
             "capability_access",
             &["capability_access", "capability_gate"],
-            vec![TriggerKey::needed("capability_ids", texts())],
+            vec![TriggerKey::required("capability_ids", texts())],
         ),
         form(
             "time_interval",
@@ -255,7 +259,7 @@ fn forms(generator: &mut SchemaGenerator) -> Vec<TriggerForm> {
 }
 
 /// The schema of one way to write a trigger, with `more` keys.
-fn written(words: &[&str], keys: &[TriggerKey], more: &[(&str, Value)]) -> Value {
+fn trigger_schema(words: &[&str], keys: &[TriggerKey], more: &[(&str, Value)]) -> Value {
     let mut properties = Map::new();
     properties.insert(
         "type".to_owned(),
@@ -304,20 +308,20 @@ const TYPES_WITHOUT_DETAILS: [&str; 10] = [
 ];
 
 /// The schema of a trigger with its details in a nested `condition`, as in drafts.
-fn nested(canonical: &str, forms: &[TriggerForm], priority: &Value) -> Value {
+fn nested_trigger_schema(canonical: &str, forms: &[TriggerForm], priority: &Value) -> Value {
     let own = || forms.iter().filter(|form| form.canonical == canonical);
     let words: Vec<_> = own().flat_map(|form| form.words).copied().collect();
     let mut details: Vec<_> = own()
-        .map(|form| written(form.words, &form.keys, &[]))
+        .map(|form| trigger_schema(form.words, &form.keys, &[]))
         .collect();
     if TYPES_WITHOUT_DETAILS.contains(&canonical) && canonical != "action_pre" {
-        details.push(written(&["always"], &[], &[]));
+        details.push(trigger_schema(&["always"], &[], &[]));
     }
     if canonical == "action_post" {
         let action = forms.iter().filter(|form| form.words == ["action"]);
-        details.extend(action.map(|form| written(form.words, &form.keys, &[])));
+        details.extend(action.map(|form| trigger_schema(form.words, &form.keys, &[])));
     }
-    let mut whole = written(
+    let mut whole = trigger_schema(
         &words,
         &[],
         &[
@@ -342,9 +346,9 @@ impl JsonSchema for CheckpointTrigger {
         let priority = json!({ "type": "integer", "format": "int64", "deprecated": true });
         let beside = [("priority", priority.clone())];
         let flat = forms.iter();
-        let flat = flat.map(|form| written(form.words, &form.keys, &beside));
+        let flat = flat.map(|form| trigger_schema(form.words, &form.keys, &beside));
         let drafts = Self::NAMES.iter();
-        let drafts = drafts.map(|canonical| nested(canonical, &forms, &priority));
+        let drafts = drafts.map(|canonical| nested_trigger_schema(canonical, &forms, &priority));
         let all: Vec<_> = flat.chain(drafts).collect();
         json_schema!({
             "description": "When a checkpoint fires: its `type`, and what that type needs beside it.",
@@ -354,7 +358,7 @@ impl JsonSchema for CheckpointTrigger {
 }
 
 /// Tightens a derived schema: a present key has a value, and a whole number fits its type.
-pub(super) fn exact(mut schema: Value) -> Value {
+pub(super) fn tighten_schema(mut schema: Value) -> Value {
     tighten(&mut schema);
     add_own_keys(&mut schema);
     schema

@@ -13,7 +13,7 @@ use regex::{RegexSet, RegexSetBuilder};
 use crate::atlas::document::InjectMode;
 use crate::atlas::keyword::{
     CaseSensitivity, FragmentPosition, KeywordCandidate, KeywordMatch, KeywordPrefilter, Keywords,
-    MatchStart, plain,
+    MatchStart, fold_to_ascii,
 };
 use crate::atlas::model::{Atlas, Checkpoint, InjectionRule, Trigger};
 use crate::base::limits::{MAX_DENSE_KEYWORD_BYTES, MAX_REGEX_SET_BYTES};
@@ -95,7 +95,7 @@ impl KeywordMatches {
 
     /// Returns the keywords that inject contexts, each once, with the position of its first match.
     #[must_use]
-    pub fn calling(&self) -> Vec<KeywordMatch> {
+    pub fn injecting_keywords(&self) -> Vec<KeywordMatch> {
         let found = self.0.iter().flat_map(|of| &of.injections);
         let mut first: BTreeMap<&str, usize> = BTreeMap::new();
         for found in found.flat_map(|(_, found)| found) {
@@ -125,7 +125,7 @@ impl KeywordIndex {
             };
             let list = index.lists.len();
             index.lists.push(owner);
-            for (word, sign) in keywords.signs().enumerate() {
+            for (word, sign) in keywords.prefilters().enumerate() {
                 let word = KeywordRef { list, word };
                 match sign {
                     KeywordPrefilter::Fragment(fragment, meaning) => {
@@ -135,7 +135,7 @@ impl KeywordIndex {
                         let loose = keywords.case() == CaseSensitivity::Insensitive;
                         regexes.entry(loose).or_default().push((pattern, word));
                     }
-                    KeywordPrefilter::Never => index.always.push(word),
+                    KeywordPrefilter::AlwaysSearch => index.always.push(word),
                 }
             }
         }
@@ -247,7 +247,7 @@ impl KeywordIndex {
 
 impl FragmentIndex {
     fn add_candidates(&self, text: &str, candidates: &mut Vec<(KeywordRef, MatchStart)>) {
-        let plain = plain(text);
+        let plain = fold_to_ascii(text);
         let is_same = matches!(plain, Cow::Borrowed(_));
         let mut seen = vec![false; self.words.len()];
         for fragment in self.automaton.find_overlapping_iter(plain.as_ref()) {
@@ -258,14 +258,14 @@ impl FragmentIndex {
             *seen = true;
             for (word, meaning) in self.words.get(at).into_iter().flatten() {
                 let start = match meaning {
-                    FragmentPosition::Found if is_same => MatchStart::At(fragment.start()),
+                    FragmentPosition::AtFragment if is_same => MatchStart::At(fragment.start()),
                     FragmentPosition::NotBefore if is_same => {
                         MatchStart::NotBefore(fragment.start())
                     }
                     // The position is unknown, or differs from the position in the plain text.
-                    FragmentPosition::Found
+                    FragmentPosition::AtFragment
                     | FragmentPosition::NotBefore
-                    | FragmentPosition::Somewhere => MatchStart::Unknown,
+                    | FragmentPosition::Anywhere => MatchStart::Unknown,
                 };
                 candidates.push((*word, start));
             }

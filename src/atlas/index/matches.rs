@@ -100,32 +100,32 @@ impl<'a> ActionMatches<'a> {
 
     /// Returns the capabilities that list the action.
     pub fn capabilities(&self) -> impl Iterator<Item = MatchedPart<'a, Capability>> {
-        self.matched(PatternOwnerKind::Capability, |atlas| &atlas.capabilities)
+        self.matched_parts(PatternOwnerKind::Capability, |atlas| &atlas.capabilities)
     }
 
     /// Returns the policies about the action.
     pub fn policies(&self) -> impl Iterator<Item = MatchedPart<'a, Policy>> {
-        self.matched(PatternOwnerKind::Policy, |atlas| &atlas.policies)
+        self.matched_parts(PatternOwnerKind::Policy, |atlas| &atlas.policies)
     }
 
     /// Returns the checkpoints before the action.
-    pub fn before(&self) -> impl Iterator<Item = MatchedPart<'a, Checkpoint>> {
-        self.matched(PatternOwnerKind::Before, |atlas| &atlas.checkpoints)
+    pub fn checkpoints_before(&self) -> impl Iterator<Item = MatchedPart<'a, Checkpoint>> {
+        self.matched_parts(PatternOwnerKind::Before, |atlas| &atlas.checkpoints)
     }
 
     /// Returns the checkpoints after the action.
-    pub fn after(&self) -> impl Iterator<Item = MatchedPart<'a, Checkpoint>> {
-        self.matched(PatternOwnerKind::After, |atlas| &atlas.checkpoints)
+    pub fn checkpoints_after(&self) -> impl Iterator<Item = MatchedPart<'a, Checkpoint>> {
+        self.matched_parts(PatternOwnerKind::After, |atlas| &atlas.checkpoints)
     }
 
     /// Returns the contexts that the action injects.
     pub fn injections(&self) -> impl Iterator<Item = MatchedPart<'a, InjectionRule>> {
-        self.matched(PatternOwnerKind::Injection, |atlas| &atlas.injections)
+        self.matched_parts(PatternOwnerKind::Injection, |atlas| &atlas.injections)
     }
 
     /// Returns true if any Atlas declares the action or lists it in a capability.
     #[must_use]
-    pub fn known(&self) -> bool {
+    pub fn is_known(&self) -> bool {
         // Hits of these two kinds are sorted first.
         let first = self.hits.first();
         first.is_some_and(|hit| hit.kind <= PatternOwnerKind::Capability)
@@ -133,7 +133,7 @@ impl<'a> ActionMatches<'a> {
 
     /// Returns true if the given Atlas knows the action.
     #[must_use]
-    pub fn known_by(&self, knowing: &Atlas) -> bool {
+    pub fn is_known_by(&self, knowing: &Atlas) -> bool {
         let known = self
             .hits
             .iter()
@@ -160,7 +160,7 @@ impl<'a> ActionMatches<'a> {
         self.atlases
     }
 
-    fn matched<T>(
+    fn matched_parts<T>(
         &self,
         kind: PatternOwnerKind,
         items: fn(&'a Atlas) -> &'a [T],

@@ -45,7 +45,7 @@ enum RestCondition {
     /// The rest can be anything.
     Any,
     /// The full pattern must be checked.
-    Asked,
+    FullPattern,
 }
 
 /// A pattern, or a name in which a star is a literal star.
@@ -67,7 +67,7 @@ impl<'a> PatternOrName<'a> {
     }
 
     /// Returns the pattern if it contains a star.
-    fn wild(self) -> Option<&'a Pattern> {
+    fn as_wildcard(self) -> Option<&'a Pattern> {
         match self {
             Self::Pattern(pattern) => Some(pattern).filter(|pattern| !pattern.is_literal()),
             Self::Name(_) => None,
@@ -160,7 +160,7 @@ impl PatternIndex {
     pub(super) fn new<'a>(sought: impl Iterator<Item = PatternOrName<'a>> + Clone) -> Self {
         let mut shares = PartCounts::default();
         for sought in sought.clone() {
-            if let Some(wild) = sought.wild() {
+            if let Some(wild) = sought.as_wildcard() {
                 shares.count(&PatternParts::of(wild));
             }
         }
@@ -168,7 +168,7 @@ impl PatternIndex {
         let (mut inner, mut any) = (Vec::new(), Vec::new());
         for (sought, pattern) in sought.zip(0_u32..) {
             let entry = |rest| PatternEntry { pattern, rest };
-            let Some(wild) = sought.wild() else {
+            let Some(wild) = sought.as_wildcard() else {
                 heads.push((
                     sought.as_str().as_bytes().to_vec(),
                     entry(RestCondition::Empty),
@@ -178,7 +178,7 @@ impl PatternIndex {
             let parts = PatternParts::of(wild);
             let rest = |other: &str| match other {
                 "" if parts.stars == 1 => RestCondition::Any,
-                _ => RestCondition::Asked,
+                _ => RestCondition::FullPattern,
             };
             match shares.rarest(&parts) {
                 None => any.push(pattern),
@@ -214,12 +214,17 @@ impl PatternIndex {
     /// Calls `found` with every pattern that `text` matches, possibly more than once.
     ///
     /// `ask` checks the full pattern where one part is not enough.
-    pub(super) fn each(&self, text: &str, ask: impl Fn(u32) -> bool, mut found: impl FnMut(u32)) {
+    pub(super) fn for_each_match(
+        &self,
+        text: &str,
+        ask: impl Fn(u32) -> bool,
+        mut found: impl FnMut(u32),
+    ) {
         let mut settle = |entry: PatternEntry, is_end: bool| {
             let matches = match entry.rest {
                 RestCondition::Empty => is_end,
                 RestCondition::Any => true,
-                RestCondition::Asked => ask(entry.pattern),
+                RestCondition::FullPattern => ask(entry.pattern),
             };
             if matches {
                 found(entry.pattern);
@@ -254,7 +259,7 @@ mod tests {
         let index = PatternIndex::new(patterns.iter().map(PatternOrName::Pattern));
         let mut found = BTreeSet::new();
         let ask = |at: u32| patterns[at as usize].matches(action);
-        index.each(action, ask, |at| found.extend([at as usize]));
+        index.for_each_match(action, ask, |at| found.extend([at as usize]));
         found
     }
 
@@ -305,7 +310,7 @@ mod tests {
             patterns[at as usize].matches(action)
         };
         let mut found = Vec::new();
-        index.each(action, ask, |at| found.push(at));
+        index.for_each_match(action, ask, |at| found.push(at));
         assert_eq!(found, [77]);
         assert!(asked.get() <= 2, "{} patterns were asked", asked.get());
     }
@@ -315,7 +320,7 @@ mod tests {
         let index = PatternIndex::new([PatternOrName::Name("a*")].into_iter());
         let count = |text: &str| {
             let mut count = 0;
-            index.each(text, |_| true, |_| count += 1);
+            index.for_each_match(text, |_| true, |_| count += 1);
             count
         };
         assert_eq!((count("a*"), count("ab")), (1, 0));

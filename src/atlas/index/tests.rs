@@ -110,16 +110,16 @@ proptest! {
                     first_matches(&atlas.injections, action, |injection| Some(&injection.actions))
                 );
                 prop_assert_eq!(
-                    found(atlas, matches.before()),
+                    found(atlas, matches.checkpoints_before()),
                     first_matches(&atlas.checkpoints, action, before)
                 );
                 prop_assert_eq!(
-                    found(atlas, matches.after()),
+                    found(atlas, matches.checkpoints_after()),
                     first_matches(&atlas.checkpoints, action, after)
                 );
-                prop_assert_eq!(matches.known_by(atlas), atlas.knows(action));
+                prop_assert_eq!(matches.is_known_by(atlas), atlas.knows(action));
             }
-            prop_assert_eq!(matches.known(), atlases.iter().any(|atlas| atlas.knows(action)));
+            prop_assert_eq!(matches.is_known(), atlases.iter().any(|atlas| atlas.knows(action)));
         }
     }
 }

@@ -13,18 +13,18 @@ pub(in crate::atlas) enum KeywordPrefilter {
     /// The regular expression must match.
     Regex(String),
     /// The keyword cannot be excluded.
-    Never,
+    AlwaysSearch,
 }
 
 /// The position information that a found fragment gives about its keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::atlas) enum FragmentPosition {
     /// The keyword is at the position of the fragment.
-    Found,
+    AtFragment,
     /// The keyword is not before the fragment.
     NotBefore,
     /// The keyword may be anywhere.
-    Somewhere,
+    Anywhere,
 }
 
 /// Minimum length of a fragment that distinguishes texts.
@@ -36,7 +36,7 @@ const ASCII_EQUIVALENTS: [(char, &str); 2] = [('\u{212a}', "k"), ('\u{17f}', "s"
 /// Replaces the characters that count as an ASCII letter when case is ignored.
 ///
 /// Only in the resulting text does an ASCII comparison find every fragment.
-pub(in crate::atlas) fn plain(text: &str) -> Cow<'_, str> {
+pub(in crate::atlas) fn fold_to_ascii(text: &str) -> Cow<'_, str> {
     let mut plain = Cow::Borrowed(text);
     if text.is_ascii() {
         return plain;
@@ -50,25 +50,25 @@ pub(in crate::atlas) fn plain(text: &str) -> Cow<'_, str> {
 }
 
 impl Keyword {
-    pub(super) fn sign(&self, mode: MatchMode, case: CaseSensitivity) -> KeywordPrefilter {
+    pub(super) fn prefilter(&self, mode: MatchMode, case: CaseSensitivity) -> KeywordPrefilter {
         let pattern = match &self.finder {
             KeywordFinder::Pattern(pattern) => pattern.as_str(),
             KeywordFinder::Literal(literal) => &literal.pattern,
-            KeywordFinder::Near { .. } => return KeywordPrefilter::Never,
+            KeywordFinder::Fuzzy { .. } => return KeywordPrefilter::AlwaysSearch,
         };
         if self.text.is_empty() {
-            return KeywordPrefilter::Never;
+            return KeywordPrefilter::AlwaysSearch;
         }
         let regex = || KeywordPrefilter::Regex(pattern.to_owned());
         let meaning = match mode {
-            MatchMode::Any | MatchMode::All => FragmentPosition::Found,
+            MatchMode::Any | MatchMode::All => FragmentPosition::AtFragment,
             MatchMode::Phrase => FragmentPosition::NotBefore,
             MatchMode::Regex | MatchMode::Fuzzy => return regex(),
         };
         match case {
             // A fragment is found in any case; the keyword in its exact case may come later.
             CaseSensitivity::Sensitive => KeywordPrefilter::Fragment(
-                plain(&self.text).to_ascii_lowercase(),
+                fold_to_ascii(&self.text).to_ascii_lowercase(),
                 FragmentPosition::NotBefore,
             ),
             CaseSensitivity::Insensitive if self.text.is_ascii() => {
@@ -80,10 +80,7 @@ impl Keyword {
                 if longest.len() < MIN_FRAGMENT {
                     return regex();
                 }
-                KeywordPrefilter::Fragment(
-                    longest.to_ascii_lowercase(),
-                    FragmentPosition::Somewhere,
-                )
+                KeywordPrefilter::Fragment(longest.to_ascii_lowercase(), FragmentPosition::Anywhere)
             }
         }
     }

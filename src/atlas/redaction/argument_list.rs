@@ -49,7 +49,7 @@ pub(super) fn find(program: Option<&str>, items: &[Value], most: usize) -> Vec<A
         .collect();
     let mut cuts = after_flags(&texts);
     let (line, starts) = command_line(program, &texts);
-    for found in secret_forms::find(&line, most) {
+    for found in secret_forms::find_secrets(&line, most) {
         for (index, (start, text)) in starts.iter().zip(&texts).enumerate() {
             let end = start + text.len();
             let (from, to) = (found.from.max(*start), found.to.min(end));
@@ -57,7 +57,7 @@ pub(super) fn find(program: Option<&str>, items: &[Value], most: usize) -> Vec<A
                 continue;
             }
             // One that an argument tells by itself is found there.
-            let alone = secret_forms::find(text, most);
+            let alone = secret_forms::find_secrets(text, most);
             if !alone.iter().any(|own| own.from + start == found.from) {
                 let to = if is_one_word(text) { end } else { to };
                 cuts.push(ArgumentCut {
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     fn redacted(params: &Value) -> Value {
-        Redactor::default().params("action_params", params)
+        Redactor::default().redact_params("action_params", params)
     }
 
     #[test]
@@ -184,9 +184,9 @@ mod tests {
     #[test]
     fn a_secret_of_an_argument_is_left_out_of_texts_that_quote_it() {
         let mut redactor = Redactor::default();
-        redactor.params("action_params", &json!({"argv": ["--password", "hunter2"]}));
+        redactor.redact_params("action_params", &json!({"argv": ["--password", "hunter2"]}));
         assert_eq!(
-            redactor.text("reason", "no hunter2 here"),
+            redactor.redact_text("reason", "no hunter2 here"),
             format!("no {MARKER} here")
         );
     }

@@ -249,7 +249,7 @@ pub(super) struct SecretMatch {
 }
 
 /// Finds secrets in a text, at most `most` of each form.
-pub(super) fn find(text: &str, most: usize) -> Vec<SecretMatch> {
+pub(super) fn find_secrets(text: &str, most: usize) -> Vec<SecretMatch> {
     let (any, each) = &*COMPILED;
     let mut found = Vec::new();
     for index in any.matches(text) {

@@ -32,7 +32,7 @@ fn parameter_paths_are_redacted_in_any_case_and_at_any_depth() {
         "note": "[redacted]",
     });
     let mut redactor = Redactor::new(&atlases, Some("x"));
-    let kept = redactor.params("action_params", &params);
+    let kept = redactor.redact_params("action_params", &params);
     assert_eq!(
         kept,
         json!({
@@ -55,14 +55,14 @@ fn parameter_paths_are_redacted_in_any_case_and_at_any_depth() {
         ],
         4,
     );
-    assert_eq!(redactor.left_out(), Redactions::from([expected]));
+    assert_eq!(redactor.into_redactions(), Redactions::from([expected]));
 }
 
 #[test]
 fn value_patterns_are_redacted_in_texts_and_keys() {
     let atlases = [atlas("[{values: ['sk-[a-z0-9]+', '(?i)bearer \\S+']}]")];
     let mut redactor = Redactor::new(&atlases, Some("x"));
-    let kept = redactor.params(
+    let kept = redactor.redact_params(
         "p",
         &json!({"cmd": "curl -H 'Bearer sk-abc' sk-9", "sk-1": 1, "sk-2": 2, "n": 7}),
     );
@@ -71,7 +71,7 @@ fn value_patterns_are_redacted_in_texts_and_keys() {
     let text = kept.to_string();
     assert!(!text.contains("sk-"), "{text}");
     assert_eq!(kept.as_object().unwrap().len(), 4, "{text}");
-    let told = redactor.left_out();
+    let told = redactor.into_redactions();
     assert!(!format!("{told:?}").contains("sk-"), "{told:?}");
 }
 
@@ -79,7 +79,7 @@ fn value_patterns_are_redacted_in_texts_and_keys() {
 fn redaction_rule_applies_only_to_its_actions() {
     let atlases = [atlas("[{actions: ['db.*'], params: [pin]}]")];
     let params = json!({"pin": "hunter2"});
-    let kept = |action| Redactor::new(&atlases, action).params("p", &params);
+    let kept = |action| Redactor::new(&atlases, action).redact_params("p", &params);
     assert_eq!(kept(Some("db.login")), json!({"pin": MARKER}));
     assert_eq!(kept(Some("web.login")), params);
     assert_eq!(kept(None), params);
@@ -90,20 +90,20 @@ fn secrets_of_parameters_are_redacted_from_other_texts() {
     let atlases = [atlas("[{params: ['*.key', pin, password]}]")];
     let mut redactor = Redactor::new(&atlases, Some("x"));
     let params = json!({"a": {"key": "hunter2"}, "pin": 42, "password": "say \"x\"\n"});
-    redactor.learn(&params);
+    redactor.learn_secrets(&params);
     assert_eq!(
-        redactor.text("reason", "hunter2 is not 42 of 142; hunter22"),
+        redactor.redact_text("reason", "hunter2 is not 42 of 142; hunter22"),
         "[redacted] is not [redacted] of 142; [redacted]2"
     );
     assert_eq!(
-        redactor.text("reason", "say \"x\" or \"say \\\"x\\\"\""),
+        redactor.redact_text("reason", "say \"x\" or \"say \\\"x\\\"\""),
         "[redacted] or \"[redacted]\""
     );
     assert_eq!(
-        redactor.data("data", &json!({"hunter2": [42, 43, "ok"], "b": true})),
+        redactor.redact_data("data", &json!({"hunter2": [42, 43, "ok"], "b": true})),
         json!({"[redacted] 1": [MARKER, 43, "ok"], "b": true})
     );
-    let told = redactor.left_out();
+    let told = redactor.into_redactions();
     assert_eq!(told["a/redact[0]"].paths[0], "reason");
     assert!(!format!("{told:?}").contains("hunter2"));
 }
@@ -117,7 +117,7 @@ fn texts_beyond_the_limits_are_redacted_as_a_whole() {
         .map(|n| json!({"token": format!("t{n}x")}))
         .collect();
     let long = "k".repeat(MAX_REDACT_PATH + 1);
-    let kept = redactor.params(
+    let kept = redactor.redact_params(
         "p",
         &json!({"s": text, "t": tokens, long.clone(): "hunter2"}),
     );
@@ -131,8 +131,8 @@ fn texts_beyond_the_limits_are_redacted_as_a_whole() {
             .all(|item| item["token"] == MARKER)
     );
     // More secrets than can be searched for: a later text might contain any of them.
-    assert_eq!(redactor.text("reason", "whatever"), MARKER);
-    let told = redactor.left_out();
+    assert_eq!(redactor.redact_text("reason", "whatever"), MARKER);
+    let told = redactor.into_redactions();
     assert_eq!(told["a/redact[0]"].paths.len(), MAX_REDACTED_PATHS);
     assert!(told["a/redact[0]"].count > 5000);
 }
@@ -145,7 +145,12 @@ fn redaction_works_at_the_maximum_nesting_depth() {
         value = json!({"n": [value]});
     }
     let mut redactor = Redactor::new(&atlases, Some("x"));
-    assert!(!redactor.params("p", &value).to_string().contains("zzz"));
+    assert!(
+        !redactor
+            .redact_params("p", &value)
+            .to_string()
+            .contains("zzz")
+    );
 }
 
 /// One case of `tests/data/secret-forms.json`.
@@ -175,13 +180,13 @@ fn common_secrets_are_redacted_without_any_rule() {
     for case in &cases.secrets {
         let mut redactor = Redactor::of_all(&[]);
         assert_eq!(
-            redactor.text("text", &case.text),
+            redactor.redact_text("text", &case.text),
             case.kept,
             "{}",
             case.form
         );
         let rule = format!("built-in/{}", case.form);
-        let left_out = redactor.left_out();
+        let left_out = redactor.into_redactions();
         assert!(left_out.contains_key(&rule), "{}: {left_out:?}", case.text);
     }
     for form in secret_forms::FORMS {
@@ -204,7 +209,7 @@ fn common_secrets_are_redacted_without_any_rule() {
 fn harmless_texts_that_look_like_secrets_are_kept() {
     for text in secret_cases().harmless {
         let mut redactor = Redactor::of_all(&[]);
-        assert_eq!(redactor.text("text", &text), text);
+        assert_eq!(redactor.redact_text("text", &text), text);
     }
 }
 
@@ -212,7 +217,7 @@ fn harmless_texts_that_look_like_secrets_are_kept() {
 fn commands_next_to_a_secret_stay_readable() {
     for case in secret_cases().no_command_hides {
         let mut redactor = Redactor::of_all(&[]);
-        assert_eq!(redactor.text("text", &case.text), case.kept);
+        assert_eq!(redactor.redact_text("text", &case.text), case.kept);
     }
 }
 
@@ -221,12 +226,15 @@ fn text_parameters_named_like_secrets_are_redacted_and_numbers_are_not() {
     let mut redactor = Redactor::of_all(&[]);
     let params = json!({"password": "swordfish", "db": {"Client-Secret": "swordfish"},
         "tokens": 3, "token_count": 12, "note": "use swordfish", "password_hint": "a fish"});
-    let kept = redactor.params("p", &params);
+    let kept = redactor.redact_params("p", &params);
     assert_eq!(
         kept,
         json!({"password": MARKER, "db": {"Client-Secret": MARKER}, "tokens": 3, "token_count": 12,
             "note": "use swordfish", "password_hint": "a fish"})
     );
     // Redacted secrets are known from then on.
-    assert_eq!(redactor.text("t", "it was swordfish"), "it was [redacted]");
+    assert_eq!(
+        redactor.redact_text("t", "it was swordfish"),
+        "it was [redacted]"
+    );
 }

@@ -279,7 +279,7 @@ impl ManifestValidator<'_, '_> {
         };
         for (number, pattern) in patterns.iter().enumerate() {
             let path = format!("checkpoints[{index}].trigger");
-            let path = self.detail(&path, &["patterns", "keywords"]);
+            let path = self.detail_path(&path, &["patterns", "keywords"]);
             self.advise_keyword(&format!("{path}[{number}]"), pattern);
         }
     }
@@ -294,7 +294,7 @@ impl ManifestValidator<'_, '_> {
             return;
         }
         let path = "checkpoint_config.keyword_match";
-        let path = self.written(path, &["mappings", "keywords"]);
+        let path = self.first_existing_path(path, &["mappings", "keywords"]);
         for (index, (key, _)) in part.mappings.iter().enumerate() {
             for keyword in key.split('|').map(str::trim) {
                 self.advise_keyword(&format!("{path}[{index}]"), keyword);

@@ -32,7 +32,9 @@ impl ManifestValidator<'_, '_> {
             })
             .collect();
         let config = manifest.checkpoint_config.as_ref();
-        let configured = config.map_or_else(Vec::new, |config| self.configured(config, contexts));
+        let configured = config.map_or_else(Vec::new, |config| {
+            self.configured_checkpoints(config, contexts)
+        });
         self.check_config_ids(manifest, &configured);
         checkpoints.extend(configured);
         self.check_expiry(manifest, &checkpoints);
@@ -140,7 +142,7 @@ impl ManifestValidator<'_, '_> {
         let most = MAX_GATE_TIMEOUT.as_secs();
         if !(1..=most).contains(&seconds) {
             let message = format!("a timeout of {seconds} seconds is not between 1 and {most}");
-            self.fault(Code::OutOfRange, path, message);
+            self.report_code(Code::OutOfRange, path, message);
         }
         seconds
     }
@@ -163,11 +165,11 @@ impl ManifestValidator<'_, '_> {
                     quoted(id),
                     first + 1
                 );
-                self.fault(Code::DuplicateId, &id_path, message);
+                self.report_code(Code::DuplicateId, &id_path, message);
             }
             if definition.question.trim().is_empty() {
                 let message = format!("question {} asks nothing", quoted(id));
-                self.fault(Code::EmptyQuestion, &format!("{path}.question"), message);
+                self.report_code(Code::EmptyQuestion, &format!("{path}.question"), message);
             }
             let rules = format!("{path}.validation");
             self.check_rules(&rules, &definition.validation);
@@ -189,12 +191,12 @@ impl ManifestValidator<'_, '_> {
             Ok(question) => Some(question),
             Err(QuestionError::Pattern { source, .. }) => {
                 let path = format!("{path}.validation.pattern");
-                self.fault(Code::BadRegex, &path, regex_error_text(&source));
+                self.report_code(Code::BadRegex, &path, regex_error_text(&source));
                 None
             }
             Err(QuestionError::Schema { what, .. }) => {
                 let path = format!("{path}.schema");
-                self.fault(Code::BadSchema, &path, format!("not a JSON Schema: {what}"));
+                self.report_code(Code::BadSchema, &path, format!("not a JSON Schema: {what}"));
                 None
             }
         }
@@ -220,7 +222,7 @@ impl ManifestValidator<'_, '_> {
                     belongs_to.as_str(),
                     kind.as_str()
                 );
-                self.fault(Code::Contradiction, &format!("{path}.{key}"), message);
+                self.report_code(Code::Contradiction, &format!("{path}.{key}"), message);
             }
         }
         if kind == ResponseType::Choice {
@@ -230,14 +232,14 @@ impl ManifestValidator<'_, '_> {
             && min > max
         {
             let message = format!("no number is at least {min} and at most {max}");
-            self.fault(Code::Contradiction, &format!("{path}.min"), message);
+            self.report_code(Code::Contradiction, &format!("{path}.min"), message);
         }
     }
 
     fn check_options(&mut self, path: &str, options: &[String]) {
         if options.is_empty() {
             let message = "a choice needs `options`, or nothing can be chosen";
-            self.fault(
+            self.report_code(
                 Code::Contradiction,
                 &format!("{path}.response_type"),
                 message,
@@ -246,7 +248,7 @@ impl ManifestValidator<'_, '_> {
         for (index, option) in options.iter().enumerate() {
             let path = format!("{path}.options[{index}]");
             if let Some(fault) = text_problem(option, MAX_ID_LEN) {
-                self.fault(Code::EmptyPattern, &path, format!("option {fault}"));
+                self.report_code(Code::EmptyPattern, &path, format!("option {fault}"));
             }
             let earlier = options.iter().take(index);
             if earlier
@@ -254,7 +256,7 @@ impl ManifestValidator<'_, '_> {
                 .any(|other| other.to_lowercase() == option.to_lowercase())
             {
                 let message = format!("option {} is there twice", quoted(option));
-                self.fault(Code::DuplicateId, &path, message);
+                self.report_code(Code::DuplicateId, &path, message);
             }
         }
     }
@@ -264,7 +266,7 @@ impl ManifestValidator<'_, '_> {
             && min > max
         {
             let message = format!("no answer has at least {min} and at most {max} characters");
-            self.fault(Code::Contradiction, &format!("{path}.min_length"), message);
+            self.report_code(Code::Contradiction, &format!("{path}.min_length"), message);
         }
         for (key, texts) in [
             ("must_contain", &rules.must_contain),
@@ -273,7 +275,7 @@ impl ManifestValidator<'_, '_> {
             for (index, text) in texts.iter().enumerate() {
                 if text.is_empty() {
                     let path = format!("{path}.{key}[{index}]");
-                    self.fault(
+                    self.report_code(
                         Code::EmptyPattern,
                         &path,
                         "an empty text is in every answer",
@@ -296,7 +298,7 @@ impl ManifestValidator<'_, '_> {
                     quoted(text)
                 );
                 let path = format!("{path}.must_contain[{index}]");
-                self.fault(Code::Contradiction, &path, message);
+                self.report_code(Code::Contradiction, &path, message);
             }
         }
     }

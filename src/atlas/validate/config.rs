@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::ManifestValidator;
 use super::checkpoint::regex_error_text;
 use super::ids::KnownIds;
-use super::trigger::case;
+use super::trigger::case_sensitivity;
 use crate::atlas::diagnostic::{Code, ManifestProblem, quoted};
 use crate::atlas::document::{
     ActionPreConfig, Approvers, AtlasManifest, CheckpointConfig, CheckpointMode, CheckpointTrigger,
@@ -22,7 +22,7 @@ const ROOT: &str = "checkpoint_config";
 
 impl ManifestValidator<'_, '_> {
     /// Returns the checkpoints that the configuration stands for, in the order of its parts.
-    pub(super) fn configured(
+    pub(super) fn configured_checkpoints(
         &mut self,
         config: &CheckpointConfig,
         contexts: &KnownIds<'_>,
@@ -73,7 +73,7 @@ impl ManifestValidator<'_, '_> {
         self.check_references(&path, &part.inject_contexts, contexts);
         part.enabled.then(|| Checkpoint {
             inject_contexts: part.inject_contexts.clone(),
-            ..plain(
+            ..advisory_checkpoint(
                 "config.session_start".to_owned(),
                 "Session start".to_owned(),
                 &CheckpointTrigger::SessionStart,
@@ -84,7 +84,7 @@ impl ManifestValidator<'_, '_> {
 
     fn on_words(&mut self, part: &KeywordMatchConfig, contexts: &KnownIds<'_>) -> Vec<Checkpoint> {
         let root = format!("{ROOT}.keyword_match");
-        let root = self.written(&root, &["mappings", "keywords"]);
+        let root = self.first_existing_path(&root, &["mappings", "keywords"]);
         let mut found = Vec::new();
         for (index, (key, named)) in part.mappings.iter().enumerate() {
             let path = format!("{root}[{index}]");
@@ -97,18 +97,18 @@ impl ManifestValidator<'_, '_> {
             };
             if texts.iter().any(String::is_empty) {
                 let message = "an empty keyword is in every text";
-                self.fault(Code::EmptyPattern, &path, message);
+                self.report_code(Code::EmptyPattern, &path, message);
             }
             // The alternatives of one key stay alternatives in every match mode.
             let match_mode = match part.match_mode {
                 MatchMode::All => MatchMode::Any,
                 mode => mode,
             };
-            let case = case(part.case_sensitive);
+            let case = case_sensitivity(part.case_sensitive);
             let keywords = match Keywords::compile(&texts, match_mode, case, None) {
                 Ok(keywords) => keywords,
                 Err(error) => {
-                    self.fault(Code::BadRegex, &path, regex_error_text(&error.source));
+                    self.report_code(Code::BadRegex, &path, regex_error_text(&error.source));
                     continue;
                 }
             };
@@ -120,7 +120,7 @@ impl ManifestValidator<'_, '_> {
             };
             found.push(Checkpoint {
                 inject_contexts: named.clone(),
-                ..plain(
+                ..advisory_checkpoint(
                     format!("config.keyword_match.{}", index + 1),
                     format!("Keyword {key}"),
                     &trigger,
@@ -137,12 +137,12 @@ impl ManifestValidator<'_, '_> {
         contexts: &KnownIds<'_>,
     ) -> Vec<Checkpoint> {
         let root = format!("{ROOT}.action_pre");
-        let root = self.written(&root, &["mappings", "actions"]);
+        let root = self.first_existing_path(&root, &["mappings", "actions"]);
         if part.mappings.len() > MAX_CONFIG_ACTIONS {
             let count = part.mappings.len();
             let message =
                 format!("{count} patterns are more than the {MAX_CONFIG_ACTIONS} allowed");
-            self.fault(Code::OutOfRange, &root, message);
+            self.report_code(Code::OutOfRange, &root, message);
             return Vec::new();
         }
         let keys: Vec<&str> = part.mappings.iter().map(|(key, _)| key.as_str()).collect();
@@ -163,8 +163,8 @@ impl ManifestValidator<'_, '_> {
             found.push(Checkpoint {
                 inject_contexts: rule.inject_contexts.clone(),
                 mode,
-                unless: closer(&keys, index),
-                ..plain(
+                unless: stronger_patterns(&keys, index),
+                ..advisory_checkpoint(
                     format!("config.action_pre.{}", index + 1),
                     format!("Action {key}"),
                     &trigger,
@@ -186,7 +186,7 @@ impl ManifestValidator<'_, '_> {
         part.enabled.then(|| Checkpoint {
             inject_contexts: part.inject_contexts.clone(),
             force_sync_trace: part.require_sync_trace,
-            ..plain(
+            ..advisory_checkpoint(
                 "config.risk_threshold".to_owned(),
                 "Risk threshold".to_owned(),
                 &CheckpointTrigger::RiskThreshold { min_tier },
@@ -207,10 +207,10 @@ impl ManifestValidator<'_, '_> {
             contexts,
         );
         let seconds = part.seconds;
-        self.interval(&path, "seconds", seconds);
+        self.check_interval(&path, "seconds", seconds);
         part.enabled.then(|| Checkpoint {
             inject_contexts: part.inject_contexts.clone(),
-            ..plain(
+            ..advisory_checkpoint(
                 "config.time_interval".to_owned(),
                 "Time interval".to_owned(),
                 &CheckpointTrigger::TimeInterval { seconds },
@@ -231,10 +231,10 @@ impl ManifestValidator<'_, '_> {
             contexts,
         );
         let actions = part.actions;
-        self.interval(&path, "actions", actions);
+        self.check_interval(&path, "actions", actions);
         part.enabled.then(|| Checkpoint {
             inject_contexts: part.inject_contexts.clone(),
-            ..plain(
+            ..advisory_checkpoint(
                 "config.count_interval".to_owned(),
                 "Count interval".to_owned(),
                 &CheckpointTrigger::CountInterval { actions },
@@ -250,7 +250,7 @@ impl ManifestValidator<'_, '_> {
             return;
         };
         let root = format!("{ROOT}.action_pre");
-        let root = self.written(&root, &["mappings", "actions"]);
+        let root = self.first_existing_path(&root, &["mappings", "actions"]);
         for (index, (key, rule)) in part.mappings.iter().enumerate() {
             if rule.require_policy_check || !part.enabled {
                 continue;
@@ -271,7 +271,12 @@ impl ManifestValidator<'_, '_> {
 }
 
 /// Creates an advisory checkpoint with only a trigger.
-fn plain(id: String, name: String, written: &CheckpointTrigger, trigger: Trigger) -> Checkpoint {
+fn advisory_checkpoint(
+    id: String,
+    name: String,
+    written: &CheckpointTrigger,
+    trigger: Trigger,
+) -> Checkpoint {
     Checkpoint {
         id,
         name,
@@ -300,7 +305,7 @@ fn plain(id: String, name: String, written: &CheckpointTrigger, trigger: Trigger
 ///
 /// A longer literal part takes precedence; with equal length, the earlier key. The strongest key comes first. Keys
 /// that cannot match the same action are left out.
-fn closer(keys: &[&str], index: usize) -> Patterns {
+fn stronger_patterns(keys: &[&str], index: usize) -> Patterns {
     let weight = |(index, key): &(usize, &str)| {
         let length = Pattern::new(*key).literal_len();
         (std::cmp::Reverse(length), *index)
@@ -338,7 +343,7 @@ mod tests {
     fn longest_literal_part_takes_precedence_then_the_order() {
         let keys = ["*", "delete_*", "*_user", "delete_user", "create_*"];
         let winners = |index| -> Vec<String> {
-            let closer = closer(&keys, index);
+            let closer = stronger_patterns(&keys, index);
             closer.iter().map(ToString::to_string).collect()
         };
         assert_eq!(

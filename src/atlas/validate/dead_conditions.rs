@@ -109,7 +109,7 @@ impl ManifestValidator<'_, '_> {
             let known = Known::at(&checkpoint.trigger);
             self.advise_facts(&format!("{path}.when"), checkpoint.when.as_ref(), known);
             if let CheckpointTrigger::Custom { when, .. } = &checkpoint.trigger {
-                let path = self.detail(&format!("{path}.trigger"), &["when"]);
+                let path = self.detail_path(&format!("{path}.trigger"), &["when"]);
                 self.advise_facts(&path, when.as_ref(), known);
             }
         }

@@ -9,7 +9,7 @@ use crate::atlas::document::{
     AtlasManifest, CheckpointMode, CheckpointQuestion, CheckpointTrigger, ExpectedAnswer,
     InvalidAnswerAction, PolicyKind, ResponseType, StewardCheckpointDef, UnknownActions,
 };
-use crate::atlas::suggest::nearest;
+use crate::atlas::suggest::closest_match;
 use crate::base::pattern::Pattern;
 
 /// Maximum number of names compared with a dead pattern; a suggestion is not worth more time.
@@ -82,15 +82,18 @@ impl<'m> DeclaredActions<'m> {
 /// The name, or the pattern of names, that is nearest to a text.
 fn near(text: &str, mut candidates: Vec<String>) -> Option<String> {
     if text.contains('*') {
-        let families: Vec<_> = candidates.iter().flat_map(|name| families(name)).collect();
+        let families: Vec<_> = candidates
+            .iter()
+            .flat_map(|name| name_patterns(name))
+            .collect();
         candidates.extend(families);
     }
-    let found = nearest(text, candidates.iter().map(String::as_str));
+    let found = closest_match(text, candidates.iter().map(String::as_str));
     found.map(str::to_owned)
 }
 
 /// Patterns that a name belongs to: `ticket.*` and `*.delete` for `ticket.delete`.
-fn families(name: &str) -> Vec<String> {
+fn name_patterns(name: &str) -> Vec<String> {
     let beginning = name.rsplit_once('.').map(|(first, _)| format!("{first}.*"));
     let end = name.split_once('.').map(|(_, last)| format!("*.{last}"));
     beginning.into_iter().chain(end).collect()
@@ -112,7 +115,7 @@ impl ManifestValidator<'_, '_> {
             | CheckpointTrigger::ActionPost { patterns } = &checkpoint.trigger
             {
                 let keys = ["patterns", "actions"];
-                let path = self.detail(&format!("{path}.trigger"), &keys);
+                let path = self.detail_path(&format!("{path}.trigger"), &keys);
                 self.advise_matches(&path, patterns, &declared);
             }
             for (key, patterns) in [
@@ -132,7 +135,8 @@ impl ManifestValidator<'_, '_> {
         let config = manifest.checkpoint_config.as_ref();
         let part = config.and_then(|config| config.action_pre.as_ref());
         if let Some(part) = part.filter(|part| part.enabled) {
-            let path = self.written("checkpoint_config.action_pre", &["mappings", "actions"]);
+            let path =
+                self.first_existing_path("checkpoint_config.action_pre", &["mappings", "actions"]);
             let keys: Vec<_> = part.mappings.iter().map(|(key, _)| key.clone()).collect();
             self.advise_matches(&path, &keys, &declared);
         }

@@ -30,7 +30,7 @@ impl ManifestValidator<'_, '_> {
                 && !known.handlers.contains(name)
             {
                 let then = "everything that this checkpoint fires for is denied";
-                self.unlisted(&format!("{path}.handler"), "handler", name, then);
+                self.report_unlisted(&format!("{path}.handler"), "handler", name, then);
             }
             for (number, question) in checkpoint.questions.iter().enumerate() {
                 if let Some(name) = &question.validation.custom_validator
@@ -38,7 +38,7 @@ impl ManifestValidator<'_, '_> {
                 {
                     let path = format!("{path}.questions[{number}].validation.custom_validator");
                     let then = "no answer to this question is accepted";
-                    self.unlisted(&path, "validator", name, then);
+                    self.report_unlisted(&path, "validator", name, then);
                 }
             }
         }
@@ -58,13 +58,13 @@ impl ManifestValidator<'_, '_> {
         } = &checkpoint.trigger
             && !known.triggers.contains(trigger_id)
         {
-            let path = self.detail(&format!("{path}.trigger"), &["trigger_id"]);
+            let path = self.detail_path(&format!("{path}.trigger"), &["trigger_id"]);
             let then = "it counts as fired whenever it is looked at";
-            self.unlisted(&path, "trigger", trigger_id, then);
+            self.report_unlisted(&path, "trigger", trigger_id, then);
         }
     }
 
-    fn unlisted(&mut self, path: &str, role: &str, name: &str, then: &str) {
+    fn report_unlisted(&mut self, path: &str, role: &str, name: &str, then: &str) {
         let message = format!("no {role} called {} may be asked: {then}", quoted(name));
         let help = format!(
             "allow it in the operator's list (`--extensions FILE`), with `answers: [{role}]`"

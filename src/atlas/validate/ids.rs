@@ -6,7 +6,7 @@ use super::{ManifestValidator, text_problem};
 use crate::atlas::diagnostic::{Code, ManifestProblem, quoted};
 use crate::atlas::document::{AtlasManifest, CheckpointTrigger};
 use crate::atlas::model::Checkpoint;
-use crate::atlas::suggest::nearest;
+use crate::atlas::suggest::closest_match;
 use crate::base::id::is_restricted;
 use crate::base::limits::{MAX_ACTION_LEN, MAX_ID_LEN};
 
@@ -52,7 +52,7 @@ pub(super) struct KnownIds<'m> {
     pub(super) all: BTreeSet<&'m str>,
     noun: &'static str,
     /// False if some identifiers could not be read; a missing one may be among them.
-    whole: bool,
+    complete: bool,
 }
 
 impl ManifestValidator<'_, '_> {
@@ -88,7 +88,7 @@ impl ManifestValidator<'_, '_> {
         KnownIds {
             all: first_paths.into_keys().collect(),
             noun: kind.noun,
-            whole,
+            complete: whole,
         }
     }
 
@@ -102,13 +102,13 @@ impl ManifestValidator<'_, '_> {
         };
         let noun = kind.noun;
         let message = format!("{noun} id {} is used twice{first}", quoted(id));
-        self.fault(Code::DuplicateId, path, message);
+        self.report_code(Code::DuplicateId, path, message);
     }
 
     /// Checks one identifier.
     pub(super) fn check_id(&mut self, path: &str, noun: &str, id: &str, most_chars: usize) {
         if let Some(fault) = text_problem(id, most_chars) {
-            self.fault(Code::BadId, path, format!("{noun} {fault}"));
+            self.report_code(Code::BadId, path, format!("{noun} {fault}"));
         }
     }
 
@@ -142,7 +142,7 @@ impl ManifestValidator<'_, '_> {
                 continue;
             }
             let message = format!("no checkpoint and no type is called {}", quoted(name));
-            let near = nearest(name, known.iter().copied().take(MAX_SUGGESTIONS));
+            let near = closest_match(name, known.iter().copied().take(MAX_SUGGESTIONS));
             let help = near.map_or_else(
                 || "name a checkpoint, or a type such as `session_end`".to_owned(),
                 |near| format!("did you mean {}?", quoted(near)),
@@ -163,7 +163,7 @@ impl ManifestValidator<'_, '_> {
         ids: &KnownIds<'_>,
     ) {
         for (index, reference) in references.iter().enumerate() {
-            if !ids.whole || ids.all.contains(reference.as_str()) {
+            if !ids.complete || ids.all.contains(reference.as_str()) {
                 continue;
             }
             let message = format!("unknown {} {}", ids.noun, quoted(reference));
@@ -173,7 +173,7 @@ impl ManifestValidator<'_, '_> {
             } else {
                 MAX_SUGGESTIONS
             };
-            let near = nearest(reference, ids.all.iter().copied().take(compared));
+            let near = closest_match(reference, ids.all.iter().copied().take(compared));
             let help = near.map(|near| format!("did you mean {}?", quoted(near)));
             self.report(
                 &format!("{path}[{index}]"),

@@ -17,7 +17,10 @@ impl ManifestValidator<'_, '_> {
                 let message = "there is no channel, so nobody would be told";
                 let help = "write the address to call under `channels`, as `webhook`";
                 let problem = ManifestProblem::new(Code::MissingKey, message).help(help.to_owned());
-                self.report(&self.written(ROOT, &["channels", "triggers"]), problem);
+                self.report(
+                    &self.first_existing_path(ROOT, &["channels", "triggers"]),
+                    problem,
+                );
             }
             return;
         };
@@ -43,7 +46,10 @@ impl ManifestValidator<'_, '_> {
             let message = "nothing is worth a notice, so none is sent";
             let help = "name `triggers`, or take `notifications` out";
             let problem = ManifestProblem::new(Code::NoEffect, message).help(help.to_owned());
-            self.report(&self.written(ROOT, &["triggers", "channels"]), problem);
+            self.report(
+                &self.first_existing_path(ROOT, &["triggers", "channels"]),
+                problem,
+            );
         }
     }
 }

@@ -8,7 +8,7 @@ use super::ManifestValidator;
 use crate::atlas::condition::ConditionDef;
 use crate::atlas::diagnostic::{Code, ManifestProblem, quoted};
 use crate::atlas::document::{AtlasManifest, CheckpointTrigger};
-use crate::atlas::suggest::nearest;
+use crate::atlas::suggest::closest_match;
 use crate::base::pattern::Pattern;
 
 impl ManifestValidator<'_, '_> {
@@ -32,7 +32,7 @@ impl ManifestValidator<'_, '_> {
             let schemas = schemas_of(manifest, patterns);
             self.advise_condition(&format!("{path}.when"), checkpoint.when.as_ref(), &schemas);
             if let CheckpointTrigger::Custom { when, .. } = &checkpoint.trigger {
-                let path = self.detail(&format!("{path}.trigger"), &["when"]);
+                let path = self.detail_path(&format!("{path}.trigger"), &["when"]);
                 self.advise_condition(&path, when.as_ref(), &schemas);
             }
         }
@@ -73,10 +73,10 @@ impl ManifestValidator<'_, '_> {
         let mut near = BTreeSet::new();
         for schema in schemas {
             match look_up(schema, segments) {
-                ParameterLookup::MayBeThere => return,
+                ParameterLookup::Possible => return,
                 ParameterLookup::Absent { wanted, known } => {
                     let names = known.keys().map(String::as_str);
-                    near.extend(nearest(wanted, names).map(|name| (wanted, name)));
+                    near.extend(closest_match(wanted, names).map(|name| (wanted, name)));
                 }
             }
         }
@@ -118,7 +118,7 @@ fn schemas_of<'m>(manifest: &'m AtlasManifest, patterns: Option<&Vec<String>>) -
 /// The result of searching a schema for a parameter.
 enum ParameterLookup<'s> {
     /// The schema declares the parameter, or does not list all parameters.
-    MayBeThere,
+    Possible,
     /// The schema lists its parameters, and this one is not in the list.
     Absent {
         /// The part of the path that is missing.
@@ -146,18 +146,18 @@ const OPEN_SCHEMA_KEYWORDS: [&str; 12] = [
 
 fn look_up<'s>(schema: &'s Value, segments: &[&'s str]) -> ParameterLookup<'s> {
     let (Some((first, rest)), Value::Object(fields)) = (segments.split_first(), schema) else {
-        return ParameterLookup::MayBeThere;
+        return ParameterLookup::Possible;
     };
     let is_open = OPEN_SCHEMA_KEYWORDS
         .iter()
         .any(|key| fields.contains_key(*key))
         || matches!(fields.get("additionalProperties"), Some(more) if *more != Value::Bool(false));
     let Some(Value::Object(known)) = fields.get("properties") else {
-        return ParameterLookup::MayBeThere;
+        return ParameterLookup::Possible;
     };
     match known.get(*first) {
         Some(part) => look_up(part, rest),
-        None if is_open => ParameterLookup::MayBeThere,
+        None if is_open => ParameterLookup::Possible,
         None => ParameterLookup::Absent {
             wanted: first,
             known,

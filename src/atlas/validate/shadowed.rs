@@ -27,7 +27,7 @@ impl ManifestValidator<'_, '_> {
         for (index, checkpoint) in manifest.checkpoints.iter().enumerate() {
             if let CheckpointTrigger::ActionPre { patterns } = &checkpoint.trigger {
                 let path = format!("checkpoints[{index}].trigger");
-                let path = self.detail(&path, &["patterns", "actions"]);
+                let path = self.detail_path(&path, &["patterns", "actions"]);
                 self.advise_behind(&path, &checkpoint.checkpoint_id, patterns, &denials);
             }
         }
@@ -77,7 +77,7 @@ impl ManifestValidator<'_, '_> {
             );
             let help = format!("write `min_tier: {highest}`, or give an action a higher tier");
             let path = format!("checkpoints[{index}].trigger");
-            let path = self.detail(&path, &["min_tier", "minTier"]);
+            let path = self.detail_path(&path, &["min_tier", "minTier"]);
             self.report(
                 &path,
                 ManifestProblem::new(Code::DeadRule, message).help(help),

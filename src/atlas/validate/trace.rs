@@ -15,7 +15,7 @@ use crate::atlas::document::{
 use crate::atlas::model::compile_regex;
 use crate::atlas::recording::{RecordingRules, SyncRule};
 use crate::atlas::redaction::RedactionRule;
-use crate::atlas::suggest::nearest;
+use crate::atlas::suggest::closest_match;
 use crate::base::event_type::{BUILT_IN_TYPES, TYPES_WITH_TIER};
 use crate::base::limits::{MAX_REDACT_RULES, MAX_REGEX_SET_BYTES, MAX_RETENTION_DAYS};
 use crate::base::pattern::{Pattern, Patterns};
@@ -72,7 +72,7 @@ impl ManifestValidator<'_, '_> {
             self.check_name(&path, "event type", name);
             if BUILT_IN_TYPES.contains(&name.as_str()) {
                 let message = format!("{} is an event type of cra's own", quoted(name));
-                self.fault(Code::DuplicateId, &path, message);
+                self.report_code(Code::DuplicateId, &path, message);
             }
             known.insert(name);
         }
@@ -141,7 +141,7 @@ impl ManifestValidator<'_, '_> {
     fn check_days(&mut self, path: &str, days: u32) {
         if !(1..=MAX_RETENTION_DAYS).contains(&days) {
             let message = format!("events are kept between 1 and {MAX_RETENTION_DAYS} days");
-            self.fault(Code::OutOfRange, path, message);
+            self.report_code(Code::OutOfRange, path, message);
         }
     }
 
@@ -150,7 +150,7 @@ impl ManifestValidator<'_, '_> {
         if written.len() > MAX_REDACT_RULES {
             let count = written.len();
             let message = format!("{count} rules are more than the {MAX_REDACT_RULES} allowed");
-            self.fault(Code::OutOfRange, &root, message);
+            self.report_code(Code::OutOfRange, &root, message);
             return Vec::new();
         }
         let written = written.iter().enumerate();
@@ -166,12 +166,12 @@ impl ManifestValidator<'_, '_> {
         let patterns = written.params.len() + written.values.len();
         if patterns == 0 {
             let message = "a rule without `params` and `values` leaves nothing out";
-            self.fault(Code::EmptyPattern, path, message);
+            self.report_code(Code::EmptyPattern, path, message);
         }
         if patterns > MAX_REDACT_RULES {
             let message =
                 format!("{patterns} patterns are more than the {MAX_REDACT_RULES} allowed");
-            self.fault(Code::OutOfRange, path, message);
+            self.report_code(Code::OutOfRange, path, message);
         }
         let params = self.patterns(&format!("{path}.params"), &written.params);
         let mut values = Vec::new();
@@ -180,10 +180,10 @@ impl ManifestValidator<'_, '_> {
             match compile_regex(text) {
                 Ok(regex) if regex.is_match("") => {
                     let message = "it matches the empty text, which is everywhere";
-                    self.fault(Code::EmptyPattern, &path, message);
+                    self.report_code(Code::EmptyPattern, &path, message);
                 }
                 Ok(regex) => values.push(regex),
-                Err(error) => self.fault(Code::BadRegex, &path, regex_error_text(&error)),
+                Err(error) => self.report_code(Code::BadRegex, &path, regex_error_text(&error)),
             }
         }
         let lower = |pattern: &Pattern| Pattern::new(pattern.as_str().to_lowercase());
@@ -191,7 +191,7 @@ impl ManifestValidator<'_, '_> {
             name,
             actions: self.patterns(&format!("{path}.actions"), &written.actions),
             params: params.iter().map(lower).collect(),
-            any: together(&values),
+            any: combine_regexes(&values),
             values,
         }
     }
@@ -208,7 +208,7 @@ impl ManifestValidator<'_, '_> {
         word: &str,
         known: impl IntoIterator<Item = &'w str>,
     ) {
-        let help = match nearest(word, known) {
+        let help = match closest_match(word, known) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "declare the types of extensions under `trace_config.custom_events`".to_owned(),
         };
@@ -266,7 +266,7 @@ impl ManifestValidator<'_, '_> {
 }
 
 /// Combines regular expressions into one set, unless it would be too large.
-fn together(values: &[Regex]) -> Option<RegexSet> {
+fn combine_regexes(values: &[Regex]) -> Option<RegexSet> {
     let set = RegexSetBuilder::new(values.iter().map(Regex::as_str))
         .size_limit(MAX_REGEX_SET_BYTES)
         .build();

@@ -23,21 +23,21 @@ impl ManifestValidator<'_, '_> {
         match trigger {
             CheckpointTrigger::SessionStart => Some(Trigger::SessionStart),
             CheckpointTrigger::ActionPre { patterns } => {
-                let path = self.detail(path, &["patterns", "actions"]);
+                let path = self.detail_path(path, &["patterns", "actions"]);
                 Some(Trigger::ActionPre(self.required_patterns(&path, patterns)))
             }
             CheckpointTrigger::RiskThreshold { min_tier } => {
                 Some(Trigger::RiskThreshold(*min_tier))
             }
             CheckpointTrigger::CapabilityAccess { capability_ids } => {
-                Some(self.gated(path, capability_ids, capabilities))
+                Some(self.capability_trigger(path, capability_ids, capabilities))
             }
             CheckpointTrigger::SessionEnd => {
                 self.check_session_end(path, mode);
                 Some(Trigger::SessionEnd)
             }
             CheckpointTrigger::ActionPost { patterns } => {
-                let path = self.detail(path, &["patterns", "actions"]);
+                let path = self.detail_path(path, &["patterns", "actions"]);
                 Some(Trigger::ActionPost(self.required_patterns(&path, patterns)))
             }
             CheckpointTrigger::Keyword {
@@ -46,15 +46,15 @@ impl ManifestValidator<'_, '_> {
                 match_mode,
                 threshold,
             } => {
-                let case = case(*case_sensitive);
+                let case = case_sensitivity(*case_sensitive);
                 self.keywords(path, patterns, *match_mode, case, *threshold)
             }
             CheckpointTrigger::TimeInterval { seconds } => {
-                self.interval(&self.inside(path), "seconds", *seconds);
+                self.check_interval(&self.details_path(path), "seconds", *seconds);
                 Some(Trigger::TimeInterval(Duration::from_secs(*seconds)))
             }
             CheckpointTrigger::CountInterval { actions } => {
-                self.interval(&self.inside(path), "actions", *actions);
+                self.check_interval(&self.details_path(path), "actions", *actions);
                 Some(Trigger::CountInterval(*actions))
             }
             CheckpointTrigger::ExplicitRequest => Some(Trigger::ExplicitRequest),
@@ -66,9 +66,9 @@ impl ManifestValidator<'_, '_> {
                 on,
                 when,
             } => {
-                let path = self.inside(path);
+                let path = self.details_path(path);
                 self.check_name(&format!("{path}.trigger_id"), "trigger id", trigger_id);
-                let (on_input, on_action) = moments(on, when.as_ref());
+                let (on_input, on_action) = evaluation_events(on, when.as_ref());
                 Some(Trigger::Custom(CustomTrigger {
                     trigger_id: trigger_id.clone(),
                     params: params.clone(),
@@ -90,18 +90,23 @@ impl ManifestValidator<'_, '_> {
         }
     }
 
-    fn gated(&mut self, path: &str, capability_ids: &[String], ids: &KnownIds<'_>) -> Trigger {
-        let path = self.detail(path, &["capability_ids"]);
+    fn capability_trigger(
+        &mut self,
+        path: &str,
+        capability_ids: &[String],
+        ids: &KnownIds<'_>,
+    ) -> Trigger {
+        let path = self.detail_path(path, &["capability_ids"]);
         if capability_ids.is_empty() {
             let message = "a list that names nothing never fires";
-            self.fault(Code::EmptyPattern, &path, message);
+            self.report_code(Code::EmptyPattern, &path, message);
         }
         self.check_references(&path, capability_ids, ids);
         Trigger::CapabilityAccess(capability_ids.iter().cloned().collect())
     }
 
     /// Returns the path of a trigger's details: the trigger itself, or its nested condition.
-    fn inside(&self, path: &str) -> String {
+    fn details_path(&self, path: &str) -> String {
         let nested = format!("{path}.condition");
         if self.root.has(&nested) {
             nested
@@ -111,8 +116,8 @@ impl ManifestValidator<'_, '_> {
     }
 
     /// Returns the path of a trigger's detail that has several possible names.
-    pub(super) fn detail(&self, path: &str, keys: &[&str]) -> String {
-        self.written(&self.inside(path), keys)
+    pub(super) fn detail_path(&self, path: &str, keys: &[&str]) -> String {
+        self.first_existing_path(&self.details_path(path), keys)
     }
 
     fn keywords(
@@ -124,19 +129,19 @@ impl ManifestValidator<'_, '_> {
         threshold: Option<usize>,
     ) -> Option<Trigger> {
         if threshold.is_some() && mode != MatchMode::Fuzzy {
-            let path = self.detail(path, &["threshold"]);
+            let path = self.detail_path(path, &["threshold"]);
             let message = "`threshold` belongs to `match_mode: fuzzy`";
-            self.fault(Code::Contradiction, &path, message);
+            self.report_code(Code::Contradiction, &path, message);
         }
-        let path = self.detail(path, &["patterns", "keywords", "pattern"]);
+        let path = self.detail_path(path, &["patterns", "keywords", "pattern"]);
         if patterns.is_empty() {
             let message = "a list that names nothing never fires";
-            self.fault(Code::EmptyPattern, &path, message);
+            self.report_code(Code::EmptyPattern, &path, message);
         }
         for (index, pattern) in patterns.iter().enumerate() {
             if pattern.trim().is_empty() {
                 let message = "an empty keyword is in every text";
-                self.fault(Code::EmptyPattern, &format!("{path}[{index}]"), message);
+                self.report_code(Code::EmptyPattern, &format!("{path}[{index}]"), message);
             }
         }
         match Keywords::compile(patterns, mode, case, threshold) {
@@ -147,22 +152,22 @@ impl ManifestValidator<'_, '_> {
                 } else {
                     format!("{path}[{}]", error.index)
                 };
-                self.fault(Code::BadRegex, &path, regex_error_text(&error.source));
+                self.report_code(Code::BadRegex, &path, regex_error_text(&error.source));
                 None
             }
         }
     }
 
-    pub(super) fn interval(&mut self, path: &str, key: &str, number: u64) {
+    pub(super) fn check_interval(&mut self, path: &str, key: &str, number: u64) {
         if number == 0 {
             let message = format!("an interval of 0 {key} would never end");
-            self.fault(Code::OutOfRange, &format!("{path}.{key}"), message);
+            self.report_code(Code::OutOfRange, &format!("{path}.{key}"), message);
         }
     }
 }
 
 /// Converts the `case_sensitive` key to a case sensitivity.
-pub(super) fn case(case_sensitive: bool) -> CaseSensitivity {
+pub(super) fn case_sensitivity(case_sensitive: bool) -> CaseSensitivity {
     if case_sensitive {
         CaseSensitivity::Sensitive
     } else {
@@ -171,7 +176,7 @@ pub(super) fn case(case_sensitive: bool) -> CaseSensitivity {
 }
 
 /// Returns two flags: evaluate a custom trigger on input, and evaluate it on action requests.
-fn moments(on: &[CustomTriggerEvent], when: Option<&ConditionDef>) -> (bool, bool) {
+fn evaluation_events(on: &[CustomTriggerEvent], when: Option<&ConditionDef>) -> (bool, bool) {
     if !on.is_empty() {
         let named = |moment| on.contains(&moment);
         return (

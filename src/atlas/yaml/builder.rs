@@ -42,7 +42,7 @@ pub(in crate::atlas) fn parse<'s>(
     };
     for event in Parser::new_from_str_with_options(source, options) {
         let stop = match event {
-            Ok((event, span)) => builder.take(event, &span),
+            Ok((event, span)) => builder.handle_event(event, &span),
             Err(error) => builder.fail(&error),
         };
         if stop.is_err() {
@@ -82,17 +82,21 @@ enum OpenCollection {
 }
 
 impl TreeBuilder<'_, '_> {
-    fn take(&mut self, event: Event<'_>, span: &granit_parser::Span) -> Result<(), ParseStopped> {
+    fn handle_event(
+        &mut self,
+        event: Event<'_>,
+        span: &granit_parser::Span,
+    ) -> Result<(), ParseStopped> {
         let place = self.place(span);
         if let Some(tag) = span.tag_span() {
             let tag = self.place(&tag);
-            self.refuse(tag, "tags are not part of the Atlas format");
+            self.reject_feature(tag, "tags are not part of the Atlas format");
         }
         match event {
             Event::DocumentStart(..) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    self.refuse(place, "a second document in the file");
+                    self.reject_feature(place, "a second document in the file");
                     return Err(ParseStopped);
                 }
             }
@@ -121,13 +125,13 @@ impl TreeBuilder<'_, '_> {
                 place,
             )?,
             Event::SequenceEnd | Event::MappingEnd => self.close(place),
-            Event::Anchor(_, name) => self.refuse(
+            Event::Anchor(_, name) => self.reject_feature(
                 place,
                 format!("anchor {} is not part of the Atlas format", quoted(&name)),
             ),
             Event::Alias(_) | Event::UnresolvedAlias(_) => {
                 self.count(place)?;
-                self.refuse(place, "an alias is not part of the Atlas format");
+                self.reject_feature(place, "an alias is not part of the Atlas format");
                 self.complete(YamlNode {
                     span: place,
                     value: YamlValue::Null,
@@ -158,7 +162,7 @@ impl TreeBuilder<'_, '_> {
             Some(OpenCollection::Seq { start, items }) => {
                 let last = items.last().map(|item| item.span.end);
                 YamlNode {
-                    span: closed(start, last, place),
+                    span: closed_span(start, last, place),
                     value: YamlValue::Seq(items),
                 }
             }
@@ -168,7 +172,7 @@ impl TreeBuilder<'_, '_> {
                     .first()
                     .map_or(start, |entry| start.min(entry.key_span.start));
                 YamlNode {
-                    span: closed(start, last, place),
+                    span: closed_span(start, last, place),
                     value: YamlValue::Map(entries),
                 }
             }
@@ -240,7 +244,7 @@ impl TreeBuilder<'_, '_> {
             return YamlNode { span, value };
         }
         if text == "<<" && self.expects_key() {
-            self.refuse(span, "a merge key is not part of the Atlas format");
+            self.reject_feature(span, "a merge key is not part of the Atlas format");
         }
         let value = scalar::resolve(text).unwrap_or_else(|error| {
             let what = match error {
@@ -283,7 +287,7 @@ impl TreeBuilder<'_, '_> {
         Err(ParseStopped)
     }
 
-    fn refuse(&mut self, place: ByteSpan, message: impl Into<String>) {
+    fn reject_feature(&mut self, place: ByteSpan, message: impl Into<String>) {
         self.problems.add(
             ManifestProblem::new(Code::YamlFeature, message)
                 .at(place)
@@ -320,7 +324,7 @@ impl TreeBuilder<'_, '_> {
         }
         let problem = match error.kind() {
             ErrorKind::DirectiveDisallowed => {
-                self.refuse(place, "a directive is not part of the Atlas format");
+                self.reject_feature(place, "a directive is not part of the Atlas format");
                 return Err(ParseStopped);
             }
             ErrorKind::UnexpectedCharacter { character } => {
@@ -364,7 +368,7 @@ impl YamlNode {
 /// Returns the span of a closed list or map.
 ///
 /// In block style the parser notices the end only at the next token, so the end of the last child is used.
-fn closed(start: usize, last_child: Option<usize>, closing: ByteSpan) -> ByteSpan {
+fn closed_span(start: usize, last_child: Option<usize>, closing: ByteSpan) -> ByteSpan {
     let end = if closing.start < closing.end {
         closing.end
     } else {

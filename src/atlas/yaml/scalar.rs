@@ -28,7 +28,7 @@ pub(super) fn resolve(text: &str) -> Result<YamlValue, ScalarError> {
     if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.')) {
         return Ok(YamlValue::String(text.to_owned()));
     }
-    if let Some(number) = whole(text) {
+    if let Some(number) = parse_integer(text) {
         return number.map(YamlValue::Number);
     }
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -47,7 +47,7 @@ pub(super) fn resolve(text: &str) -> Result<YamlValue, ScalarError> {
 }
 
 /// Parses a whole number; returns `None` for another form.
-fn whole(text: &str) -> Option<Result<Number, ScalarError>> {
+fn parse_integer(text: &str) -> Option<Result<Number, ScalarError>> {
     let based = |digits: &str, radix: u32| {
         let is_number = !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
         is_number.then(|| u64::from_str_radix(digits, radix).map(Number::from))

@@ -23,7 +23,7 @@ pub fn object_length_interleaved(text: &str, beside: impl FnMut()) -> Option<usi
         text,
         bytes: text.as_bytes(),
         at: 0,
-        beside,
+        interleave: beside,
     };
     if scanner.peek()? != b'{' {
         return None;
@@ -42,7 +42,7 @@ struct CanonicalScanner<'t, F> {
     text: &'t str,
     bytes: &'t [u8],
     at: usize,
-    beside: F,
+    interleave: F,
 }
 
 impl<'t, F: FnMut()> CanonicalScanner<'t, F> {
@@ -85,14 +85,14 @@ impl<'t, F: FnMut()> CanonicalScanner<'t, F> {
         loop {
             let key = self.string()?;
             if let Some(before) = before
-                && before.order(key) != Ordering::Less
+                && before.compare_utf16(key) != Ordering::Less
             {
                 return None;
             }
             before = Some(key);
             self.take(b':')?;
             self.value(depth)?;
-            (self.beside)();
+            (self.interleave)();
             if self.take(b',').is_none() {
                 return self.take(b'}');
             }
@@ -227,7 +227,7 @@ pub(in crate::base) fn ordinary(bytes: &[u8]) -> Option<UnescapedRun> {
         if let [first, second] = words {
             let (first, second) = (u64::from_le_bytes(*first), u64::from_le_bytes(*second));
             all |= first | second;
-            let (first, second) = (special(first), special(second));
+            let (first, second) = (mark_special_bytes(first), mark_special_bytes(second));
             if first | second != 0 {
                 let behind = 8 + second.trailing_zeros() as usize / 8;
                 let here = first.trailing_zeros() as usize / 8;
@@ -244,7 +244,7 @@ pub(in crate::base) fn ordinary(bytes: &[u8]) -> Option<UnescapedRun> {
         word.get_mut(..left.len())?.copy_from_slice(left);
         let word = u64::from_le_bytes(word);
         all |= word;
-        let found = special(word);
+        let found = mark_special_bytes(word);
         if found != 0 {
             length += found.trailing_zeros() as usize / 8;
             let ascii = all & HIGH == 0;
@@ -261,7 +261,7 @@ const HIGH: u64 = ONES << 7;
 
 /// Marks the bytes of a word that need an escape, in their highest bits. Only the lowest marked bit is reliable.
 #[inline]
-fn special(word: u64) -> u64 {
+fn mark_special_bytes(word: u64) -> u64 {
     let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word;
     // With this bit flipped, a quote comes right after the control characters, in place of the blank.
     let quote = below(word ^ (ONES * 0x02), 0x21);
@@ -278,7 +278,7 @@ struct ObjectKey<'t> {
 
 impl ObjectKey<'_> {
     /// Compares keys in the order of RFC 8785: by UTF-16 code units of the unescaped text.
-    fn order(self, other: ObjectKey<'_>) -> Ordering {
+    fn compare_utf16(self, other: ObjectKey<'_>) -> Ordering {
         if self.plain && other.plain {
             // Most keys start with different letters.
             return match (self.text, other.text) {
@@ -286,12 +286,12 @@ impl ObjectKey<'_> {
                 (mine, others) => mine.cmp(others),
             };
         }
-        self.meant()
+        self.unescaped()
             .encode_utf16()
-            .cmp(other.meant().encode_utf16())
+            .cmp(other.unescaped().encode_utf16())
     }
 
-    fn meant(self) -> String {
+    fn unescaped(self) -> String {
         // INVARIANT: the scanner accepted the text as a JSON string.
         let text = std::str::from_utf8(self.text).unwrap_or_default();
         serde_json::from_str(&format!("\"{text}\"")).unwrap_or_default()

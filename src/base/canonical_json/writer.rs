@@ -98,7 +98,7 @@ fn write_text(text: &str, out: &mut String) {
 }
 
 /// Compares names in the order of RFC 8785: by UTF-16 code units.
-fn order(one: &str, other: &str) -> Ordering {
+fn compare_utf16(one: &str, other: &str) -> Ordering {
     if one.is_ascii() || other.is_ascii() {
         return one.cmp(other);
     }
@@ -147,7 +147,7 @@ struct FieldPosition {
 }
 
 /// Returns the unescaped name. Most names contain no escape.
-fn meant(written: &str) -> Cow<'_, str> {
+fn unescaped_name(written: &str) -> Cow<'_, str> {
     if !written.contains('\\') {
         return Cow::Borrowed(written);
     }
@@ -181,7 +181,7 @@ impl ObjectWriter<'_> {
             let order = if last.plain && field.plain {
                 one.cmp(other)
             } else {
-                order(&meant(one), &meant(other))
+                compare_utf16(&unescaped_name(one), &unescaped_name(other))
             };
             self.sorted &= order == Ordering::Less;
         }
@@ -232,7 +232,7 @@ impl ObjectWriter<'_> {
             if one.plain && other.plain {
                 return name(one).cmp(name(other));
             }
-            order(&meant(name(one)), &meant(name(other)))
+            compare_utf16(&unescaped_name(name(one)), &unescaped_name(name(other)))
         });
         self.out.truncate(self.start);
         for (at, field) in fields.iter().enumerate() {
@@ -253,11 +253,11 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::tests::any_json;
-    use super::super::{canonical, exact};
+    use super::super::{canonical, with_exact_integers};
 
     /// Reference for the writer: the `serde_json_canonicalizer` crate, for numbers that stay exact.
     fn by_the_crate(value: &Value) -> String {
-        serde_json_canonicalizer::to_string(&exact(value)).unwrap()
+        serde_json_canonicalizer::to_string(&with_exact_integers(value)).unwrap()
     }
 
     #[derive(serde::Serialize)]
@@ -274,7 +274,7 @@ mod tests {
     #[derive(serde::Serialize)]
     enum SampleEnum {
         Plain,
-        FileOrigin(&'static str),
+        Of(&'static str),
         With { b: bool, a: char },
     }
 
@@ -282,7 +282,7 @@ mod tests {
     fn structs_are_written_like_their_json_values() {
         for alpha in [
             SampleEnum::Plain,
-            SampleEnum::FileOrigin("x\u{1}\"\\"),
+            SampleEnum::Of("x\u{1}\"\\"),
             SampleEnum::With { b: true, a: 'é' },
         ] {
             let written = SampleStruct {

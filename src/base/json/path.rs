@@ -21,7 +21,7 @@ impl JsonPathStep {
 }
 
 /// Formats a path for messages and records. Different paths have different texts.
-pub(super) fn written<'s>(steps: impl Iterator<Item = &'s JsonPathStep>) -> String {
+pub(super) fn format_path<'s>(steps: impl Iterator<Item = &'s JsonPathStep>) -> String {
     let mut text = String::new();
     for step in steps {
         push(&mut text, step);
@@ -93,7 +93,7 @@ pub fn with_numbers(field: &str, mut value: Value, paths: &[&str]) -> Value {
 fn write_hidden(value: &mut Value, steps: &mut Vec<JsonPathStep>, found: &mut Vec<String>) {
     match value {
         Value::Number(number) if is_hidden(number) => {
-            found.push(written(steps.iter()));
+            found.push(format_path(steps.iter()));
             *value = Value::String(number.to_string());
         }
         _ => each_part(value, steps, &mut |part, steps| {
@@ -104,7 +104,7 @@ fn write_hidden(value: &mut Value, steps: &mut Vec<JsonPathStep>, found: &mut Ve
 
 fn read_numbers(value: &mut Value, steps: &mut Vec<JsonPathStep>, paths: &[&str]) {
     match value {
-        Value::String(text) if paths.contains(&written(steps.iter()).as_str()) => {
+        Value::String(text) if paths.contains(&format_path(steps.iter()).as_str()) => {
             if let Ok(number) = serde_json::from_str::<Number>(text) {
                 *value = Value::Number(number);
             }
@@ -142,7 +142,7 @@ fn each_part(
 
 fn collect(value: &Value, steps: &mut Vec<JsonPathStep>, found: &mut Vec<String>) {
     match value {
-        Value::Number(number) if is_large(number) => found.push(written(steps.iter())),
+        Value::Number(number) if is_large(number) => found.push(format_path(steps.iter())),
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
                 steps.push(JsonPathStep::Index(index));

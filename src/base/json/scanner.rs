@@ -42,17 +42,17 @@ impl ScanStop {
         }))
     }
 
-    fn below(mut self, step: impl FnOnce() -> JsonPathStep) -> Self {
+    fn with_parent(mut self, step: impl FnOnce() -> JsonPathStep) -> Self {
         if let Self::Fault(found) = &mut self {
             found.path.push(step());
         }
         self
     }
 
-    pub(super) fn told(self, text: &[u8]) -> StrictJsonError {
+    pub(super) fn into_error(self, text: &[u8]) -> StrictJsonError {
         match self {
             Self::Fault(found) => StrictJsonError::Ambiguous(JsonFault {
-                path: quote(&path::written(found.path.iter().rev())),
+                path: quote(&path::format_path(found.path.iter().rev())),
                 kind: found.kind,
                 offset: found.offset,
             }),
@@ -86,10 +86,10 @@ impl<'t> JsonScanner<'t> {
         }
     }
 
-    pub(super) fn whole(&mut self) -> ScanResult {
-        self.blanks();
+    pub(super) fn scan_document(&mut self) -> ScanResult {
+        self.skip_blanks();
         self.value(0)?;
-        self.blanks();
+        self.skip_blanks();
         if self.at == self.text.len() {
             Ok(())
         } else {
@@ -115,7 +115,7 @@ impl<'t> JsonScanner<'t> {
         }
     }
 
-    pub(super) fn blanks(&mut self) {
+    pub(super) fn skip_blanks(&mut self) {
         while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
             self.at += 1;
         }
@@ -148,7 +148,7 @@ impl<'t> JsonScanner<'t> {
             return Err(ScanStop::Syntax);
         }
         self.at += 1;
-        self.blanks();
+        self.skip_blanks();
         if self.is_next(b'}') {
             return Ok(());
         }
@@ -158,10 +158,10 @@ impl<'t> JsonScanner<'t> {
             let key = self.key()?;
             if !keys.insert(key.clone()) {
                 let stop = ScanStop::at(JsonFaultKind::DuplicateKey, start);
-                return Err(stop.below(|| JsonPathStep::of(&key)));
+                return Err(stop.with_parent(|| JsonPathStep::of(&key)));
             }
             self.value(depth)
-                .map_err(|stop| stop.below(|| JsonPathStep::of(&key)))?;
+                .map_err(|stop| stop.with_parent(|| JsonPathStep::of(&key)))?;
             if self.is_end(b'}')? {
                 return Ok(());
             }
@@ -173,13 +173,13 @@ impl<'t> JsonScanner<'t> {
             return Err(ScanStop::Syntax);
         }
         self.at += 1;
-        self.blanks();
+        self.skip_blanks();
         if self.is_next(b']') {
             return Ok(());
         }
         for index in 0.. {
             self.value(depth)
-                .map_err(|stop| stop.below(|| JsonPathStep::Index(index)))?;
+                .map_err(|stop| stop.with_parent(|| JsonPathStep::Index(index)))?;
             if self.is_end(b']')? {
                 break;
             }
@@ -189,21 +189,21 @@ impl<'t> JsonScanner<'t> {
 
     /// Scans the separator after an item; returns true at the end of the list or object.
     fn is_end(&mut self, close: u8) -> Result<bool, ScanStop> {
-        self.blanks();
+        self.skip_blanks();
         if self.is_next(close) {
             return Ok(true);
         }
         self.take(b',')?;
-        self.blanks();
+        self.skip_blanks();
         Ok(false)
     }
 
     /// Scans a key and its colon; returns the unescaped key.
     fn key(&mut self) -> Result<Cow<'t, [u8]>, ScanStop> {
         let (written, escaped) = self.string()?;
-        self.blanks();
+        self.skip_blanks();
         self.take(b':')?;
-        self.blanks();
+        self.skip_blanks();
         if !escaped {
             let inner = written.len().saturating_sub(1);
             return Ok(Cow::Borrowed(written.get(1..inner).unwrap_or_default()));
@@ -268,7 +268,7 @@ impl<'t> JsonScanner<'t> {
         if !self.is_next(b'{') {
             return None;
         }
-        self.blanks();
+        self.skip_blanks();
         if self.is_next(b'}') {
             return None;
         }

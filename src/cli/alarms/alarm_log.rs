@@ -18,7 +18,7 @@ pub(super) enum AlarmKind {
     Passing,
     State,
     Head,
-    RanUnasked,
+    UnrequestedRun,
 }
 
 impl AlarmKind {
@@ -32,7 +32,7 @@ impl AlarmKind {
             Self::Passing => "passing",
             Self::State => "state",
             Self::Head => "head",
-            Self::RanUnasked => "ran_unasked",
+            Self::UnrequestedRun => "ran_unasked",
         }
     }
 }
@@ -46,13 +46,13 @@ pub(super) struct Alarm {
 
 impl Alarm {
     /// Creates alarms of one kind.
-    pub(super) fn all(kind: AlarmKind, told: impl IntoIterator<Item = String>) -> Vec<Self> {
+    pub(super) fn of_kind(kind: AlarmKind, told: impl IntoIterator<Item = String>) -> Vec<Self> {
         let told = told.into_iter();
         told.map(|what| Self { kind, what }).collect()
     }
 
     /// Identity of the alarm. It ignores counts, so an alarm stays the same while its count grows.
-    fn mark(&self) -> (AlarmKind, String) {
+    fn identity(&self) -> (AlarmKind, String) {
         let text = self.what.chars().filter(|c| !c.is_ascii_digit());
         (self.kind, text.collect())
     }
@@ -72,7 +72,7 @@ impl AlarmLog {
                 by: None,
             };
             match desk.record_entry(entry.into()).await {
-                Ok(()) => drop(self.0.insert(alarm.mark())),
+                Ok(()) => drop(self.0.insert(alarm.identity())),
                 Err(error) => tracing::error!(?error, "an alarm cannot be recorded"),
             }
         }
@@ -80,20 +80,20 @@ impl AlarmLog {
 
     /// Alarms that are not recorded yet; forgets those that are not shown any more.
     fn take_new(&mut self, shown: &[Alarm]) -> Vec<Alarm> {
-        let marks: BTreeSet<_> = shown.iter().map(Alarm::mark).collect();
+        let marks: BTreeSet<_> = shown.iter().map(Alarm::identity).collect();
         self.0.retain(|mark| marks.contains(mark));
         // The runtime records these together with the report.
         let shown = shown
             .iter()
-            .filter(|alarm| alarm.kind != AlarmKind::RanUnasked);
-        let new = shown.filter(|alarm| !self.0.contains(&alarm.mark()));
+            .filter(|alarm| alarm.kind != AlarmKind::UnrequestedRun);
+        let new = shown.filter(|alarm| !self.0.contains(&alarm.identity()));
         new.cloned().collect()
     }
 }
 
 /// Alarm text: an action ran without a request. Shown for as long as this console runs.
 pub(super) fn unrequested_run_alarm(snapshot: &RuntimeSnapshot) -> Option<String> {
-    let ran = snapshot.unrequested_run_alarm.as_ref()?;
+    let ran = snapshot.ran_unasked.as_ref()?;
     let more = match ran.count {
         1 => String::new(),
         count => format!(" ({count} such actions)"),
@@ -109,18 +109,18 @@ mod tests {
     #[test]
     fn an_alarm_is_new_once_although_its_count_grows() {
         let mut recorded = AlarmLog::default();
-        let few = Alarm::all(
+        let few = Alarm::of_kind(
             AlarmKind::Passing,
             ["5 connections were refused".to_owned()],
         );
-        let more = Alarm::all(
+        let more = Alarm::of_kind(
             AlarmKind::Passing,
             ["64 connections were refused".to_owned()],
         );
         assert_eq!(recorded.take_new(&few), few);
-        recorded.0.insert(few[0].mark());
+        recorded.0.insert(few[0].identity());
         assert_eq!(recorded.take_new(&more), []);
-        let other = Alarm::all(AlarmKind::Socket, ["the socket is gone".to_owned()]);
+        let other = Alarm::of_kind(AlarmKind::Socket, ["the socket is gone".to_owned()]);
         assert_eq!(
             recorded.take_new(&[more.clone(), other.clone()].concat()),
             other

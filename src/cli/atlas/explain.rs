@@ -19,7 +19,7 @@ use crate::cli::settings::Settings;
 use crate::engine::explanation::{
     CheckpointEvidence, CheckpointOutcome, ContextEvidence, ExplainedVerdict, Explanation,
     HandlerPreview, HypotheticalRequest, HypotheticalSession, InputExplanation,
-    explain_input_under, explain_under, handlers,
+    explain_input_under, explain_under, preview_handlers,
 };
 
 /// Label of the condition that kept a checkpoint from firing.
@@ -34,7 +34,7 @@ struct ExplanationWithHandlers<T> {
 /// Explains the outcome. Exits with 5 on a denial, for scripts.
 pub(in crate::cli) fn explain(settings: &Settings, explain: &ExplainArgs) -> Result<u8, Failure> {
     let listed = settings.extensions()?.table();
-    let session = imagined(explain)?;
+    let session = described_session(explain)?;
     let params = json::read(explain.params.as_bytes()).map_err(Failure::Params)?;
     let atlases = load_all(&explain.files, &settings.configure())?;
     let now = SystemClock.now();
@@ -42,7 +42,7 @@ pub(in crate::cli) fn explain(settings: &Settings, explain: &ExplainArgs) -> Res
     let input = input.map(|text| {
         let mut told = explain_input_under(&atlases, text, &session, now);
         ExplanationWithHandlers {
-            handlers: handlers(&atlases, &listed, &mut told.checkpoints, &mut told.verdict),
+            handlers: preview_handlers(&atlases, &listed, &mut told.checkpoints, &mut told.verdict),
             explanation: told,
         }
     });
@@ -54,7 +54,7 @@ pub(in crate::cli) fn explain(settings: &Settings, explain: &ExplainArgs) -> Res
         };
         let mut told = explain_under(&atlases, &what_if, now);
         ExplanationWithHandlers {
-            handlers: handlers(&atlases, &listed, &mut told.checkpoints, &mut told.verdict),
+            handlers: preview_handlers(&atlases, &listed, &mut told.checkpoints, &mut told.verdict),
             explanation: told,
         }
     });
@@ -74,7 +74,7 @@ pub(in crate::cli) fn explain(settings: &Settings, explain: &ExplainArgs) -> Res
 }
 
 /// The described session, from `--session` and the flags for parts of it.
-fn imagined(explain: &ExplainArgs) -> Result<HypotheticalSession, Failure> {
+fn described_session(explain: &ExplainArgs) -> Result<HypotheticalSession, Failure> {
     let mut session: HypotheticalSession =
         json::read(explain.session.as_bytes()).map_err(Failure::Session)?;
     if let Some(agent) = &explain.agent {
@@ -136,7 +136,7 @@ fn write_input(
     match &told.verdict {
         ExplainedVerdict::Allowed => writeln!(out, "ACCEPTED")?,
         ExplainedVerdict::Held { .. } | ExplainedVerdict::Denied(_) => {
-            write_verdict(out, &told.verdict)?
+            write_verdict(out, &told.verdict)?;
         }
     }
     write_handlers(out, &input.handlers)?;

@@ -9,7 +9,7 @@ use crate::trace::event::{Event, Payload};
 use crate::trace::export::tests::assert_exports;
 use crate::trace::replay::{Replay, ReplayState, StopCondition};
 use crate::trace::source::MemorySource;
-use crate::trace::summary::{about, sentence, tone};
+use crate::trace::summary::{event_subject, sentence, tone};
 
 /// Events of a file as a replay reads them; other lines are rejected with a reason.
 fn events(bytes: &[u8]) -> Vec<Event> {
@@ -49,7 +49,7 @@ fn read_back(events: &[Event]) {
         while let Some(event) = replay.forward().unwrap() {
             assert!(!sentence(event).contains('\n'));
             assert!(depths.of(event) <= 8);
-            let _ = (tone(event), about(event), stop.stops_at(event));
+            let _ = (tone(event), event_subject(event), stop.stops_at(event));
             state.apply(event);
             told += 1;
             assert!(told <= mine, "an endless replay");

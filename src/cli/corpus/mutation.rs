@@ -119,11 +119,11 @@ pub(super) fn mutate_json(value: &Value, dice: &mut MutationRng) -> Value {
             }
             Value::Array(items)
         }
-        _ => strange(dice),
+        _ => odd_value(dice),
     }
 }
 
-fn strange(dice: &mut MutationRng) -> Value {
+fn odd_value(dice: &mut MutationRng) -> Value {
     let values = [
         Value::Null,
         json!(true),

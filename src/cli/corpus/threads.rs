@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{MutationRng, feed, folder, mutate_json};
+use super::{MutationRng, folder, mutate_json, run_decoder};
 use crate::base::clock::Timestamp;
 use crate::memento::{Thread, ThreadMemento, ThreadOwner, TurnIds};
 use crate::reconstruct::Reconstruction;
@@ -15,7 +15,7 @@ fn now() -> Timestamp {
 
 /// True if a file of turns was accepted. Accepted turns are applied in both ways, and the result is
 /// stored and read back unchanged.
-fn taken(bytes: &[u8]) -> bool {
+fn accept_turns(bytes: &[u8]) -> bool {
     let turns = match SessionTurn::read_all(bytes) {
         Ok(turns) => turns,
         Err(error) => {
@@ -40,11 +40,11 @@ fn taken(bytes: &[u8]) -> bool {
             };
             let mut turn = take.turn.clone();
             turn.skip_updates = skip_updates;
-            let Ok((next, outcome)) = before.take(&turn, named, now()) else {
+            let Ok((next, outcome)) = before.process_turn(&turn, named, now()) else {
                 thread = Some(before);
                 continue;
             };
-            assert_eq!(outcome.freeze.holds(), next.is_frozen());
+            assert_eq!(outcome.freeze.is_frozen(), next.is_frozen());
             let written = serde_json::to_string(&next).unwrap();
             assert_eq!(serde_json::from_str::<Thread>(&written).unwrap(), next);
             let memento = serde_json::to_vec(&outcome.memento).unwrap();
@@ -58,7 +58,7 @@ fn taken(bytes: &[u8]) -> bool {
 #[test]
 fn turn_decoder_and_engine_never_panic() {
     let seeds = folder("tests/data/corpus/turns");
-    let read = feed(&seeds, 3_000, |bytes| taken(&bytes));
+    let read = run_decoder(&seeds, 3_000, |bytes| accept_turns(&bytes));
     assert_eq!(read, 3, "of {}", seeds.len());
     // Any value in the place of any other one.
     let whole = seeds.iter().find(|(name, _)| name == "every-field.json");
@@ -67,7 +67,7 @@ fn turn_decoder_and_engine_never_panic() {
     let mut read = 0;
     for _ in 0..1_000 {
         let changed = mutate_json(&whole, &mut dice).to_string();
-        read += usize::from(taken(changed.as_bytes()));
+        read += usize::from(accept_turns(changed.as_bytes()));
     }
     assert!(read > 50, "{read}");
 }
@@ -75,7 +75,7 @@ fn turn_decoder_and_engine_never_panic() {
 #[test]
 fn memento_decoder_never_panics_and_is_unambiguous() {
     let seeds = folder("tests/data/corpus/mementos");
-    let read = feed(&seeds, 3_000, |bytes| match ThreadMemento::read(&bytes) {
+    let read = run_decoder(&seeds, 3_000, |bytes| match ThreadMemento::read(&bytes) {
         Ok(memento) => {
             let again = serde_json::to_vec(&memento).unwrap();
             let again = ThreadMemento::read(&again).unwrap();
@@ -96,7 +96,7 @@ fn snapshot_decoder_and_reconstruction_never_panic() {
     let others = folder("tests/data/snapshots").into_iter();
     // The other files there are expected outputs.
     seeds.extend(others.filter(|(_, seed)| seed.starts_with(b"{")));
-    let decode = |bytes: &[u8]| match Reconstruction::of(bytes) {
+    let decode = |bytes: &[u8]| match Reconstruction::from_file(bytes) {
         Ok(whole) => {
             let odd = |c: char| c.is_control() && c != '\n';
             assert!(!whole.confirmation.contains(odd));
@@ -108,7 +108,7 @@ fn snapshot_decoder_and_reconstruction_never_panic() {
             false
         }
     };
-    let read = feed(&seeds, 2_000, |bytes| decode(&bytes));
+    let read = run_decoder(&seeds, 2_000, |bytes| decode(&bytes));
     assert!(read >= 8, "{read} of {}", seeds.len());
     let mut dice = MutationRng::new(43);
     let wholes: Vec<Value> = seeds

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::PATIENCE;
+use super::ANSWER_TIMEOUT;
 use crate::base::text::one_line;
 use crate::gateway::call::STATUS;
 use crate::gateway::client::BlockingClient;
@@ -17,7 +17,7 @@ use crate::store::sqlite::{FILE_NAME, HEAD_FILE_NAME, LOCK_FILE_NAME};
 /// State of the console, as far as it can be reached.
 pub(super) enum ConsoleStatus {
     /// The console answers and records.
-    Well,
+    Healthy,
     /// The console answers but does not record, for this reason.
     NotRecording(String),
     /// The console records and denies every agent, for this reason.
@@ -29,7 +29,7 @@ pub(super) enum ConsoleStatus {
 impl ConsoleStatus {
     pub(super) fn problem(&self) -> Option<String> {
         match self {
-            Self::Well => None,
+            Self::Healthy => None,
             Self::NotRecording(why) => Some(format!(
                 "it records nothing, so every agent is denied: {why}"
             )),
@@ -66,14 +66,14 @@ pub(super) fn missing_key(folder: &Path, socket: &Path) -> String {
 }
 
 /// Asks the console for its recording state. Only the console with that key can prove its answer.
-pub(super) fn reach(socket: &Path, key: AnswerVerifier) -> ConsoleStatus {
-    let told = BlockingClient::connect(socket, key, Instant::now() + PATIENCE)
+pub(super) fn ask_console(socket: &Path, key: AnswerVerifier) -> ConsoleStatus {
+    let told = BlockingClient::connect(socket, key, Instant::now() + ANSWER_TIMEOUT)
         .and_then(|mut client| client.call(STATUS, &json!({})));
     match told {
         Ok(status) => {
             let problem = status.get("problem").and_then(Value::as_str);
             match (status.get("recording").and_then(Value::as_bool), problem) {
-                (Some(true), None) => ConsoleStatus::Well,
+                (Some(true), None) => ConsoleStatus::Healthy,
                 (Some(true), Some(why)) => ConsoleStatus::Denying(one_line(why)),
                 (Some(false), why) => {
                     ConsoleStatus::NotRecording(one_line(why.unwrap_or("unknown")))

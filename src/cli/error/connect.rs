@@ -40,13 +40,14 @@ impl ConnectFailure {
 
     pub(super) fn help(&self) -> &'static str {
         match self {
-            Self::Form(_, JsonEditError::Form { .. }) => {
+            Self::Form(_, JsonEditError::Syntax { .. }) => {
                 "only strict JSON is changed, because comments and trailing commas would be lost; take them \
                  out, or put the entries in by hand: cra connect AGENT --dry-run in an empty folder shows them"
             }
-            Self::Form(_, JsonEditError::Shape { .. } | JsonEditError::Twice { .. }) => {
-                "nothing was changed; put it right, and try again"
-            }
+            Self::Form(
+                _,
+                JsonEditError::WrongType { .. } | JsonEditError::DuplicateName { .. },
+            ) => "nothing was changed; put it right, and try again",
             Self::File(..) => "nothing was changed; look at the file, and try again",
             Self::NotAsked => "say --yes to write, or --dry-run to look only",
             Self::Name(_) => "call the program `cra`, and run it by that name",

@@ -31,7 +31,7 @@ fn in_folder(folder: &Path, own: &Registry) -> Vec<ScenarioReport> {
         steps: 0,
         failed: vec![FailedScenarioStep {
             line: None,
-            what: one_line(&what),
+            mismatch: one_line(&what),
         }],
     };
     let files = match files_in(folder) {

@@ -37,7 +37,7 @@ pub(super) fn failures(
     stage: &ScenarioEngine,
 ) -> Vec<FailedExpectation> {
     let checks = [
-        misfit(expected, noted),
+        fault_failure(expected, noted),
         held(expected, noted),
         allowed(expected, noted),
         accepted(expected, noted),
@@ -68,18 +68,18 @@ pub(super) fn failures(
     failed.extend(settled(expected, noted, stage));
     failed.extend(resolved(expected, noted));
     failed.extend(answers::verdict(&expected.verdict, noted));
-    failed.extend(turned(&expected.turn, noted));
+    failed.extend(turn_failures(&expected.turn, noted));
     failed
 }
 
 /// Compares the outcome of a turn with its expectations.
-fn turned(expected: &ExpectedTurn, noted: &StepOutcome) -> Vec<FailedExpectation> {
+fn turn_failures(expected: &ExpectedTurn, noted: &StepOutcome) -> Vec<FailedExpectation> {
     let frozen = |holds| if holds { "frozen" } else { "not frozen" };
     let told = |outcome: &TurnOutcome| {
         [
             outcome.decided.decision.as_str().to_owned(),
             format!("rule {}", outcome.decided.rule.number()),
-            frozen(outcome.freeze.holds()).to_owned(),
+            frozen(outcome.freeze.is_frozen()).to_owned(),
             format!("summary {}", outcome.summary.as_str()),
             format!("arc `{}`", outcome.memento.arc.as_str()),
         ]
@@ -106,7 +106,7 @@ fn turned(expected: &ExpectedTurn, noted: &StepOutcome) -> Vec<FailedExpectation
 /// Outcome of a step, in a few words.
 pub(super) fn decision(noted: &StepOutcome) -> String {
     if let Some(outcome) = &noted.turn {
-        let frozen = if outcome.freeze.holds() {
+        let frozen = if outcome.freeze.is_frozen() {
             ", FROZEN"
         } else {
             ""
@@ -115,7 +115,7 @@ pub(super) fn decision(noted: &StepOutcome) -> String {
         return format!("{worth}{frozen}: summary {summary}");
     }
     match &noted.reply {
-        None if let Some(misfit) = &noted.misfit => format!("refused: {}", misfit.what),
+        None if let Some(misfit) = &noted.fault => format!("refused: {}", misfit.what),
         None if noted.held.is_empty() => "done".to_owned(),
         None | Some(Reply::Asked(_)) => format!("held at {}", noted.held.join(", ")),
         Some(Reply::Started(_)) if !noted.held.is_empty() => {
@@ -134,7 +134,7 @@ pub(super) fn decision(noted: &StepOutcome) -> String {
         Some(Reply::Completed(_)) => "completed".to_owned(),
         Some(Reply::Noted(_)) => "noted".to_owned(),
         Some(Reply::Approved(held)) => {
-            let progress = held.progress().map_or("", |(words, _)| words);
+            let progress = held.approval_progress().map_or("", |(words, _)| words);
             format!("approved: {progress}")
         }
         Some(Reply::Acted) => "recorded".to_owned(),
@@ -165,7 +165,7 @@ pub(super) fn code(denied: &DenialReply) -> String {
 }
 
 /// Effect of a decision; `None` if the reply is not about a decision.
-pub(super) fn taken_up(noted: &StepOutcome) -> Option<&'static str> {
+pub(super) fn decision_effect(noted: &StepOutcome) -> Option<&'static str> {
     match &noted.reply {
         Some(Reply::Decided(decided)) => Some(decided.outcome.as_str()),
         Some(Reply::Approved(_)) => Some("approved"),
@@ -184,13 +184,13 @@ pub(super) fn taken_up(noted: &StepOutcome) -> Option<&'static str> {
             | Reply::Noted(_)
             | Reply::Acted,
         ) => None,
-        None => noted.misfit.as_ref().map(|_| "refused"),
+        None => noted.fault.as_ref().map(|_| "refused"),
     }
 }
 
 /// A step that names a missing item fails, unless the scenario expects exactly that.
-fn misfit(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
-    let misfit = noted.misfit.as_ref()?;
+fn fault_failure(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
+    let misfit = noted.fault.as_ref()?;
     if noted.reply.is_none() && expected.outcome == Some("refused") {
         return None;
     }
@@ -199,7 +199,7 @@ fn misfit(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpec
 
 fn held(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let wanted = expected.held.as_ref()?;
-    if same(wanted, &noted.held) {
+    if same_words(wanted, &noted.held) {
         return None;
     }
     let wanted = if wanted.is_empty() {
@@ -239,7 +239,7 @@ fn contexts(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExp
     let wanted = expected.contexts.as_ref()?;
     let given = noted.given.contexts.iter();
     let given: Vec<_> = given.map(|context| context.context_id.clone()).collect();
-    if same(wanted, &given) {
+    if same_words(wanted, &given) {
         return None;
     }
     Some(FailedExpectation::new(
@@ -315,7 +315,7 @@ fn help(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpecta
 fn outcome(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let wanted = expected.outcome?;
     // A missing gate is already reported.
-    if taken_up(noted) == Some(wanted) || noted.reply.is_none() {
+    if decision_effect(noted) == Some(wanted) || noted.reply.is_none() {
         return None;
     }
     Some(FailedExpectation::new(wanted, decision(noted)))
@@ -324,7 +324,7 @@ fn outcome(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpe
 /// Compares a list with the expected one, in any order.
 fn list(noun: &str, wanted: Option<&Vec<String>>, actual: &[String]) -> Option<FailedExpectation> {
     let wanted = wanted?;
-    if same(wanted, actual) {
+    if same_words(wanted, actual) {
         return None;
     }
     Some(FailedExpectation::new(
@@ -482,6 +482,6 @@ fn settled(
 }
 
 /// True if two lists have the same words, in any order.
-fn same(a: &[String], b: &[String]) -> bool {
+fn same_words(a: &[String], b: &[String]) -> bool {
     a.len() == b.len() && a.iter().collect::<BTreeSet<_>>() == b.iter().collect::<BTreeSet<_>>()
 }

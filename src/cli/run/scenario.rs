@@ -23,7 +23,7 @@ pub(super) use step_action::{
     AgentAnswers, ApprovalStep, DenialStep, ErrorRecovery, OperatorAnswers, PolicyQuestion,
     StepAction,
 };
-use step_action::{STEP_KEYS, deed};
+use step_action::{STEP_KEYS, parse_action};
 
 /// A scripted session with scripted answers.
 pub(in crate::cli) struct Scenario {
@@ -36,7 +36,7 @@ pub(in crate::cli) struct Scenario {
 pub(super) struct ScenarioStep {
     /// Line of the expectations, or of the step.
     pub(super) line: usize,
-    pub(super) deed: StepAction,
+    pub(super) action: StepAction,
     pub(super) expected: ExpectedOutcome,
 }
 
@@ -202,11 +202,11 @@ fn scenario(
 ) -> Option<Scenario> {
     if let (Some(version), None) = (root.get("atlas_version"), root.get("steps")) {
         let message = "this is an Atlas; a scenario names one under `atlas`, and has `steps`";
-        version.refuse(Code::UnknownKey, message, faults);
+        version.report(Code::UnknownKey, message, faults);
         return None;
     }
-    root.only(&["atlas", "extensions", "steps"], faults);
-    let atlas = root.need("atlas", faults);
+    root.reject_unknown_keys(&["atlas", "extensions", "steps"], faults);
+    let atlas = root.require("atlas", faults);
     let names = atlas.map(|atlas| {
         if atlas.is_list() {
             atlas.texts(faults)
@@ -216,10 +216,10 @@ fn scenario(
     });
     let extensions = root.get("extensions");
     let extensions = extensions.map(|list| ScriptedAnswers::read(&list, faults));
-    let steps = root.need("steps", faults)?;
+    let steps = root.require("steps", faults)?;
     let items = steps.items(faults);
     if steps.is_list() && items.is_empty() {
-        steps.refuse(Code::Empty, "a scenario has at least one step", faults);
+        steps.report(Code::Empty, "a scenario has at least one step", faults);
     }
     let steps = items.iter().filter_map(|item| step(item, faults)).collect();
     Some(Scenario {
@@ -231,26 +231,26 @@ fn scenario(
 
 fn step(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<ScenarioStep> {
     let known: Vec<&str> = STEP_KEYS.into_iter().chain(["expect"]).collect();
-    value.only(&known, faults);
+    value.reject_unknown_keys(&known, faults);
     let mut named = STEP_KEYS
         .into_iter()
         .filter(|name| value.get(name).is_some());
     let (kind, second) = (named.next(), named.next());
     let (Some(kind), None) = (kind, second) else {
         let message = format!("a step is exactly one of `{}`", STEP_KEYS.join("`, `"));
-        value.refuse(Code::MissingKey, &message, faults);
+        value.report(Code::MissingKey, &message, faults);
         return None;
     };
     // Parsed before the action is known to be valid, so that one run shows all faults.
     let expected = value
         .get("expect")
         .map(|entry| expected(&entry, kind, faults));
-    let deed = deed(kind, &value.get(kind)?, faults)?;
+    let deed = parse_action(kind, &value.get(kind)?, faults)?;
     let line = value.get("expect");
     let line = line.as_ref().unwrap_or(value).line(faults);
     Some(ScenarioStep {
         line,
-        deed,
+        action: deed,
         expected: expected.unwrap_or_default(),
     })
 }
@@ -291,7 +291,7 @@ fn expected(
         "pass" | "deny" | "complete" | "leave" => &["outcome"],
         _ => &[],
     });
-    value.only(&known, faults);
+    value.reject_unknown_keys(&known, faults);
     let word = |key: &str, noun: &str, words: &[&'static str], faults: &mut FileProblems<'_>| {
         value
             .get(key)
@@ -360,7 +360,7 @@ fn guidance(
 ) -> Option<Vec<Map<String, Value>>> {
     let items = value.get("guidance")?.items(faults);
     let blocks = items.iter().filter_map(|item| {
-        item.only(&GUIDANCE_FIELDS, faults);
+        item.reject_unknown_keys(&GUIDANCE_FIELDS, faults);
         match item.json() {
             Value::Object(fields) => Some(fields),
             _ => None,
@@ -370,7 +370,7 @@ fn guidance(
 }
 
 fn resolved(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> ExpectedResolution {
-    value.only(&["allowed", "denied"], faults);
+    value.reject_unknown_keys(&["allowed", "denied"], faults);
     ExpectedResolution {
         allowed: value.get("allowed").map(|list| list.texts(faults)),
         denied: value.get("denied").map(|list| list.texts(faults)),
@@ -385,9 +385,9 @@ fn settled(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Ve
         vec![settled]
     };
     let end = |end: &LocatedValue<'_>| {
-        end.only(&["gate", "outcome"], faults);
+        end.reject_unknown_keys(&["gate", "outcome"], faults);
         let gate = text(end, "gate", faults);
-        let outcome = end.need("outcome", faults);
+        let outcome = end.require("outcome", faults);
         let outcome = outcome.and_then(|entry| entry.word("outcome", &ENDS, faults));
         Some(ExpectedEnd {
             gate: gate?,
@@ -409,7 +409,7 @@ fn event_types(value: &LocatedValue<'_>, key: &str, faults: &mut FileProblems<'_
 }
 
 fn text(value: &LocatedValue<'_>, key: &str, faults: &mut FileProblems<'_>) -> Option<String> {
-    value.need(key, faults)?.text(faults)
+    value.require(key, faults)?.text(faults)
 }
 
 fn optional_text(

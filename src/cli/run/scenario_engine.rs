@@ -43,11 +43,11 @@ pub(super) struct ScenarioEngine {
     asks: u64,
     deadlines: BTreeSet<(Timestamp, GateId)>,
     /// Open requests, by the id of the waiting requester.
-    wishes: BTreeMap<CallerId, OpenRequest>,
+    open_requests: BTreeMap<CallerId, OpenRequest>,
     /// Allowed runs that are not completed, in order.
     runs: Vec<AllowedRun>,
     /// All requests that were ever held, in order.
-    seen: Vec<Arc<Held>>,
+    held_so_far: Vec<Arc<Held>>,
     /// Scripted answers of extensions.
     extensions: ScriptedAnswers,
     /// Extensions of this program, which answer if the scenario has no answer.
@@ -107,11 +107,11 @@ pub(super) struct StepOutcome {
     /// Fields of the recorded events, in the same order.
     pub(super) record_fields: Vec<Map<String, Value>>,
     /// Reason why the step could not be played as written.
-    pub(super) misfit: Option<StepFault>,
+    pub(super) fault: Option<StepFault>,
 }
 
 impl StepOutcome {
-    fn give(&mut self, given: &Injected) {
+    fn add_injected(&mut self, given: &Injected) {
         self.given.contexts.extend(given.contexts.iter().cloned());
         self.given.guidance.extend(given.guidance.iter().cloned());
         self.given.withdrawn.extend(given.withdrawn.iter().cloned());
@@ -153,9 +153,9 @@ impl ScenarioEngine {
             now: Timestamp::from_micros(START_MICROS),
             asks: 0,
             deadlines: BTreeSet::new(),
-            wishes: BTreeMap::new(),
+            open_requests: BTreeMap::new(),
             runs: Vec::new(),
-            seen: Vec::new(),
+            held_so_far: Vec::new(),
             #[cfg(test)]
             drafts: Vec::new(),
         }
@@ -171,7 +171,7 @@ impl ScenarioEngine {
         let mut noted = StepOutcome::default();
         match deed {
             StepAction::Start(start) => {
-                self.ask(
+                self.run_request(
                     |ask| EngineCommand::StartSession(ask, start.clone()),
                     &mut noted,
                 );
@@ -201,12 +201,12 @@ impl ScenarioEngine {
             }
             StepAction::Input(input) => {
                 noted.keywords_cached = self.engine.has_cached_keywords(&input.text, self.now);
-                self.moment(&input.session, &mut noted, |ask| {
+                self.play_call(&input.session, &mut noted, |ask| {
                     EngineCommand::Input(ask, input.clone())
                 });
             }
             StepAction::Context(request) => {
-                self.moment(&request.session, &mut noted, |ask| {
+                self.play_call(&request.session, &mut noted, |ask| {
                     EngineCommand::RequestContext(ask, request.clone())
                 });
             }
@@ -220,7 +220,7 @@ impl ScenarioEngine {
             StepAction::Deny(deny) => self.deny(deny, &mut noted),
             StepAction::Wait(seconds) => self.wait(Duration::from_secs(*seconds), &mut noted),
             StepAction::End(end) => {
-                self.ask(
+                self.run_request(
                     |ask| EngineCommand::EndSession(ask, end.clone()),
                     &mut noted,
                 );
@@ -231,13 +231,13 @@ impl ScenarioEngine {
 
     /// True if `name` means a gate of the held request with this identifier.
     pub(super) fn is_named(&self, gate: &GateId, name: &str) -> bool {
-        let mut seen = self.seen.iter().filter(|held| held.id == *gate);
+        let mut seen = self.held_so_far.iter().filter(|held| held.id == *gate);
         seen.any(|held| goes_by(held, name))
     }
 
     /// Gates of a held request, by checkpoint or policy.
     pub(super) fn gates_of(&self, gate: &GateId) -> Vec<String> {
-        let held = self.seen.iter().find(|held| held.id == *gate);
+        let held = self.held_so_far.iter().find(|held| held.id == *gate);
         held.map(|held| gate_names(held)).unwrap_or_default()
     }
 
@@ -258,8 +258,8 @@ impl ScenarioEngine {
             session: session.clone(),
             action: Some(action.to_owned()),
         };
-        self.wishes.insert(CallerId(self.asks + 1), wish);
-        self.ask(|ask| EngineCommand::RequestAction(ask, request), noted);
+        self.open_requests.insert(CallerId(self.asks + 1), wish);
+        self.run_request(|ask| EngineCommand::RequestAction(ask, request), noted);
         if noted.reply.is_none() && noted.held.is_empty() {
             // The request joined an identical one, or waits for the start of its session.
             let held = self.engine.held();
@@ -286,18 +286,27 @@ impl ScenarioEngine {
             }
             self.deadlines.pop_first();
             self.now = self.now.max(at);
-            self.tell(EngineCommand::DeadlineReached(gate), None, noted);
+            self.run_command(EngineCommand::DeadlineReached(gate), None, noted);
         }
         self.now = end;
     }
 
-    fn ask(&mut self, command: impl FnOnce(CallerId) -> EngineCommand, noted: &mut StepOutcome) {
+    fn run_request(
+        &mut self,
+        command: impl FnOnce(CallerId) -> EngineCommand,
+        noted: &mut StepOutcome,
+    ) {
         self.asks += 1;
         let ask = CallerId(self.asks);
-        self.tell(command(ask), Some(ask), noted);
+        self.run_command(command(ask), Some(ask), noted);
     }
 
-    fn tell(&mut self, command: EngineCommand, asker: Option<CallerId>, noted: &mut StepOutcome) {
+    fn run_command(
+        &mut self,
+        command: EngineCommand,
+        asker: Option<CallerId>,
+        noted: &mut StepOutcome,
+    ) {
         let mut calls = Vec::new();
         for effect in self.engine.handle(command, self.now) {
             match effect {
@@ -311,29 +320,33 @@ impl ScenarioEngine {
                     #[cfg(test)]
                     self.drafts.push(draft);
                 }
-                Effect::Enter(payload) => noted.record(&payload),
+                Effect::AppendToLog(payload) => noted.record(&payload),
                 // Notices are not sent for a played session.
-                Effect::Persist(_) | Effect::Seat(_) | Effect::Notify(_) => {}
-                Effect::CallOut(call) => calls.push(call),
-                Effect::Reply(ask, reply) => self.hear(ask, asker, reply, noted),
+                Effect::Persist(_) | Effect::SetOperator(_) | Effect::Notify(_) => {}
+                Effect::CallExtension(call) => calls.push(call),
+                Effect::Reply(ask, reply) => self.handle_reply(ask, asker, reply, noted),
                 Effect::SetDeadline(gate, at) => drop(self.deadlines.insert((at, gate))),
-                Effect::Held(gate) => {
+                Effect::RequestHeld(gate) => {
                     let held = self.engine.held();
                     let held = held.into_iter().find(|held| held.id == gate);
                     noted
                         .held
                         .extend(held.iter().flat_map(|held| gate_names(held)));
-                    self.seen.extend(held);
+                    self.held_so_far.extend(held);
                 }
-                Effect::Settled(decided) => noted.settled.push(decided),
+                Effect::RequestSettled(decided) => noted.settled.push(decided),
             }
         }
         for call in calls {
             let returned = CallResult {
                 outcome: self.answer_of(&call),
-                took: Duration::ZERO,
+                duration: Duration::ZERO,
             };
-            self.tell(EngineCommand::Returned(call.id, returned), asker, noted);
+            self.run_command(
+                EngineCommand::ExtensionReturned(call.id, returned),
+                asker,
+                noted,
+            );
         }
     }
 
@@ -356,26 +369,26 @@ impl ScenarioEngine {
         })
     }
 
-    fn hear(
+    fn handle_reply(
         &mut self,
         ask: CallerId,
         asker: Option<CallerId>,
         reply: Reply,
         noted: &mut StepOutcome,
     ) {
-        let wish = self.wishes.remove(&ask);
+        let wish = self.open_requests.remove(&ask);
         let action = wish.as_ref().and_then(|wish| wish.action.clone());
         match &reply {
             Reply::Denied(denied) => noted.denied.push(denied.clone()),
             Reply::Started(started) => {
-                noted.give(&started.given);
+                noted.add_injected(&started.given);
                 started
                     .asked
                     .iter()
                     .for_each(|asked| noted.ask_agent(asked));
             }
             Reply::Accepted(accepted) => {
-                noted.give(&accepted.given);
+                noted.add_injected(&accepted.given);
                 noted.modified_input.clone_from(&accepted.modified_input);
             }
             Reply::Asked(questions) => noted.ask_agent(questions),
@@ -386,7 +399,7 @@ impl ScenarioEngine {
                 self.resolutions.insert(session, id);
             }
             Reply::Allowed(allowed) => {
-                noted.give(&allowed.given);
+                noted.add_injected(&allowed.given);
                 let run = wish.zip(action.clone()).map(|(wish, action)| AllowedRun {
                     session: wish.session,
                     action,
@@ -394,8 +407,8 @@ impl ScenarioEngine {
                 });
                 self.runs.extend(run);
             }
-            Reply::Ended(given) | Reply::Completed(given) => noted.give(given),
-            Reply::Noted(told) => noted.give(&told.given),
+            Reply::Ended(given) | Reply::Completed(given) => noted.add_injected(given),
+            Reply::Noted(told) => noted.add_injected(&told.given),
             Reply::Consulted(_)
             | Reply::Decided(_)
             | Reply::Approved(_)
@@ -414,11 +427,16 @@ impl ScenarioEngine {
     fn named(&self, name: &str, noted: &mut StepOutcome) -> Option<Arc<Held>> {
         let held = self.engine.held();
         let now = held.iter().find(|held| goes_by(held, name));
-        let before = || self.seen.iter().rev().find(|held| goes_by(held, name));
+        let before = || {
+            self.held_so_far
+                .iter()
+                .rev()
+                .find(|held| goes_by(held, name))
+        };
         let found = now.or_else(before).cloned();
         if found.is_none() {
             let names: Vec<_> = held.iter().flat_map(|held| gate_names(held)).collect();
-            noted.misfit = Some(StepFault {
+            noted.fault = Some(StepFault {
                 what: "no such gate",
                 wanted: format!("gate {name}"),
                 actual: format!("held at [{}]", names.join(", ")),

@@ -38,7 +38,7 @@ pub(in crate::cli) fn diff(settings: &Settings, diff: &DiffArgs) -> Result<u8, F
             .map_err(io::Error::from)
             .and_then(|()| writeln!(out))
     } else {
-        tell(&mut out, [&session_a, &session_b], &checked, &difference)
+        write_difference(&mut out, [&session_a, &session_b], &checked, &difference)
     };
     let sound = checked
         .iter()
@@ -52,7 +52,7 @@ fn side<'s>(source: &'s SessionSource, session: &'s SessionId) -> DiffSide<'s, S
     DiffSide { source, session }
 }
 
-fn tell(
+fn write_difference(
     out: &mut impl Write,
     sessions: [&SessionId; 2],
     checked: &[Option<ChainVerification>; 2],
@@ -72,12 +72,12 @@ fn tell(
         )?,
         Some(first) => {
             writeln!(out, "They part after {} common steps:", difference.common)?;
-            writeln!(out, "  A  {}", step(first.a.as_ref()))?;
-            writeln!(out, "  B  {}", step(first.b.as_ref()))?;
+            writeln!(out, "  A  {}", step_text(first.a.as_ref()))?;
+            writeln!(out, "  B  {}", step_text(first.b.as_ref()))?;
         }
     }
     writeln!(out)?;
-    sums(out, &difference.sums)?;
+    write_totals(out, &difference.sums)?;
     if difference.changes.is_empty() {
         return Ok(());
     }
@@ -91,7 +91,7 @@ fn tell(
         };
         for (mark, told) in marks.into_iter().zip([a, b]) {
             if told.is_some() {
-                writeln!(out, "  {mark}  {}", step(told.as_ref()))?;
+                writeln!(out, "  {mark}  {}", step_text(told.as_ref()))?;
             }
         }
     }
@@ -110,22 +110,22 @@ fn tell(
     Ok(())
 }
 
-fn step(told: Option<&StepSummary>) -> String {
+fn step_text(told: Option<&StepSummary>) -> String {
     told.map_or_else(
         || "it ends here".to_owned(),
         |told| format!("{:>6}  {}", told.sequence, told.summary),
     )
 }
 
-fn sums(out: &mut impl Write, (a, b): &(SessionTotals, SessionTotals)) -> io::Result<()> {
+fn write_totals(out: &mut impl Write, (a, b): &(SessionTotals, SessionTotals)) -> io::Result<()> {
     let text = |sum: &SessionTotals| sum.status.clone().unwrap_or_else(|| "not ended".to_owned());
     let rows = [
         ("agent", a.agent.clone(), b.agent.clone()),
         ("ended", text(a), text(b)),
         (
             "decided by",
-            a.is_deciding_checkpoint.join(", "),
-            b.is_deciding_checkpoint.join(", "),
+            a.decided_by.join(", "),
+            b.decided_by.join(", "),
         ),
     ];
     let numbers = [

@@ -14,7 +14,7 @@ use crate::cli::args::{ExportArgs, ExportFormatArg};
 use crate::cli::error::Failure;
 use crate::cli::exit;
 use crate::cli::settings::Settings;
-use crate::runtime::export_file::{TextWriter, write_whole};
+use crate::runtime::export_file::{TextWriter, write_file as write_atomically};
 use crate::store::sqlite::{FILE_NAME, StoreReader};
 use crate::store::{StoreError, space};
 use crate::trace::event::Event;
@@ -22,7 +22,7 @@ use crate::trace::export::html::HtmlReport;
 use crate::trace::export::{self, ExportError};
 use crate::trace::governance::session_of;
 use crate::trace::jsonl;
-use crate::trace::source::{EventSource, PAGE, each};
+use crate::trace::source::{EventSource, PAGE, for_each_event};
 
 /// Writes the record, or a session of it.
 pub(in crate::cli) fn export(settings: &Settings, wanted: &ExportArgs) -> Result<u8, Failure> {
@@ -90,7 +90,7 @@ fn write_as(
         (ExportFormatArg::Jsonl, Some(reader)) => write_all(reader, &mut out),
         (format, _) => {
             let (facts, log) = match format {
-                ExportFormatArg::Html => (facts(record)?, governance(part)?),
+                ExportFormatArg::Html => (facts(record)?, governance_entries(part)?),
                 ExportFormatArg::Jsonl
                 | ExportFormatArg::Csv
                 | ExportFormatArg::Otlp
@@ -136,14 +136,14 @@ fn write_all(reader: &StoreReader, out: &mut TextWriter<'_>) -> Result<(), Expor
 
 /// Entries of the governance log for a report: all of them for the whole record, or those about its
 /// sessions. Seal entries are left out, because the facts show them.
-fn governance(part: &ExportPart<'_>) -> Result<Vec<Event>, Failure> {
+fn governance_entries(part: &ExportPart<'_>) -> Result<Vec<Event>, Failure> {
     let Some(reader) = part.record.reader() else {
         return Ok(Vec::new());
     };
     let log = reader.log()?.log;
     let mut entries = Vec::new();
     let end = part.record.end(&log)?;
-    each(part.record, &log, (0, end), |entry| {
+    for_each_event(part.record, &log, (0, end), |entry| {
         let session = session_of(&entry.payload);
         let about = |session: &str| part.sessions.iter().any(|one| one.as_str() == session);
         let wanted = part.scope == ExportScope::Whole || session.is_some_and(about);
@@ -181,8 +181,9 @@ fn write_file(
     needed_bytes: u64,
     write: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let failed = |error| Failure::Write(path.to_owned(), name_full_disk(path, needed_bytes, error));
-    write_whole(path, failed, |out| {
+    let failed =
+        |error| Failure::Write(path.to_owned(), with_free_space(path, needed_bytes, error));
+    write_atomically(path, failed, |out| {
         write(out).map_err(|failure| match failure {
             // A file has no reader that could close the pipe, so this is a disk error.
             Failure::Output(error) => failed(error),
@@ -193,7 +194,7 @@ fn write_file(
 }
 
 /// Adds the free space to an error that is caused by a full disk.
-fn name_full_disk(path: &Path, needed_bytes: u64, error: io::Error) -> io::Error {
+fn with_free_space(path: &Path, needed_bytes: u64, error: io::Error) -> io::Error {
     if !space::is_full(&error) {
         return error;
     }

@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 
-use super::maintenance::{in_runtime, keep_elsewhere, take_up};
+use super::maintenance::{in_runtime, keep_elsewhere, open_maintenance};
 use super::{open, recorded};
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
@@ -23,10 +23,10 @@ pub(in crate::cli) fn hold(settings: &Settings, hold: &HoldArgs) -> Result<u8, F
     settings.may_write("cra trace hold")?;
     let session = recorded(&open(settings)?, name)?;
     let by = &settings.operator;
-    change(settings, async |upkeep| {
-        upkeep.hold(&session, reason, by).await
+    change_record(settings, async |upkeep| {
+        upkeep.place_hold(&session, reason, by).await
     })?;
-    tell(&session, "is under a legal hold: nothing of it is pruned")
+    print_change(&session, "is under a legal hold: nothing of it is pruned")
 }
 
 /// Ends the legal hold of a session.
@@ -34,14 +34,14 @@ pub(in crate::cli) fn release(settings: &Settings, release: &ReleaseArgs) -> Res
     settings.may_write("cra trace release")?;
     let session = recorded(&open(settings)?, &release.session)?;
     let (by, reason) = (&settings.operator, release.reason.as_deref());
-    change(settings, async |upkeep| {
-        upkeep.release(&session, reason, by).await
+    change_record(settings, async |upkeep| {
+        upkeep.release_hold(&session, reason, by).await
     })?;
-    tell(&session, "is under no legal hold any more")
+    print_change(&session, "is under no legal hold any more")
 }
 
 /// Opens the store, changes it, and signs the resulting records.
-fn change(
+fn change_record(
     settings: &Settings,
     act: impl AsyncFnOnce(&mut Maintenance) -> Result<(), MaintenanceError>,
 ) -> Result<(), Failure> {
@@ -49,13 +49,13 @@ fn change(
     let store = Arc::new(SqliteStore::open(&folder)?);
     in_runtime(async {
         let signer = signer(&folder, &store).await?;
-        let mut upkeep = take_up(settings, &store, signer).await?;
+        let mut upkeep = open_maintenance(settings, &store, signer).await?;
         act(&mut upkeep).await?;
         keep_elsewhere(settings, upkeep.seal().await?.as_ref())
     })
 }
 
-fn tell(session: &SessionId, what: &str) -> Result<u8, Failure> {
+fn print_change(session: &SessionId, what: &str) -> Result<u8, Failure> {
     writeln!(io::stdout().lock(), "{session} {what}")?;
     Ok(exit::OK)
 }

@@ -20,7 +20,7 @@ use crate::base::text::one_line;
 use crate::cli::answer_key;
 use crate::cli::args::{HeadArgs, ImportArgs, KeyArgs, PruneArgs};
 use crate::cli::atlases::load_all;
-use crate::cli::connect::load;
+use crate::cli::connect::load_connections;
 use crate::cli::console::signer;
 use crate::cli::error::Failure;
 use crate::cli::exit;
@@ -39,7 +39,7 @@ use crate::trace::head::KnownHead;
 use crate::trace::jsonl::{self, LinesVerifier};
 use crate::trace::note::Signer;
 use crate::trace::record::Record;
-use crate::trace::verification::{TrustAnchors, VerificationReport, check};
+use crate::trace::verification::{TrustAnchors, VerificationReport, check_record};
 
 /// Records imported per batch.
 const PAGE: usize = 1024;
@@ -74,7 +74,7 @@ pub(in crate::cli) fn key(settings: &Settings, args: &KeyArgs) -> Result<u8, Fai
         settings.may_write("cra trace key")?;
         rotate(settings, &folder, args)?;
     }
-    let public = key::verifier(&folder).ok_or(Failure::Unsigned)?;
+    let public = key::load_verifier(&folder).ok_or(Failure::Unsigned)?;
     let answers = || answer_key::read(settings)?.ok_or(Failure::Unsigned);
     let told = if args.json {
         json!({ "key": public.to_string(), "answers": answers()? }).to_string()
@@ -112,7 +112,7 @@ fn warn_dropped_state(dropped: Option<UntrustedRows>) -> io::Result<()> {
 
 /// Names the agents whose hooks pin the old key: the console denies all their steps from now on.
 fn tell_connected(folder: &Path) -> Result<(), Failure> {
-    for connection in load(folder)?.connections {
+    for connection in load_connections(folder)?.connections {
         let (agent, scope) = (connection.agent.as_str(), connection.scope.as_str());
         let file = one_line(&connection.file.to_string_lossy());
         writeln!(
@@ -140,8 +140,8 @@ fn rotate(settings: &Settings, folder: &Path, args: &KeyArgs) -> Result<(), Fail
             None => (next.clone(), StateKey::Lost),
         };
         let mut upkeep = take_up_sealed_by(state_key, settings, &store, current).await?;
-        warn_dropped_state(upkeep.dropped().await?)?;
-        let seal = upkeep.rotate(next.clone(), &settings.operator).await?;
+        warn_dropped_state(upkeep.untrusted_rows().await?)?;
+        let seal = upkeep.rotate_key(next.clone(), &settings.operator).await?;
         key::finish_rotation(folder, Some(&next.verifier()))?;
         keep_elsewhere(settings, Some(&seal))
     })
@@ -150,7 +150,7 @@ fn rotate(settings: &Settings, folder: &Path, args: &KeyArgs) -> Result<(), Fail
 /// Imports sessions that were recorded elsewhere. They are verified first.
 pub(in crate::cli) fn import(settings: &Settings, import: &ImportArgs) -> Result<u8, Failure> {
     settings.may_write("cra trace import")?;
-    let (report, sessions) = look_at(&import.file, SystemClock.now())?;
+    let (report, sessions) = verify_file(&import.file, SystemClock.now())?;
     let file_hash = file_hash(&import.file)?;
     if let Some((session, verdict)) = report.first_fault() {
         let what = format!("{session}: {verdict}");
@@ -160,12 +160,12 @@ pub(in crate::cli) fn import(settings: &Settings, import: &ImportArgs) -> Result
     let store = Arc::new(SqliteStore::open(&folder)?);
     let taken = in_runtime(async {
         let signer = signer(&folder, &store).await?;
-        let mut upkeep = take_up(settings, &store, signer).await?;
-        let known = upkeep.known(&sessions).await?;
+        let mut upkeep = open_maintenance(settings, &store, signer).await?;
+        let known = upkeep.count_known_events(&sessions).await?;
         for (session, hashes) in &sessions {
             let there = known.get(session).copied().unwrap_or(0);
             if there < hashes.len() as u64 {
-                let imported = announced(session, hashes, &import.file);
+                let imported = import_entry(session, hashes, &import.file);
                 upkeep.announce(TraceImported {
                     file_hash: Some(file_hash.clone()),
                     by: Some(settings.operator.clone()),
@@ -199,11 +199,11 @@ pub(in crate::cli) fn import(settings: &Settings, import: &ImportArgs) -> Result
     if import.json {
         return tell_programs(&taken);
     }
-    tell(&taken, "taken in")
+    print_counts(&taken, "taken in")
 }
 
 /// Opens the log of a store, which must agree with the head that is kept elsewhere.
-pub(super) async fn take_up(
+pub(super) async fn open_maintenance(
     settings: &Settings,
     store: &Arc<SqliteStore>,
     signer: Signer,
@@ -218,7 +218,11 @@ async fn take_up_sealed_by(
     store: &Arc<SqliteStore>,
     signer: Signer,
 ) -> Result<Maintenance, Failure> {
-    let known = settings.head_file.as_deref().map(witness::read).transpose();
+    let known = settings
+        .head_file
+        .as_deref()
+        .map(witness::read_head)
+        .transpose();
     let known = known.map_err(StartError::HeadFile)?.flatten();
     let shared = Arc::clone(store) as Arc<dyn Store>;
     let clock = Arc::new(SystemClock);
@@ -228,7 +232,7 @@ async fn take_up_sealed_by(
 
 pub(super) fn keep_elsewhere(settings: &Settings, seal: Option<&Seal>) -> Result<(), Failure> {
     if let (Some(path), Some(seal)) = (&settings.head_file, seal) {
-        witness::keep(path, &seal.note).map_err(StartError::HeadFile)?;
+        witness::write_head(path, &seal.note).map_err(StartError::HeadFile)?;
     }
     Ok(())
 }
@@ -238,10 +242,10 @@ fn is_verified(record: &Record, sessions: &BTreeMap<SessionId, Vec<Digest>>) -> 
     let hashes = sessions.get(&record.session);
     let place = usize::try_from(record.sequence).ok();
     let hash = hashes.and_then(|hashes| hashes.get(place?));
-    hash == Some(&record.hash) && check(&record.text, &record.hash).is_ok()
+    hash == Some(&record.hash) && check_record(&record.text, &record.hash).is_ok()
 }
 
-fn announced(session: &SessionId, hashes: &[Digest], file: &Path) -> TraceImported {
+fn import_entry(session: &SessionId, hashes: &[Digest], file: &Path) -> TraceImported {
     TraceImported {
         imported_session: session.to_string(),
         events: hashes.len() as u64,
@@ -271,7 +275,7 @@ fn file_hash(file: &Path) -> Result<String, Failure> {
 
 /// Verifies a file and notes the hashes of its sessions. Rejects events that no console can have
 /// written.
-fn look_at(
+fn verify_file(
     file: &Path,
     now: Timestamp,
 ) -> Result<(VerificationReport, BTreeMap<SessionId, Vec<Digest>>), Failure> {
@@ -346,27 +350,27 @@ pub(in crate::cli) fn prune(settings: &Settings, prune: &PruneArgs) -> Result<u8
         settings.may_write("cra trace prune")?;
     }
     // Atlases named here can only lengthen the retention.
-    let named = recording::retention(&load_all(&prune.atlas, &settings.configure())?);
+    let named = recording::combined_retention(&load_all(&prune.atlas, &settings.configure())?);
     let at_least = (!prune.atlas.is_empty()).then_some(&named);
     open(settings)?;
     let folder = settings.data_dir()?;
     let store = Arc::new(SqliteStore::open(&folder)?);
     let deed = if prune.dry_run {
-        MaintenanceMode::Tell
+        MaintenanceMode::Report
     } else {
-        MaintenanceMode::Do
+        MaintenanceMode::Execute
     };
     let pruned = in_runtime(async {
         let signer = signer(&folder, &store).await?;
-        let mut upkeep = take_up(settings, &store, signer).await?;
+        let mut upkeep = open_maintenance(settings, &store, signer).await?;
         let order = PruneRequest {
             by: &settings.operator,
             at_least,
-            deed,
+            mode: deed,
         };
         let pruned = upkeep.prune(order).await?;
         keep_elsewhere(settings, upkeep.seal().await?.as_ref())?;
-        if deed == MaintenanceMode::Do {
+        if deed == MaintenanceMode::Execute {
             upkeep.compact().await?;
         }
         Ok(pruned)
@@ -383,17 +387,17 @@ pub(in crate::cli) fn prune(settings: &Settings, prune: &PruneArgs) -> Result<u8
     }
     let pruned: BTreeMap<_, _> = pruned.sessions.into_iter().collect();
     let done = match deed {
-        MaintenanceMode::Do => "pruned",
-        MaintenanceMode::Tell => "would be pruned",
+        MaintenanceMode::Execute => "pruned",
+        MaintenanceMode::Report => "would be pruned",
     };
     if prune.json {
         return tell_programs(&pruned);
     }
-    tell(&pruned, done)
+    print_counts(&pruned, done)
 }
 
 /// Prints the number of events per session, with the word for what was done.
-fn tell(counts: &BTreeMap<SessionId, u64>, done: &str) -> Result<u8, Failure> {
+fn print_counts(counts: &BTreeMap<SessionId, u64>, done: &str) -> Result<u8, Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     for (session, count) in counts {
         writeln!(out, "{session}  {count} events {done}")?;
@@ -433,7 +437,7 @@ mod tests {
             env!("CARGO_MANIFEST_DIR"),
             "/tests/data/corpus/trace/chain.jsonl"
         );
-        let (report, sessions) = look_at(Path::new(path), SystemClock.now()).unwrap();
+        let (report, sessions) = verify_file(Path::new(path), SystemClock.now()).unwrap();
         assert!(report.is_sound(), "{report:?}");
         let honest: Result<Vec<_>, _> = records(Path::new(path)).unwrap().collect();
         let honest = honest.unwrap();

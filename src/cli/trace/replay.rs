@@ -38,7 +38,7 @@ pub(in crate::cli) fn replay(settings: &Settings, args: &args::ReplayArgs) -> Re
     let mut out = BufWriter::new(io::stdout().lock());
     let told = match args.at {
         Some(at) => tell_at(&mut out, &mut replay, args, checked.as_ref(), at),
-        None => tell(&mut out, &mut replay, args, checked.as_ref()),
+        None => write_steps(&mut out, &mut replay, args, checked.as_ref()),
     };
     let written = match told.and_then(|()| Ok(out.flush()?)) {
         Ok(()) => Ok(()),
@@ -83,7 +83,7 @@ fn tell_at(
 }
 
 /// Prints the steps, up to the stop condition.
-fn tell(
+fn write_steps(
     out: &mut impl Write,
     replay: &mut Replay<&SessionSource>,
     args: &args::ReplayArgs,

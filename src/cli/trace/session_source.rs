@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::verify::{beside, of_file};
+use super::verify::{store_trust, verify_file};
 use super::{LOG_NAME, open, recorded};
 use crate::base::id::SessionId;
 use crate::base::limits::MAX_LINE_BYTES;
@@ -96,7 +96,7 @@ impl SessionSource {
 
     fn of_store(settings: &Settings, reader: StoreReader) -> Self {
         Self {
-            trust: beside(settings),
+            trust: store_trust(settings),
             ..Self::at(RecordLocation::Store(Box::new(reader)))
         }
     }
@@ -259,7 +259,7 @@ impl ExportFile {
     }
 
     fn verify(&self) -> Result<VerificationReport, Failure> {
-        of_file(&self.path, TrustAnchors::nothing(), None)
+        verify_file(&self.path, TrustAnchors::nothing(), None)
     }
 }
 

@@ -36,7 +36,7 @@ pub(in super::super) fn verify(settings: &Settings, verify: &VerifyArgs) -> Resu
             let session = name.parse::<SessionId>();
             session.map_err(|_| Failure::NoSession(one_line(name)))
         });
-        of_file(file, trust, only.transpose()?)?
+        verify_file(file, trust, only.transpose()?)?
     } else {
         let reader = open(settings)?;
         if !trust.has_keys() && reader.log()?.seal.is_some() {
@@ -80,7 +80,7 @@ pub(in super::super) fn verify(settings: &Settings, verify: &VerifyArgs) -> Resu
 /// elsewhere.
 fn trust(settings: &Settings, verify: &VerifyArgs) -> Result<TrustAnchors, Failure> {
     let mut trust = match (&verify.file, &verify.key) {
-        (None, None) => beside(settings),
+        (None, None) => store_trust(settings),
         (Some(_), _) | (_, Some(_)) => TrustAnchors::nothing(),
     };
     let named = verify.key.as_deref().map(|key| {
@@ -89,11 +89,11 @@ fn trust(settings: &Settings, verify: &VerifyArgs) -> Result<TrustAnchors, Failu
         key.map_err(|error| Failure::Key(one_line(&text), error))
     });
     if let Some(key) = named.transpose()? {
-        trust = trust.key(key);
+        trust = trust.with_key(key);
     }
     if let (Some(path), None) = (&settings.head_file, &verify.file) {
-        let kept = witness::read(path).map_err(StartError::HeadFile)?;
-        trust = kept.into_iter().fold(trust, TrustAnchors::known);
+        let kept = witness::read_head(path).map_err(StartError::HeadFile)?;
+        trust = kept.into_iter().fold(trust, TrustAnchors::with_known_head);
     }
     for known in &verify.known_head {
         let text = text_or_file(known, |text| text.contains('\n'))?;
@@ -103,17 +103,17 @@ fn trust(settings: &Settings, verify: &VerifyArgs) -> Result<TrustAnchors, Failu
         if let (Some(note), Some(_)) = (&head.note, &verify.file) {
             trust = trust.with_supplied_head(head.head.clone(), note.clone());
         }
-        trust = trust.known(head);
+        trust = trust.with_known_head(head);
     }
     Ok(trust)
 }
 
 /// Trust in the key next to the store.
-pub(super) fn beside(settings: &Settings) -> TrustAnchors {
+pub(super) fn store_trust(settings: &Settings) -> TrustAnchors {
     let folder = settings.data_dir().ok();
-    let key = folder.and_then(|folder| key::verifier(&folder));
+    let key = folder.and_then(|folder| key::load_verifier(&folder));
     match key {
-        Some(key) => TrustAnchors::nothing().key(key),
+        Some(key) => TrustAnchors::nothing().with_key(key),
         None => TrustAnchors::nothing(),
     }
 }
@@ -141,7 +141,7 @@ fn text_or_file(given: &str, is_text: impl Fn(&str) -> bool) -> Result<String, F
         .map_err(|error| Failure::Read(path.to_owned(), error))
 }
 
-pub(super) fn of_file(
+pub(super) fn verify_file(
     file: &Path,
     trust: TrustAnchors,
     only: Option<SessionId>,

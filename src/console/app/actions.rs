@@ -13,19 +13,21 @@ use crate::console::request::ConsoleRequest;
 impl App {
     pub(super) fn act(&mut self, action: KeyAction, now: Timestamp) -> Vec<ConsoleRequest> {
         match action {
-            KeyAction::ShowQueue => return self.show(Tab::Queue, now),
-            KeyAction::ShowTrace => return self.show(Tab::Trace, now),
-            KeyAction::ShowThreads => return self.show(Tab::Threads, now),
-            KeyAction::ShowAtlas => return self.show(Tab::Atlas, now),
+            KeyAction::ShowQueue => return self.switch_tab(Tab::Queue, now),
+            KeyAction::ShowTrace => return self.switch_tab(Tab::Trace, now),
+            KeyAction::ShowThreads => return self.switch_tab(Tab::Threads, now),
+            KeyAction::ShowAtlas => return self.switch_tab(Tab::Atlas, now),
             KeyAction::Explain => return self.explain(),
-            KeyAction::WhatIf => return self.what_if(""),
+            KeyAction::WhatIf => return self.open_what_if(""),
             KeyAction::Help => {
                 let help = HelpDialog::new(self.tab.scope());
                 self.layers.push(Layer::Help(help));
             }
             KeyAction::Quit => return self.quit(),
-            KeyAction::Open if self.tab == Tab::Queue => return self.open(DialogEntry::Answer),
-            KeyAction::Deny => return self.open(DialogEntry::Deny),
+            KeyAction::Open if self.tab == Tab::Queue => {
+                return self.open_selected(DialogEntry::Answer);
+            }
+            KeyAction::Deny => return self.open_selected(DialogEntry::Deny),
             KeyAction::Restore => self.restore_dialog(),
             KeyAction::Cancel => return self.cancel(now),
             KeyAction::Redraw => return vec![ConsoleRequest::Redraw],
@@ -73,7 +75,7 @@ impl App {
                 Tab::Queue => return self.move_in_queue(action),
                 Tab::Trace => return self.trace.act(action, now),
                 Tab::Threads => return self.move_in_threads(action),
-                Tab::Atlas => return self.atlases.act(action, &self.snapshot, now),
+                Tab::Atlas => return self.atlases.handle_action(action, &self.snapshot, now),
             },
         }
         Vec::new()
@@ -96,7 +98,7 @@ impl App {
         match action.motion() {
             Some(motion) => {
                 self.queue.go(motion);
-                self.ask_last()
+                self.request_last_event()
             }
             None => Vec::new(),
         }

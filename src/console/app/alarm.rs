@@ -11,7 +11,7 @@ use crate::console::request::ConsoleRequest;
 use crate::console::theme::Meaning;
 
 /// Maximum rows for alarms. The rest of the screen must have room for the decision.
-const ROWS: usize = 2;
+const MAX_ALARM_ROWS: usize = 2;
 
 /// Remedy at the end of an alarm text. It is never cut.
 const REMEDY: &str = "; see cra doctor";
@@ -20,7 +20,7 @@ const REMEDY: &str = "; see cra doctor";
 const REMEDY_AND_KEY: &str = "; see cra doctor. F8: ack";
 
 /// Key that acknowledges, for alarms without a remedy.
-const KEY: &str = ". F8: ack";
+const ACKNOWLEDGE_KEY: &str = ". F8: ack";
 
 impl App {
     /// Takes over the current alarms. No dialog opens; a new alarm rings the bell.
@@ -48,7 +48,7 @@ impl App {
             count => format!("{} acknowledged", counted(count, "alarm")),
         };
         self.known_alarms = self.alarms.iter().cloned().collect();
-        self.say(Meaning::Text, said);
+        self.show_notice(Meaning::Text, said);
     }
 
     /// Builds a row per unacknowledged alarm, as far as there is room, and one row for the
@@ -57,7 +57,11 @@ impl App {
         let all = self.alarms.iter();
         let (known, new): (Vec<_>, Vec<_>) =
             all.partition(|alarm| self.known_alarms.contains(*alarm));
-        let rows = if known.is_empty() { ROWS } else { ROWS - 1 };
+        let rows = if known.is_empty() {
+            MAX_ALARM_ROWS
+        } else {
+            MAX_ALARM_ROWS - 1
+        };
         let mut banners = new_rows(&new, rows);
         if let [first, others @ ..] = known.as_slice() {
             let more = match others.len() {
@@ -76,7 +80,7 @@ fn new_rows(alarms: &[&String], most: usize) -> Vec<Banner> {
     let row = |text: &&String| {
         let (text, way) = match text.strip_suffix(REMEDY) {
             Some(text) => (text, REMEDY_AND_KEY),
-            None => (text.as_str(), KEY),
+            None => (text.as_str(), ACKNOWLEDGE_KEY),
         };
         Banner::new(&format!("ALARM {text}"), way, Meaning::Banner)
     };
@@ -87,6 +91,6 @@ fn new_rows(alarms: &[&String], most: usize) -> Vec<Banner> {
     let more = alarms.len() - rows.len();
     let and = if rows.is_empty() { "" } else { "and " };
     let text = format!("ALARM {and}{more} more: cra doctor lists them");
-    rows.push(Banner::new(&text, KEY, Meaning::Banner));
+    rows.push(Banner::new(&text, ACKNOWLEDGE_KEY, Meaning::Banner));
     rows
 }

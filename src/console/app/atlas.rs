@@ -17,7 +17,7 @@ use crate::runtime::WatchSetting;
 
 impl App {
     /// Switches to a screen. Evaluations are watched only while the Atlas screen is shown.
-    pub(super) fn show(&mut self, tab: Tab, now: Timestamp) -> Vec<ConsoleRequest> {
+    pub(super) fn switch_tab(&mut self, tab: Tab, now: Timestamp) -> Vec<ConsoleRequest> {
         let left = std::mem::replace(&mut self.tab, tab);
         let mut requests = Vec::new();
         if left == Tab::Atlas && tab != Tab::Atlas {
@@ -65,11 +65,11 @@ impl App {
             },
             Tab::Threads => Vec::new(),
             Tab::Atlas => {
-                if let Some(action) = self.atlases.action(&self.snapshot) {
+                if let Some(action) = self.atlases.selected_action(&self.snapshot) {
                     let action = action.to_owned();
-                    return self.what_if(&action);
+                    return self.open_what_if(&action);
                 }
-                if let Some(seen) = self.atlases.chosen(&self.snapshot) {
+                if let Some(seen) = self.atlases.selected_evaluation(&self.snapshot) {
                     let title = format!("{} {}", seen.at.time_of_day(), seen.account.subject);
                     let note = format!("{}, session {}, as it was then", seen.agent, seen.session);
                     let dialog = ExplainDialog::of(seen.account.clone(), &title, &note);
@@ -94,19 +94,19 @@ impl App {
         title: &str,
         note: &str,
     ) -> Vec<ConsoleRequest> {
-        self.numbers += 1;
-        let dialog = ExplainDialog::new(self.numbers, title, note);
+        self.last_dialog_number += 1;
+        let dialog = ExplainDialog::new(self.last_dialog_number, title, note);
         let ticket = dialog.ticket();
         self.layers.push(Layer::Explain(Box::new(dialog)));
         vec![ConsoleRequest::Explain(ticket, vec![question])]
     }
 
     /// Opens the form that evaluates a hypothetical request.
-    pub(super) fn what_if(&mut self, action: &str) -> Vec<ConsoleRequest> {
-        self.numbers += 1;
+    pub(super) fn open_what_if(&mut self, action: &str) -> Vec<ConsoleRequest> {
+        self.last_dialog_number += 1;
         let sessions = &self.snapshot.sessions;
-        let session = self.atlases.session();
-        let mut dialog = WhatIfDialog::new(self.numbers, sessions, session, action);
+        let session = self.atlases.selected_session();
+        let mut dialog = WhatIfDialog::new(self.last_dialog_number, sessions, session, action);
         let request = dialog.ask();
         self.layers.push(Layer::WhatIf(Box::new(dialog)));
         request.into_iter().collect()

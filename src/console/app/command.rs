@@ -13,20 +13,24 @@ use crate::console::theme::Meaning;
 
 impl App {
     /// Runs a command of the palette. None of them decides a request.
-    pub(super) fn run(&mut self, command: PaletteCommand, now: Timestamp) -> Vec<ConsoleRequest> {
+    pub(super) fn run_command(
+        &mut self,
+        command: PaletteCommand,
+        now: Timestamp,
+    ) -> Vec<ConsoleRequest> {
         match command {
             PaletteCommand::Act(action) => self.act(action, now),
             PaletteCommand::Quit => self.act(KeyAction::Quit, now),
-            PaletteCommand::Override(gate) => self.overrule(&gate),
-            PaletteCommand::AckOverride => self.know_overruled(),
+            PaletteCommand::Override(gate) => self.open_override(&gate),
+            PaletteCommand::AckOverride => self.acknowledge_overrides(),
             PaletteCommand::AckBrokenChain => self.acknowledge_broken_chain(),
-            PaletteCommand::Operator(name) => self.take_seat(&name),
+            PaletteCommand::Operator(name) => self.change_operator(&name),
             PaletteCommand::Seek(number) => {
                 self.tab = Tab::Trace;
                 match self.trace.seek(number) {
                     Ok(requests) => requests,
                     Err(problem) => {
-                        self.say(Meaning::Error, problem);
+                        self.show_notice(Meaning::Error, problem);
                         self.trace.reload()
                     }
                 }
@@ -36,33 +40,33 @@ impl App {
             PaletteCommand::Filter(text) => {
                 self.tab = Tab::Queue;
                 if let Err(problem) = self.queue.filter_by(&text) {
-                    self.say(Meaning::Error, format!("`{text}`: {problem}"));
+                    self.show_notice(Meaning::Error, format!("`{text}`: {problem}"));
                 }
-                self.ask_last()
+                self.request_last_event()
             }
         }
     }
 
     /// Opens a request so that the operator can override the denial behind it.
-    fn overrule(&mut self, gate: &GateId) -> Vec<ConsoleRequest> {
+    fn open_override(&mut self, gate: &GateId) -> Vec<ConsoleRequest> {
         let Some(held) = self.queue.get(gate).cloned() else {
-            self.say(Meaning::Error, format!("{gate} is not held"));
+            self.show_notice(Meaning::Error, format!("{gate} is not held"));
             return Vec::new();
         };
         if !overrules(&held) {
             let text = format!("{gate} overrules nothing: Enter in the queue opens it");
-            self.say(Meaning::Error, text);
+            self.show_notice(Meaning::Error, text);
             return Vec::new();
         }
         self.open_held(&held, DialogEntry::Override)
     }
 
     /// Shows a text when the console opens.
-    pub(in crate::console) fn greet(&mut self, text: &str) {
-        self.say(Meaning::Text, one_line(text));
+    pub(in crate::console) fn show_greeting(&mut self, text: &str) {
+        self.show_notice(Meaning::Text, one_line(text));
     }
 
-    pub(super) fn say(&mut self, meaning: Meaning, text: String) {
+    pub(super) fn show_notice(&mut self, meaning: Meaning, text: String) {
         self.notice = Some((meaning, text));
     }
 }

@@ -15,32 +15,32 @@ use crate::engine::command::{HeldOutcome, Reply};
 use crate::engine::held::Held;
 
 /// Maximum number of kept drafts whose request has ended.
-const MOST_LATE: usize = 16;
+const MAX_LATE_DRAFTS: usize = 16;
 
 /// State that outlives a dialog.
 #[derive(Debug, Default)]
 pub(crate) struct DialogHistory {
     /// The minimised dialog.
-    pub(crate) dialog: Option<Box<GateDialog>>,
+    pub(crate) minimised: Option<Box<GateDialog>>,
     /// Drafts of requests that ended before the decision was sent. If an agent makes the same request
     /// again, the operator continues from the draft.
-    late: VecDeque<Draft>,
+    late_drafts: VecDeque<Draft>,
     /// Time that the dialog of a request was on screen before the operator passed it.
-    spent: BTreeMap<GateId, Duration>,
+    viewing_times: BTreeMap<GateId, Duration>,
 }
 
 impl DialogHistory {
     /// Keeps the draft of a request that has ended.
     pub(super) fn keep_late_draft(&mut self, dialog: GateDialog) {
         if let Some(draft) = dialog.into_draft() {
-            self.late.push_front(draft);
-            self.late.truncate(MOST_LATE);
+            self.late_drafts.push_front(draft);
+            self.late_drafts.truncate(MAX_LATE_DRAFTS);
         }
     }
 
     /// Returns the kept draft for exactly this request.
-    pub(super) fn late(&self, held: &Held) -> Option<Draft> {
-        let mut late = self.late.iter();
+    pub(super) fn late_draft(&self, held: &Held) -> Option<Draft> {
+        let mut late = self.late_drafts.iter();
         late.find(|draft| draft.is_for(held)).cloned()
     }
 }
@@ -59,7 +59,7 @@ impl App {
             | Layer::Atlas(_)
             | Layer::Snapshot(_) => None,
         });
-        open.chain(self.aside.dialog.as_deref_mut())
+        open.chain(self.dialog_history.minimised.as_deref_mut())
     }
 
     /// Requests the layout of long requests in the background, so that no key press waits for it.
@@ -79,7 +79,7 @@ impl App {
     /// minimised.
     pub(super) fn minimise_dialog(&mut self) {
         match self.layers.pop() {
-            Some(Layer::Gate(dialog)) => self.aside.dialog = Some(dialog),
+            Some(Layer::Gate(dialog)) => self.dialog_history.minimised = Some(dialog),
             Some(layer) => self.layers.push(layer),
             None => {}
         }
@@ -87,7 +87,7 @@ impl App {
 
     /// Restores the minimised dialog.
     pub(super) fn restore_dialog(&mut self) {
-        if let Some(mut dialog) = self.aside.dialog.take() {
+        if let Some(mut dialog) = self.dialog_history.minimised.take() {
             dialog.on_restored();
             self.layers.push(Layer::Gate(dialog));
         }
@@ -95,18 +95,18 @@ impl App {
 
     /// Returns true if the dialog of this request is minimised.
     pub(super) fn is_aside(&self, gate: &GateId) -> bool {
-        let aside = self.aside.dialog.as_ref();
+        let aside = self.dialog_history.minimised.as_ref();
         aside.is_some_and(|dialog| dialog.gate() == gate)
     }
 
     /// Closes the minimised dialog and keeps its draft.
     pub(super) fn dismiss(&mut self) -> Option<ConsoleRequest> {
-        let dialog = self.aside.dialog.take()?;
+        let dialog = self.dialog_history.minimised.take()?;
         self.keep_draft(*dialog)
     }
 
     /// Lists the recent passes by this console's operator, newest first.
-    pub(super) fn passes(&self) -> Vec<RecentPass> {
+    pub(super) fn recent_passes(&self) -> Vec<RecentPass> {
         let decided = self.snapshot.decided.iter();
         let own = decided.filter(|decided| {
             decided.outcome == HeldOutcome::Passed
@@ -114,7 +114,11 @@ impl App {
         });
         own.map(|decided| RecentPass {
             at: decided.at,
-            spent: self.aside.spent.get(&decided.gate).copied(),
+            viewing_time: self
+                .dialog_history
+                .viewing_times
+                .get(&decided.gate)
+                .copied(),
         })
         .collect()
     }
@@ -140,9 +144,9 @@ impl App {
             return Vec::new();
         };
         match dialog.on_reply(gate, reply) {
-            ReplyEffect::Stays => Vec::new(),
-            ReplyEffect::Asks(request) => vec![request],
-            ReplyEffect::Closes => {
+            ReplyEffect::KeepOpen => Vec::new(),
+            ReplyEffect::Send(request) => vec![request],
+            ReplyEffect::Close => {
                 let decided = dialog.decided().to_vec();
                 if decided.len() > 1 {
                     let text = format!("{} requests decided and recorded", decided.len());
@@ -164,7 +168,7 @@ impl App {
     fn record_viewing_time(&mut self, gate: &GateId, at: Timestamp) {
         let mut dialogs = self.dialogs();
         let dialog = dialogs.find(|dialog| dialog.gate() == gate);
-        let spent = dialog.map(|dialog| dialog.spent(at));
+        let spent = dialog.map(|dialog| dialog.viewing_time(at));
         drop(dialogs);
         let known = |gate: &GateId| {
             self.snapshot
@@ -172,9 +176,13 @@ impl App {
                 .iter()
                 .any(|decided| decided.gate == *gate)
         };
-        self.aside.spent.retain(|gate, _| known(gate));
+        self.dialog_history
+            .viewing_times
+            .retain(|gate, _| known(gate));
         if let Some(spent) = spent {
-            self.aside.spent.insert(gate.clone(), spent);
+            self.dialog_history
+                .viewing_times
+                .insert(gate.clone(), spent);
         }
     }
 
@@ -190,9 +198,9 @@ impl App {
             (None, Err(why)) => self.notice = Some((Meaning::Error, why)),
             (None, Ok(_)) => {}
         }
-        self.keep_typed()
+        self.save_open_draft()
             .into_iter()
-            .filter(|request| self.permits(request))
+            .filter(|request| self.may_send(request))
             .collect()
     }
 }

@@ -12,9 +12,9 @@ use crate::engine::held::Held;
 
 impl App {
     /// Requests that the draft of the open dialog be kept, if it changed.
-    pub(super) fn keep_typed(&mut self) -> Option<ConsoleRequest> {
+    pub(super) fn save_open_draft(&mut self) -> Option<ConsoleRequest> {
         match self.layers.last_mut() {
-            Some(Layer::Gate(dialog)) => dialog.keep_typed(),
+            Some(Layer::Gate(dialog)) => dialog.save_draft(),
             Some(
                 Layer::Help(_)
                 | Layer::Quit(_)
@@ -42,7 +42,7 @@ impl App {
         let gate = dialog.gate().clone();
         if self.queue.get(&gate).is_none() {
             self.drafts.remove(&gate);
-            self.aside.keep_late_draft(dialog);
+            self.dialog_history.keep_late_draft(dialog);
             return None;
         }
         let forget = dialog.has_stale_stored_draft();
@@ -56,20 +56,24 @@ impl App {
             // A draft discarded here stays discarded, even if the disk still has it.
             Some(here) => here.clone(),
             None => match self.snapshot.drafts.get(&held.id) {
-                Some(kept) => Draft::resume(held, kept),
-                None => self.aside.late(held),
+                Some(kept) => Draft::from_stored(held, kept),
+                None => self.dialog_history.late_draft(held),
             },
         }
     }
 
     /// Lists the requests that have a draft.
-    pub(in crate::console) fn drafted(&self) -> BTreeSet<GateId> {
+    pub(in crate::console) fn gates_with_draft(&self) -> BTreeSet<GateId> {
         let here = self.drafts.iter().filter(|(_, draft)| draft.is_some());
         let kept = self.snapshot.drafts.keys().filter(|gate| {
             let held = self.queue.get(gate);
             held.is_some_and(|held| self.draft_of(held).is_some())
         });
-        let aside = self.aside.dialog.iter().map(|dialog| dialog.gate());
+        let aside = self
+            .dialog_history
+            .minimised
+            .iter()
+            .map(|dialog| dialog.gate());
         let known = here.map(|(gate, _)| gate).chain(kept);
         known.chain(aside).cloned().collect()
     }

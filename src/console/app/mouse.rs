@@ -36,7 +36,7 @@ impl App {
 
     /// Handles a mouse event.
     pub(super) fn on_mouse(&mut self, event: MouseEvent, now: Timestamp) -> Vec<ConsoleRequest> {
-        if self.is_small() {
+        if self.is_too_small() {
             return Vec::new();
         }
         match event.kind {
@@ -61,7 +61,7 @@ impl App {
             let content = chrome::content(self, self.size);
             if let Some(QueueTarget::Row(row)) = place_of(&self.queue, content, Some(at)) {
                 self.queue.choose(row);
-                return self.ask_last();
+                return self.request_last_event();
             }
         }
         if self.tab == Tab::Threads {

@@ -2,7 +2,7 @@
 //! sends each to the runtime; the screen shows it once it is recorded.
 
 use super::App;
-use crate::base::operator::{parse_operator_name, same_name};
+use crate::base::operator::{is_same_operator, parse_operator_name};
 use crate::base::text::one_line;
 use crate::console::dialog::confirmation::ConfirmDialog;
 use crate::console::layer::Layer;
@@ -24,7 +24,7 @@ impl App {
         let seen = held.claim.as_ref().map(|claim| claim.by.clone());
         let own = seen
             .as_ref()
-            .is_some_and(|by| same_name(by, &self.snapshot.operator));
+            .is_some_and(|by| is_same_operator(by, &self.snapshot.operator));
         let claiming = ClaimChange {
             gate: held.id.clone(),
             operator: self.snapshot.operator.clone(),
@@ -49,18 +49,18 @@ impl App {
     /// Acknowledges the fault in the record.
     pub(super) fn acknowledge_broken_chain(&mut self) -> Vec<ConsoleRequest> {
         let Some(fault) = self.chain_fault() else {
-            self.say(Meaning::Text, "no chain is broken".to_owned());
+            self.show_notice(Meaning::Text, "no chain is broken".to_owned());
             return Vec::new();
         };
         self.acknowledge(AcknowledgedSubject::Fault(fault))
     }
 
     /// Acknowledges the overridden denials that the header shows.
-    pub(super) fn know_overruled(&mut self) -> Vec<ConsoleRequest> {
-        let overruled = self.snapshot.acts.overruled.iter();
+    pub(super) fn acknowledge_overrides(&mut self) -> Vec<ConsoleRequest> {
+        let overruled = self.snapshot.operator_acts.overruled.iter();
         let gates: Vec<_> = overruled.map(|denial| denial.gate.clone()).collect();
         if gates.is_empty() {
-            self.say(Meaning::Text, "no denial was overruled".to_owned());
+            self.show_notice(Meaning::Text, "no denial was overruled".to_owned());
             return Vec::new();
         }
         self.acknowledge(AcknowledgedSubject::Overruled(gates))
@@ -78,12 +78,12 @@ impl App {
     }
 
     /// Changes the operator of this console.
-    pub(super) fn take_seat(&mut self, name: &str) -> Vec<ConsoleRequest> {
+    pub(super) fn change_operator(&mut self, name: &str) -> Vec<ConsoleRequest> {
         let before = self.snapshot.operator.clone();
         match parse_operator_name(name) {
-            Err(fault) => self.say(Meaning::Error, fault.to_string()),
+            Err(fault) => self.show_notice(Meaning::Error, fault.to_string()),
             Ok(name) if name == before => {
-                self.say(
+                self.show_notice(
                     Meaning::Text,
                     format!("{} sits here already", one_line(&name)),
                 );
@@ -91,7 +91,9 @@ impl App {
             Ok(_) if self.warn_if_read_only() => {}
             Ok(operator) => {
                 let seat = OperatorChange { operator, before };
-                return vec![ConsoleRequest::Operate(OperatorAction::TakeSeat(seat))];
+                return vec![ConsoleRequest::Operate(OperatorAction::ChangeOperator(
+                    seat,
+                ))];
             }
         }
         Vec::new()
@@ -101,7 +103,7 @@ impl App {
     pub(super) fn warn_if_read_only(&mut self) -> bool {
         let looks = self.snapshot.access == ConsoleAccess::ReadOnly;
         if looks {
-            self.say(Meaning::Warning, "this console is read-only".to_owned());
+            self.show_notice(Meaning::Warning, "this console is read-only".to_owned());
         }
         looks
     }
@@ -113,8 +115,8 @@ impl App {
         acted: &Result<(), DecisionRefusal>,
     ) {
         match acted {
-            Ok(()) => self.say(Meaning::Passed, done(operate)),
-            Err(refused) => self.say(Meaning::Error, format!("not recorded: {refused}")),
+            Ok(()) => self.show_notice(Meaning::Passed, success_text(operate)),
+            Err(refused) => self.show_notice(Meaning::Error, format!("not recorded: {refused}")),
         }
     }
 
@@ -132,7 +134,7 @@ impl App {
     }
 }
 
-fn done(operate: &OperatorAction) -> String {
+fn success_text(operate: &OperatorAction) -> String {
     match operate {
         OperatorAction::Claim(claiming) => {
             let word = match claiming.wish {
@@ -149,7 +151,7 @@ fn done(operate: &OperatorAction) -> String {
                 format!("{} acknowledged and recorded", gates.len())
             }
         },
-        OperatorAction::TakeSeat(seat) => {
+        OperatorAction::ChangeOperator(seat) => {
             let name = one_line(&seat.operator);
             format!("{name} sits here now, by their own word")
         }

@@ -20,10 +20,10 @@ const MAX_TOAST_CHARS: usize = 120;
 
 impl App {
     /// Returns the requests to send before the first key press.
-    pub(crate) fn begin(&mut self) -> Vec<ConsoleRequest> {
+    pub(crate) fn initial_requests(&mut self) -> Vec<ConsoleRequest> {
         self.atlases.schedule_check(&self.snapshot);
-        let mut requests = vec![self.tell(Bell::Silent, None)];
-        requests.extend(self.ask_last());
+        let mut requests = vec![self.notify(Bell::Silent, None)];
+        requests.extend(self.request_last_event());
         requests
     }
 
@@ -50,7 +50,7 @@ impl App {
             return Vec::new();
         }
         self.queue.type_key(key);
-        self.ask_last()
+        self.request_last_event()
     }
 
     /// Runs the action of a queue key.
@@ -78,7 +78,7 @@ impl App {
             QueueKey::Copy => return self.copy(|held| held.id.to_string()),
             QueueKey::CopyHash => return self.copy(|held| held.request_hash.to_string()),
         }
-        self.ask_last()
+        self.request_last_event()
     }
 
     /// Opens the marked requests together as a batch.
@@ -86,7 +86,7 @@ impl App {
         match self.queue.marked() {
             Ok(members) => {
                 let requests = self.dismiss().into_iter().collect();
-                let dialog = GateDialog::batch(members, self.around());
+                let dialog = GateDialog::batch(members, self.decision_context());
                 let layer = dialog.map(|dialog| Layer::Gate(Box::new(dialog)));
                 self.layers.extend(layer);
                 requests
@@ -107,7 +107,7 @@ impl App {
     }
 
     /// Requests the last event of the selected request's session, for the detail pane.
-    pub(super) fn ask_last(&mut self) -> Vec<ConsoleRequest> {
+    pub(super) fn request_last_event(&mut self) -> Vec<ConsoleRequest> {
         if self.tab != Tab::Queue {
             return Vec::new();
         }
@@ -118,7 +118,7 @@ impl App {
     /// Builds the notification that requests arrived or left.
     pub(super) fn notify_arrivals(&self, arrivals: &[Arc<Held>]) -> ConsoleRequest {
         let Some(riskiest) = arrivals.iter().max_by_key(|held| held.tier()) else {
-            return self.tell(Bell::Silent, None);
+            return self.notify(Bell::Silent, None);
         };
         let more = match arrivals.len() {
             1 => String::new(),
@@ -131,17 +131,17 @@ impl App {
             one_line(riskiest.action()),
             one_line(&riskiest.agent)
         );
-        self.tell(Bell::Ring, Some(clip(&text, MAX_TOAST_CHARS, self.look)))
+        self.notify(Bell::Ring, Some(clip(&text, MAX_TOAST_CHARS, self.look)))
     }
 
     /// Builds the notification for an alarm.
     pub(super) fn notify_alarm(&self, what: &str) -> ConsoleRequest {
         let text = format!("cra: ALARM {what}");
-        self.tell(Bell::Ring, Some(clip(&text, MAX_TOAST_CHARS, self.look)))
+        self.notify(Bell::Ring, Some(clip(&text, MAX_TOAST_CHARS, self.look)))
     }
 
     /// Builds the window title for the number of held requests, with the bell and the toast.
-    fn tell(&self, bell: Bell, toast: Option<String>) -> ConsoleRequest {
+    fn notify(&self, bell: Bell, toast: Option<String>) -> ConsoleRequest {
         let title = format!("cra: {} held", self.snapshot.held.len());
         ConsoleRequest::Notify(TerminalNotice { bell, title, toast })
     }

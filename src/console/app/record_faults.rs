@@ -17,32 +17,35 @@ pub(in crate::console) struct Banner {
     /// The problem. It is cut if there is little room.
     text: String,
     /// The consequence and the remedy. It is never cut.
-    way: &'static str,
+    remedy: &'static str,
     /// Shorter remedy, for narrow terminals.
-    brief: &'static str,
+    short_remedy: &'static str,
     pub(in crate::console) meaning: Meaning,
 }
 
 impl Banner {
-    pub(super) fn new(text: &str, way: &'static str, meaning: Meaning) -> Self {
+    pub(super) fn new(text: &str, remedy: &'static str, meaning: Meaning) -> Self {
         Self {
             text: text.to_owned(),
-            way,
-            brief: way,
+            remedy,
+            short_remedy: remedy,
             meaning,
         }
     }
 
     /// Sets a shorter remedy for narrow terminals.
     fn briefly(self, brief: &'static str) -> Self {
-        Self { brief, ..self }
+        Self {
+            short_remedy: brief,
+            ..self
+        }
     }
 
     /// Renders the banner in exactly `cells` cells. It cuts the problem, never the remedy.
     pub(in crate::console) fn line(&self, cells: usize, look: Appearance) -> Line<'static> {
         let text = format!(" ! {}", one_line(&self.text));
-        let fits = width(&text) + width(self.way) <= cells;
-        let way = if fits { self.way } else { self.brief };
+        let fits = width(&text) + width(self.remedy) <= cells;
+        let way = if fits { self.remedy } else { self.short_remedy };
         let text = clip(&text, cells.saturating_sub(width(way)), look);
         let text = fit(&format!("{text}{way}"), cells, look);
         Line::styled(text, look.style(self.meaning))
@@ -52,44 +55,46 @@ impl Banner {
 impl App {
     /// Updates the open dialogs with the current operator, access and faults.
     pub(super) fn update_decision_contexts(&mut self) {
-        let around = self.around();
+        let around = self.decision_context();
         for dialog in self.dialogs() {
             dialog.set_decision_context(around.clone());
         }
     }
 
     /// Collects the console state that a dialog depends on.
-    pub(super) fn around(&self) -> DecisionContext {
+    pub(super) fn decision_context(&self) -> DecisionContext {
         DecisionContext {
             operator: self.snapshot.operator.clone(),
             access: self.snapshot.access,
-            trouble: self.trouble().filter(|trouble| !self.is_known(trouble)),
-            passes: self.passes(),
+            trouble: self
+                .record_trouble()
+                .filter(|trouble| !self.is_acknowledged(trouble)),
+            passes: self.recent_passes(),
         }
     }
 
     /// Returns the known fault of the record or the store.
-    pub(in crate::console) fn trouble(&self) -> Option<RecordTrouble> {
-        find_record_trouble(&self.snapshot, self.found.as_ref())
+    pub(in crate::console) fn record_trouble(&self) -> Option<RecordTrouble> {
+        find_record_trouble(&self.snapshot, self.found_fault.as_ref())
     }
 
     /// Returns the fault of the chains, if there is one.
     pub(super) fn chain_fault(&self) -> Option<RecordFault> {
-        match self.trouble()? {
+        match self.record_trouble()? {
             RecordTrouble::Chain(fault) => Some(fault),
             RecordTrouble::Store(_) => None,
         }
     }
 
     /// Returns true if an operator acknowledged exactly this fault.
-    pub(in crate::console) fn is_known(&self, trouble: &RecordTrouble) -> bool {
-        is_known(&self.snapshot, trouble)
+    pub(in crate::console) fn is_acknowledged(&self, trouble: &RecordTrouble) -> bool {
+        is_acknowledged(&self.snapshot, trouble)
     }
 
     /// Lists the banners that every screen shows, the worst first.
     pub(in crate::console) fn banners(&self) -> Vec<Banner> {
         let mut banners = Vec::new();
-        if let Some(trouble) = self.trouble() {
+        if let Some(trouble) = self.record_trouble() {
             let (text, way, brief) = match &trouble {
                 RecordTrouble::Store(text) if self.snapshot.store.stall().is_some() => (
                     text,
@@ -101,7 +106,7 @@ impl App {
                     ". Deciding is disabled: see to the disk, then restart cra",
                     "; restart cra",
                 ),
-                RecordTrouble::Chain(fault) if self.is_known(&trouble) => (
+                RecordTrouble::Chain(fault) if self.is_acknowledged(&trouble) => (
                     &fault.what,
                     " (acknowledged: deciding is possible)",
                     " (acknowledged)",
@@ -114,7 +119,7 @@ impl App {
             };
             banners.push(Banner::new(text, way, Meaning::Banner).briefly(brief));
         }
-        if let [others @ .., last] = self.snapshot.acts.overruled.as_slice() {
+        if let [others @ .., last] = self.snapshot.operator_acts.overruled.as_slice() {
             let (last, by) = (&last.gate, one_line(&last.by));
             let more = match others.len() {
                 0 => String::new(),
@@ -127,7 +132,7 @@ impl App {
         // Recording continues and is sealed. Only the external copy of the head, which proves the
         // record to others, is missing. The banner is shown only if no worse one is.
         if let (true, HeadCopyState::Failed { what }) =
-            (banners.is_empty(), &self.snapshot.chain.head.elsewhere)
+            (banners.is_empty(), &self.snapshot.chain.head.copy)
         {
             let text = format!("HEAD NOT KEPT ELSEWHERE: {what}");
             banners.push(Banner::new(&text, "", Meaning::Warning));
@@ -158,8 +163,11 @@ pub(in crate::console) fn find_record_trouble(
 
 /// Returns true if an operator acknowledged exactly this fault. A store that records nothing cannot be
 /// acknowledged: deciding stays disabled.
-pub(in crate::console) fn is_known(snapshot: &RuntimeSnapshot, trouble: &RecordTrouble) -> bool {
-    let known = snapshot.acts.known.as_ref();
+pub(in crate::console) fn is_acknowledged(
+    snapshot: &RuntimeSnapshot,
+    trouble: &RecordTrouble,
+) -> bool {
+    let known = snapshot.operator_acts.acknowledged_fault.as_ref();
     match trouble {
         RecordTrouble::Chain(fault) => known.is_some_and(|known| known.mark == fault.mark),
         RecordTrouble::Store(_) => false,
@@ -167,7 +175,7 @@ pub(in crate::console) fn is_known(snapshot: &RuntimeSnapshot, trouble: &RecordT
 }
 
 /// Returns the fault that a check found, if there is one.
-pub(in crate::console) fn unsound(
+pub(in crate::console) fn fault_in_report(
     checked: &Result<VerificationReport, String>,
 ) -> Option<RecordFault> {
     ChainVerdict::from(checked).fault()

@@ -7,15 +7,15 @@ use crate::runtime::snapshot::ConsoleAccess;
 impl App {
     /// Last check before a request leaves. A read-only console, or one too small to show the question,
     /// never decides, no matter which dialog sent the request.
-    pub(in crate::console) fn permits(&self, request: &ConsoleRequest) -> bool {
+    pub(in crate::console) fn may_send(&self, request: &ConsoleRequest) -> bool {
         match request {
             ConsoleRequest::Decide(_) | ConsoleRequest::Load(_) => {
-                let sound = self.around().trouble.is_none();
-                self.snapshot.access == ConsoleAccess::Write && sound && !self.is_small()
+                let sound = self.decision_context().trouble.is_none();
+                self.snapshot.access == ConsoleAccess::Write && sound && !self.is_too_small()
             }
-            ConsoleRequest::Edit(_) | ConsoleRequest::EditFile(..) => !self.is_small(),
+            ConsoleRequest::Edit(_) | ConsoleRequest::EditFile(..) => !self.is_too_small(),
             ConsoleRequest::EditThread(_) | ConsoleRequest::ActOnThread(..) => {
-                self.snapshot.access == ConsoleAccess::Write && !self.is_small()
+                self.snapshot.access == ConsoleAccess::Write && !self.is_too_small()
             }
             ConsoleRequest::KeepDraft(..)
             | ConsoleRequest::KeepThreadDraft(..)
@@ -30,8 +30,8 @@ impl App {
             | ConsoleRequest::Explain(..)
             | ConsoleRequest::Watch(_)
             | ConsoleRequest::Shadow(_)
-            | ConsoleRequest::Glance(_)
-            | ConsoleRequest::List(_)
+            | ConsoleRequest::CheckFiles(_)
+            | ConsoleRequest::CheckFolder(_)
             | ConsoleRequest::Study(..)
             | ConsoleRequest::Notify(_)
             | ConsoleRequest::Copy(_)

@@ -13,8 +13,8 @@ use crate::memento::ExternalName;
 impl App {
     /// Opens a snapshot file, or asks for its path.
     pub(super) fn open_snapshot(&mut self, path: &str) -> Vec<ConsoleRequest> {
-        self.numbers += 1;
-        let mut dialog = SnapshotDialog::new(self.numbers, self.chosen_session());
+        self.last_dialog_number += 1;
+        let mut dialog = SnapshotDialog::new(self.last_dialog_number, self.chosen_session());
         let path = path.trim();
         let asked = (!path.is_empty()).then(|| dialog.open(PathBuf::from(path)));
         self.layers.push(Layer::Snapshot(Box::new(dialog)));
@@ -24,14 +24,14 @@ impl App {
     /// Asks for the path to write a snapshot of the selected thread's session to.
     pub(super) fn write_snapshot(&mut self) {
         let Some(of) = self.chosen_session() else {
-            self.say(
+            self.show_notice(
                 Meaning::Hint,
                 "there is no conversation to write".to_owned(),
             );
             return;
         };
-        self.numbers += 1;
-        let dialog = SnapshotDialog::to_write(self.numbers, of);
+        self.last_dialog_number += 1;
+        let dialog = SnapshotDialog::to_write(self.last_dialog_number, of);
         self.layers.push(Layer::Snapshot(Box::new(dialog)));
     }
 
@@ -64,11 +64,11 @@ impl App {
         let Some((at, dialog)) = found else {
             return Vec::new();
         };
-        match dialog.on_told(told) {
+        match dialog.on_response(told) {
             SnapshotFollowUp::Open(request) => return vec![request],
             // No dialog opens over another one that the operator is looking at.
             SnapshotFollowUp::Ask(question) if at == top => {
-                self.layers.push(Layer::Confirm(*question))
+                self.layers.push(Layer::Confirm(*question));
             }
             SnapshotFollowUp::Ask(_) | SnapshotFollowUp::Nothing => {}
         }

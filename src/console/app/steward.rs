@@ -2,7 +2,7 @@
 
 use super::App;
 use crate::base::clock::Timestamp;
-use crate::console::cells::asker;
+use crate::console::cells::asker_text;
 use crate::console::dialog::atlas::AtlasDialog;
 use crate::console::dialog::atlas::load::{LoadDialog, LoadDirection};
 use crate::console::dialog::atlas::page::PageDialog;
@@ -24,43 +24,45 @@ impl App {
     pub(super) fn act_steward(&mut self, key: StewardKey, now: Timestamp) -> Vec<ConsoleRequest> {
         match key {
             StewardKey::Load | StewardKey::Undo => {
-                self.propose(key, now);
+                self.open_load_dialog(key, now);
                 Vec::new()
             }
             StewardKey::Edit => match self.atlases.editable(&self.snapshot) {
                 Ok((file, line)) => vec![ConsoleRequest::EditFile(file, line)],
-                Err(why) => self.hint(why),
+                Err(why) => self.show_hint(why),
             },
-            StewardKey::Differ => self.study(key, "How the files differ", "- loaded, + the file"),
+            StewardKey::Differ => {
+                self.open_study(key, "How the files differ", "- loaded, + the file")
+            }
             StewardKey::Test => {
                 let note = "What `cra atlas test` says of the scenarios in the folder `tests` beside the files.";
-                self.study(key, "Tests", note)
+                self.open_study(key, "Tests", note)
             }
-            StewardKey::Shadow => self.shadow(),
+            StewardKey::Shadow => self.start_or_show_shadow(),
             StewardKey::Unshadow => match &self.snapshot.watched.shadow {
                 Some(_) => {
-                    drop(self.hint("the files no longer look on".to_owned()));
+                    drop(self.show_hint("the files no longer look on".to_owned()));
                     vec![ConsoleRequest::Shadow(None)]
                 }
-                None => self.hint("no files look on: S has them do so".to_owned()),
+                None => self.show_hint("no files look on: S has them do so".to_owned()),
             },
-            StewardKey::Rehearse => self.study(key, "The past under the files", PAST_NOTE),
+            StewardKey::Rehearse => self.open_study(key, "The past under the files", PAST_NOTE),
         }
     }
 
-    fn hint(&mut self, why: String) -> Vec<ConsoleRequest> {
+    fn show_hint(&mut self, why: String) -> Vec<ConsoleRequest> {
         self.notice = Some((Meaning::Hint, why));
         Vec::new()
     }
 
     /// Asks whether to load the files, or to go back to the Atlases before.
-    fn propose(&mut self, key: StewardKey, now: Timestamp) {
+    fn open_load_dialog(&mut self, key: StewardKey, now: Timestamp) {
         if self.snapshot.access == ConsoleAccess::ReadOnly {
-            self.hint("this console is read-only: it loads nothing".to_owned());
+            self.show_hint("this console is read-only: it loads nothing".to_owned());
             return;
         }
-        if let Some(trouble) = self.around().trouble {
-            self.hint(format!("nothing is loaded: {}", trouble.short()));
+        if let Some(trouble) = self.decision_context().trouble {
+            self.show_hint(format!("nothing is loaded: {}", trouble.short()));
             return;
         }
         let (way, proposed) = match key {
@@ -74,7 +76,10 @@ impl App {
             | StewardKey::Rehearse
             | StewardKey::Shadow
             | StewardKey::Unshadow
-            | StewardKey::Differ => (LoadDirection::Load, self.atlases.propose(&self.snapshot)),
+            | StewardKey::Differ => (
+                LoadDirection::Forward,
+                self.atlases.propose_load(&self.snapshot),
+            ),
         };
         match proposed {
             Ok(proposal) => {
@@ -84,45 +89,49 @@ impl App {
                 let dialog = AtlasDialog::Load(dialog);
                 self.layers.push(Layer::Atlas(Box::new(dialog)));
             }
-            Err(why) => drop(self.hint(why)),
+            Err(why) => drop(self.show_hint(why)),
         }
     }
 
     /// Starts shadow evaluation with the files; if it runs already, shows the differences so far.
-    fn shadow(&mut self) -> Vec<ConsoleRequest> {
+    fn start_or_show_shadow(&mut self) -> Vec<ConsoleRequest> {
         let Some(shadow) = self.snapshot.watched.shadow.clone() else {
-            return match self.atlases.propose(&self.snapshot) {
+            return match self.atlases.propose_load(&self.snapshot) {
                 Ok(proposal) => {
                     let words = "SHADOW on: S lists, Z ends";
-                    drop(self.hint(words.to_owned()));
+                    drop(self.show_hint(words.to_owned()));
                     vec![ConsoleRequest::Shadow(Some(proposal.load))]
                 }
-                Err(why) => self.hint(why),
+                Err(why) => self.show_hint(why),
             };
         };
         let since = shadow.since.time_of_day();
         let note = format!(
             "Since {since}: {} looked at, {} would have gone otherwise. Nothing was decided by the files. Esc, \
              then L loads them or Z stops this.",
-            shadow.looked, shadow.differ
+            shadow.evaluated, shadow.different
         );
-        self.numbers += 1;
-        let mut dialog = PageDialog::new(self.numbers, "What the files would have done", &note);
+        self.last_dialog_number += 1;
+        let mut dialog = PageDialog::new(
+            self.last_dialog_number,
+            "What the files would have done",
+            &note,
+        );
         let ticket = dialog.ticket();
-        dialog.on_studied(ticket, &Ok(differences(&shadow)));
+        dialog.on_studied(ticket, &Ok(shadow_differences(&shadow)));
         let dialog = AtlasDialog::Page(dialog);
         self.layers.push(Layer::Atlas(Box::new(dialog)));
         Vec::new()
     }
 
     /// Requests a study and opens the page that will show its result.
-    fn study(&mut self, key: StewardKey, title: &str, note: &str) -> Vec<ConsoleRequest> {
-        let study = match self.atlases.study(key, &self.snapshot) {
+    fn open_study(&mut self, key: StewardKey, title: &str, note: &str) -> Vec<ConsoleRequest> {
+        let study = match self.atlases.build_study(key, &self.snapshot) {
             Ok(study) => study,
-            Err(why) => return self.hint(why),
+            Err(why) => return self.show_hint(why),
         };
-        self.numbers += 1;
-        let dialog = PageDialog::new(self.numbers, title, note);
+        self.last_dialog_number += 1;
+        let dialog = PageDialog::new(self.last_dialog_number, title, note);
         let ticket = dialog.ticket();
         let dialog = AtlasDialog::Page(dialog);
         self.layers.push(Layer::Atlas(Box::new(dialog)));
@@ -131,17 +140,17 @@ impl App {
 
     /// Takes over the state of the Atlas files.
     pub(super) fn on_files_checked(&mut self, looked: Vec<FileCheckResult>) -> Vec<ConsoleRequest> {
-        self.look(|atlases, snapshot| atlases.on_files_checked(looked, snapshot))
+        self.update_atlas_files(|atlases, snapshot| atlases.on_files_checked(looked, snapshot))
     }
 
     /// Takes over the listing of the Atlas folder.
     pub(super) fn on_folder_listed(&mut self, listed: FolderListing) -> Vec<ConsoleRequest> {
-        self.look(|atlases, snapshot| atlases.on_folder_listed(listed, snapshot))
+        self.update_atlas_files(|atlases, snapshot| atlases.on_folder_listed(listed, snapshot))
     }
 
     /// Updates the state of the files. A notice about a blocked load is removed when the block is
     /// gone.
-    fn look(
+    fn update_atlas_files(
         &mut self,
         take: impl FnOnce(&mut AtlasScreen, &RuntimeSnapshot),
     ) -> Vec<ConsoleRequest> {
@@ -161,7 +170,10 @@ impl App {
         ticket: Ticket,
         told: &Result<StudyResult, String>,
     ) -> Vec<ConsoleRequest> {
-        if let Ok(StudyResult { sum: Some(sum), .. }) = told {
+        if let Ok(StudyResult {
+            summary: Some(sum), ..
+        }) = told
+        {
             self.atlases.on_sum(*sum);
         }
         for dialog in self.atlas_dialogs() {
@@ -219,10 +231,10 @@ impl App {
 }
 
 /// Lists the differences that shadow Atlases would have made, line by line.
-fn differences(shadow: &ShadowSummary) -> StudyResult {
+fn shadow_differences(shadow: &ShadowSummary) -> StudyResult {
     let mut lines = Vec::new();
-    for difference in &shadow.kept {
-        let who = asker(&difference.agent, &difference.session);
+    for difference in &shadow.newest {
+        let who = asker_text(&difference.agent, &difference.session);
         let head = format!(
             "{} {} {}",
             difference.at.time_of_day(),
@@ -239,7 +251,7 @@ fn differences(shadow: &ShadowSummary) -> StudyResult {
             format!("  files     {}", difference.shadow),
         ));
     }
-    let more = shadow.differ.saturating_sub(shadow.kept.len() as u64);
+    let more = shadow.different.saturating_sub(shadow.newest.len() as u64);
     if more > 0 {
         lines.push(PageLine::new(Meaning::Dim, format!("{more} more before")));
     }
@@ -249,5 +261,8 @@ fn differences(shadow: &ShadowSummary) -> StudyResult {
             "Nothing would have gone otherwise so far.",
         ));
     }
-    StudyResult { lines, sum: None }
+    StudyResult {
+        lines,
+        summary: None,
+    }
 }

@@ -47,7 +47,7 @@ impl App {
 
     fn find_thread(&mut self, way: Motion) {
         if !self.threads.select_next_match(way, &self.snapshot) {
-            self.say(
+            self.show_notice(
                 Meaning::Hint,
                 "no thread matches; / looks for one".to_owned(),
             );
@@ -75,7 +75,7 @@ impl App {
     fn turn_difference(&mut self) {
         let thread = self.threads.chosen(&self.snapshot);
         if thread.is_some_and(|thread| thread.held_back.is_empty()) {
-            self.say(Meaning::Hint, "no proposal is held back".to_owned());
+            self.show_notice(Meaning::Hint, "no proposal is held back".to_owned());
             return;
         }
         self.threads.turn_difference();
@@ -84,10 +84,10 @@ impl App {
     /// Requests the position of a turn's record. The screen changes once the record is found.
     fn show_turn(&mut self, turned: &ProcessedTurn) -> Vec<ConsoleRequest> {
         let Some(event) = turned.event.clone() else {
-            self.say(Meaning::Hint, "this turn has no record yet".to_owned());
+            self.show_notice(Meaning::Hint, "this turn has no record yet".to_owned());
             return Vec::new();
         };
-        self.say(Meaning::Hint, "looking for its event ...".to_owned());
+        self.show_notice(Meaning::Hint, "looking for its event ...".to_owned());
         vec![ConsoleRequest::FindEvent(turned.session.clone(), event)]
     }
 
@@ -108,12 +108,12 @@ impl App {
             }
             Ok(None) => {
                 let text = format!("the record of {session} has no such event any more");
-                self.say(Meaning::Warning, text);
+                self.show_notice(Meaning::Warning, text);
                 Vec::new()
             }
             Err(why) => {
                 let text = format!("the record cannot be read: {}", one_line(&why));
-                self.say(Meaning::Error, text);
+                self.show_notice(Meaning::Error, text);
                 Vec::new()
             }
         }
@@ -131,7 +131,7 @@ impl App {
             "copied the memento {}",
             one_line(latest.memento_id.as_str())
         );
-        self.say(Meaning::Text, words);
+        self.show_notice(Meaning::Text, words);
         vec![ConsoleRequest::Copy(text)]
     }
 
@@ -141,7 +141,7 @@ impl App {
         let Some((thread, latest)) =
             thread.and_then(|thread| Some((thread, thread.latest.as_ref()?)))
         else {
-            self.say(Meaning::Hint, "there is no memento to edit".to_owned());
+            self.show_notice(Meaning::Hint, "there is no memento to edit".to_owned());
             return Vec::new();
         };
         let typed = self.threads.typed(&thread.id);
@@ -165,7 +165,7 @@ impl App {
         let text = match edited {
             Ok(text) => text,
             Err(why) => {
-                self.say(Meaning::Error, why);
+                self.show_notice(Meaning::Error, why);
                 return Vec::new();
             }
         };
@@ -176,7 +176,7 @@ impl App {
             Err(why) => {
                 let why = one_line(&why);
                 let kept = self.threads.keep_typed(edit.thread, text, why.clone());
-                self.say(
+                self.show_notice(
                     Meaning::Error,
                     format!("not taken. e opens your text again: {why}"),
                 );
@@ -184,7 +184,7 @@ impl App {
             }
         };
         if kept == Some((edit.etag.clone(), shape.clone())) {
-            self.say(Meaning::Text, "nothing was changed".to_owned());
+            self.show_notice(Meaning::Text, "nothing was changed".to_owned());
             let dropped = self.threads.drop_edit(&edit.thread);
             return dropped.into_iter().collect();
         }
@@ -216,12 +216,12 @@ impl App {
         if self.tab != Tab::Threads {
             self.tab = Tab::Threads;
             let text = "choose the thread here, then type `:hand-over` again";
-            self.say(Meaning::Hint, text.to_owned());
+            self.show_notice(Meaning::Hint, text.to_owned());
             return Vec::new();
         }
         let thread = self.threads.chosen(&self.snapshot);
         let Some(thread) = thread.map(|thread| thread.id.clone()) else {
-            self.say(Meaning::Hint, "there is no thread to hand over".to_owned());
+            self.show_notice(Meaning::Hint, "there is no thread to hand over".to_owned());
             return Vec::new();
         };
         if self.warn_if_read_only() {
@@ -267,20 +267,20 @@ impl App {
                 (Meaning::Error, format!("not recorded: {refused}"))
             }
         };
-        self.say(meaning, text);
+        self.show_notice(meaning, text);
         kept.into_iter().collect()
     }
 
     fn show_legend(&mut self) {
-        self.numbers += 1;
+        self.last_dialog_number += 1;
         let mut page = PageDialog::new(
-            self.numbers,
+            self.last_dialog_number,
             "What the words mean",
             "Nothing is decided here.",
         );
         let studied = StudyResult {
             lines: legend(),
-            sum: None,
+            summary: None,
         };
         page.on_studied(page.ticket(), &Ok(studied));
         let dialog = AtlasDialog::Page(page);

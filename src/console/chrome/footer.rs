@@ -4,15 +4,15 @@ use ratatui::text::{Line, Span};
 
 use crate::console::app::{App, Tab};
 use crate::console::cells::width;
-use crate::console::keymap::{BINDINGS, KeyAction, KeyBinding, KeyScope, footer};
+use crate::console::keymap::{BINDINGS, KeyAction, KeyBinding, KeyScope, footer_bindings};
 use crate::console::layer::Layer;
 use crate::console::theme::{Appearance, Meaning};
 
 /// State of a key: enabled or disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeyState {
-    Live,
-    Dead,
+    Enabled,
+    Disabled,
 }
 
 /// A key in the footer.
@@ -33,7 +33,7 @@ impl FooterKey {
         Self {
             name: binding.footer_key_name(),
             label: relabelled.unwrap_or(binding.label),
-            power: power(app, binding.action),
+            power: key_state(app, binding.action),
             always: binding.action == KeyAction::Back,
         }
     }
@@ -45,8 +45,8 @@ impl FooterKey {
     fn spans(&self, look: Appearance) -> [Span<'static>; 2] {
         // Disabled keys stay visible if there is room, so that the others keep their position.
         let meaning = match self.power {
-            KeyState::Live => Meaning::Key,
-            KeyState::Dead => Meaning::Dim,
+            KeyState::Enabled => Meaning::Key,
+            KeyState::Disabled => Meaning::Dim,
         };
         [
             Span::styled(self.name.clone(), look.style(meaning)),
@@ -55,15 +55,19 @@ impl FooterKey {
     }
 }
 
-fn power(app: &App, action: KeyAction) -> KeyState {
+fn key_state(app: &App, action: KeyAction) -> KeyState {
     let can = match (app.layers.last(), app.tab) {
         (Some(layer), _) => layer.can(action),
         (None, Tab::Queue) => app.queue.can(action, app.snapshot.access),
         (None, Tab::Trace) => app.trace.can(action),
         (None, Tab::Threads) => app.threads.can(action, &app.snapshot),
-        (None, Tab::Atlas) => app.atlases.can(action, &app.snapshot),
+        (None, Tab::Atlas) => app.atlases.is_enabled(action, &app.snapshot),
     };
-    if can { KeyState::Live } else { KeyState::Dead }
+    if can {
+        KeyState::Enabled
+    } else {
+        KeyState::Disabled
+    }
 }
 
 /// Returns true if Esc leads back on the current screen.
@@ -72,7 +76,7 @@ fn leads_back(app: &App) -> bool {
         Tab::Queue => false,
         Tab::Trace => app.trace.is_inside(),
         Tab::Threads => app.threads.is_inside(),
-        Tab::Atlas => app.atlases.is_inside(),
+        Tab::Atlas => app.atlases.is_in_details(),
     }
 }
 
@@ -86,20 +90,20 @@ pub(super) fn line(app: &App, cells: usize) -> Line<'static> {
     };
     let scope = app.layers.last().map_or(screen, Layer::scope);
     let inner = app.layers.last().and_then(Layer::inner_scope);
-    let inner = inner.into_iter().flat_map(footer);
+    let inner = inner.into_iter().flat_map(footer_bindings);
     let typing = matches!(scope, KeyScope::Prompt | KeyScope::Line);
     let on_screen = app.layers.is_empty() && !typing;
     let back = BINDINGS
         .iter()
         .filter(|binding| binding.scope == KeyScope::Global && binding.action == KeyAction::Back)
         .filter(|_| on_screen && leads_back(app));
-    let own = inner.chain(footer(scope)).chain(back);
+    let own = inner.chain(footer_bindings(scope)).chain(back);
     let own: Vec<FooterKey> = own.map(|binding| FooterKey::of(app, binding)).collect();
-    let global = footer(KeyScope::Global).filter(|_| on_screen);
+    let global = footer_bindings(KeyScope::Global).filter(|_| on_screen);
     let global: Vec<FooterKey> = global.map(|binding| FooterKey::of(app, binding)).collect();
     // The help key always stays: it leads to the keys that do not fit.
     let taken: usize = global.iter().map(FooterKey::cells).sum();
-    let shown = fitting(&own, cells.saturating_sub(1 + taken));
+    let shown = fitting_keys(&own, cells.saturating_sub(1 + taken));
     let mut spans = vec![Span::raw(" ")];
     spans.extend(shown.flat_map(|item| item.spans(app.look)));
     spans.extend(global.iter().flat_map(|item| item.spans(app.look)));
@@ -108,11 +112,11 @@ pub(super) fn line(app: &App, cells: usize) -> Line<'static> {
 
 /// Selects the items to show, in their order. Priority: the key that leads back, enabled keys,
 /// disabled keys.
-fn fitting(items: &[FooterKey], cells: usize) -> impl Iterator<Item = &FooterKey> {
+fn fitting_keys(items: &[FooterKey], cells: usize) -> impl Iterator<Item = &FooterKey> {
     let rank = |item: &FooterKey| match (item.always, item.power) {
         (true, _) => 0,
-        (false, KeyState::Live) => 1,
-        (false, KeyState::Dead) => 2,
+        (false, KeyState::Enabled) => 1,
+        (false, KeyState::Disabled) => 2,
     };
     let mut order: Vec<usize> = (0..items.len()).collect();
     order.sort_by_key(|at| items.get(*at).map(rank));

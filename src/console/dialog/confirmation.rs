@@ -5,7 +5,7 @@ use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
-use super::super::keymap::{KeyAction, KeyScope, lookup};
+use super::super::keymap::{KeyAction, KeyScope, find_action};
 use super::super::layer::{KeyResult, LayerChange};
 use super::super::request::ConsoleRequest;
 use super::super::theme::Appearance;
@@ -21,7 +21,7 @@ pub(crate) struct ConfirmDialog {
     title: &'static str,
     text: String,
     /// Label of the button that confirms.
-    does: &'static str,
+    confirm_label: &'static str,
     request: ConsoleRequest,
     spot: ConfirmFocus,
 }
@@ -29,8 +29,8 @@ pub(crate) struct ConfirmDialog {
 /// Focusable element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ConfirmFocus {
-    Leave,
-    Do,
+    Cancel,
+    Confirm,
 }
 
 impl ConfirmDialog {
@@ -45,9 +45,9 @@ impl ConfirmDialog {
         Self {
             title: " Take over ",
             text,
-            does: "Take it over",
+            confirm_label: "Take it over",
             request: ConsoleRequest::Operate(OperatorAction::Claim(claiming)),
-            spot: ConfirmFocus::Leave,
+            spot: ConfirmFocus::Cancel,
         }
     }
 
@@ -61,14 +61,14 @@ impl ConfirmDialog {
         Self {
             title: " Drift ",
             text,
-            does: "It drifts",
+            confirm_label: "It drifts",
             request: ConsoleRequest::ActOnThread(thread.clone(), ThreadAction::FlagDrift),
-            spot: ConfirmFocus::Leave,
+            spot: ConfirmFocus::Cancel,
         }
     }
 
     /// Creates the question before a file is overwritten.
-    pub(crate) fn over(path: &str, request: ConsoleRequest) -> Self {
+    pub(crate) fn overwrite(path: &str, request: ConsoleRequest) -> Self {
         let text = format!(
             "`{}` is there already. What is in it is gone when it is written over. Write over it?",
             one_line(path)
@@ -76,38 +76,38 @@ impl ConfirmDialog {
         Self {
             title: " Write over it ",
             text,
-            does: "Write over it",
+            confirm_label: "Write over it",
             request,
-            spot: ConfirmFocus::Leave,
+            spot: ConfirmFocus::Cancel,
         }
     }
 
     /// Handles a key press.
     pub(crate) fn on_key(&mut self, key: KeyEvent) -> KeyResult {
-        let action = lookup(KeyScope::Quit, key);
+        let action = find_action(KeyScope::Quit, key);
         if action == Some(KeyAction::Next) {
             self.spot = match self.spot {
-                ConfirmFocus::Leave => ConfirmFocus::Do,
-                ConfirmFocus::Do => ConfirmFocus::Leave,
+                ConfirmFocus::Cancel => ConfirmFocus::Confirm,
+                ConfirmFocus::Confirm => ConfirmFocus::Cancel,
             };
         }
         match (self.spot, action) {
-            (ConfirmFocus::Do, Some(KeyAction::Press)) => {
+            (ConfirmFocus::Confirm, Some(KeyAction::Press)) => {
                 let request = self.request.clone();
-                KeyResult::Consumed(vec![LayerChange::Close, LayerChange::Ask(request)])
+                KeyResult::Consumed(vec![LayerChange::Close, LayerChange::Send(request)])
             }
-            (ConfirmFocus::Leave, Some(KeyAction::Press)) | (_, Some(KeyAction::Back)) => {
+            (ConfirmFocus::Cancel, Some(KeyAction::Press)) | (_, Some(KeyAction::Back)) => {
                 KeyResult::with(LayerChange::Close)
             }
-            (ConfirmFocus::Do | ConfirmFocus::Leave, Some(_) | None) => KeyResult::quietly(),
+            (ConfirmFocus::Confirm | ConfirmFocus::Cancel, Some(_) | None) => KeyResult::quietly(),
         }
     }
 
     /// Paints the dialog in the centre.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
         let buttons = [
-            ("Leave it", self.spot == ConfirmFocus::Leave),
-            (self.does, self.spot == ConfirmFocus::Do),
+            ("Leave it", self.spot == ConfirmFocus::Cancel),
+            (self.confirm_label, self.spot == ConfirmFocus::Confirm),
         ];
         paint_question(frame, area, look, self.title, &self.text, &buttons);
     }

@@ -22,7 +22,7 @@ pub(crate) struct ExplainDialog {
     title: String,
     /// Background needed to read the explanation.
     note: String,
-    told: Vec<Result<Box<FullExplanation>, String>>,
+    results: Vec<Result<Box<FullExplanation>, String>>,
     sheet: TextSheet,
 }
 
@@ -33,7 +33,7 @@ impl ExplainDialog {
             ticket: Ticket(number, 0),
             title: one_line(title),
             note: one_line(note),
-            told: Vec::new(),
+            results: Vec::new(),
             sheet: TextSheet::default(),
         }
     }
@@ -41,7 +41,7 @@ impl ExplainDialog {
     /// Creates a dialog with a known explanation.
     pub(crate) fn of(account: FullExplanation, title: &str, note: &str) -> Self {
         let mut dialog = Self::new(0, title, note);
-        dialog.told = vec![Ok(Box::new(account))];
+        dialog.results = vec![Ok(Box::new(account))];
         dialog
     }
 
@@ -57,14 +57,14 @@ impl ExplainDialog {
         told: &[Result<Box<FullExplanation>, String>],
     ) {
         if ticket == self.ticket {
-            self.told = told.to_vec();
+            self.results = told.to_vec();
             self.sheet.outdate();
         }
     }
 
     /// Lays out the lines for the area they will be painted in.
     pub(crate) fn lay_out(&mut self, area: Rect, look: Appearance) {
-        let (note, told) = (&self.note, &self.told);
+        let (note, told) = (&self.note, &self.results);
         self.sheet.lay_out(area, |cells| {
             let note = wrap(note, cells).into_iter();
             let note = note.map(|row| Line::styled(row, look.style(Meaning::Hint)));
@@ -75,7 +75,7 @@ impl ExplainDialog {
             }
             for told in told {
                 lines.push(Line::default());
-                lines.extend(evidence::told(told, cells, look));
+                lines.extend(evidence::render_result(told, cells, look));
             }
             lines
         });

@@ -20,7 +20,7 @@ use self::context::ContextPane;
 use self::failed_recording::FailedRecording;
 use self::form::{AnswerForm, FormFocus, MoveDirection};
 use self::step::{Arming, DenyFocus, GatePane, ReviewFocus};
-use super::super::keymap::{KeyAction, KeyScope, lookup};
+use super::super::keymap::{KeyAction, KeyScope, find_action};
 use super::super::layer::{KeyResult, LayerChange, Repaint};
 use super::super::screen::queue::overrules;
 use super::super::theme::Appearance;
@@ -63,7 +63,7 @@ pub(crate) use self::planned_records::{PlannedAnswers, justified_by_answers, pla
 pub(crate) use self::reply::ReplyEffect;
 pub(crate) use self::step::{
     CHALLENGE_CHARS, DecisionContext, DecisionKind, DecisionStep, DialogEntry, PassCare, PassProof,
-    RecordTrouble, answers_challenge, care, shown_action,
+    RecordTrouble, answers_challenge, pass_care, shown_action,
 };
 
 /// Dialog of a held request.
@@ -78,13 +78,13 @@ pub(crate) struct GateDialog {
     /// Entry point by which the operator opened the dialog.
     entry: DialogEntry,
     arming: Arming,
-    around: DecisionContext,
+    decision_context: DecisionContext,
     /// Reason why the last decision was not accepted, or why a key had no effect.
     notice: Option<String>,
     /// Reason why this request can no longer be passed.
     stale: Option<String>,
     /// A decision that could not be recorded, and the part of it that is on disk.
-    refusal: Option<FailedRecording>,
+    failed_recording: Option<FailedRecording>,
     /// Problems of the answers sent last.
     problems: Vec<AnswerProblem>,
     /// The newer version of the request, while a decision about the version before is being recorded.
@@ -94,19 +94,19 @@ pub(crate) struct GateDialog {
     /// Number of recorded events of the session.
     events: u64,
     /// Sequence number of the first record of the decision in progress.
-    written_from: u64,
+    first_record: u64,
     /// Time of the first paint.
     shown_at: Option<Timestamp>,
     /// Height of the context pane at the last paint, in rows.
     height: usize,
     /// Draft that was last sent to be kept.
-    told: Option<Value>,
+    sent_draft: Option<Value>,
     /// Draft that is kept on disk.
-    kept: Option<Value>,
+    stored_draft: Option<Value>,
     /// Requests that are decided together with this one.
-    together: RequestBatch,
+    batch: RequestBatch,
     /// Operators, as text, whose claims this press ignores.
-    over_claim: Option<String>,
+    ignored_claims: Option<String>,
 }
 
 impl GateDialog {
@@ -116,7 +116,7 @@ impl GateDialog {
         session: Option<&SessionSummary>,
         draft: Option<AnswerForm>,
         entry: DialogEntry,
-        around: DecisionContext,
+        decision_context: DecisionContext,
     ) -> Self {
         let form = draft
             .filter(|draft| draft.is_for(&held))
@@ -131,21 +131,21 @@ impl GateDialog {
             step,
             entry,
             arming: Arming::Undrawn,
-            around,
+            decision_context,
             notice: None,
             stale: None,
-            refusal: None,
+            failed_recording: None,
             problems: Vec::new(),
             newer: None,
             session: session.cloned(),
             events: session.map_or(0, |session| session.events),
-            written_from: 0,
+            first_record: 0,
             shown_at: None,
             height: 0,
-            told: form.kept(),
-            kept: None,
-            together: RequestBatch::default(),
-            over_claim: None,
+            sent_draft: form.to_stored(),
+            stored_draft: None,
+            batch: RequestBatch::default(),
+            ignored_claims: None,
             form,
             held,
         }
@@ -202,7 +202,7 @@ impl GateDialog {
 
     /// Returns the part of the request to lay out in the background.
     pub(crate) fn take_layout_job(&mut self) -> Option<LayoutJob> {
-        self.context.wants(&self.held.id)
+        self.context.take_layout_job(&self.held.id)
     }
 
     /// Takes over the layout of the request.
@@ -289,7 +289,7 @@ impl GateDialog {
 
     /// Takes over changed console state: operator, access, faults, recent passes.
     pub(crate) fn set_decision_context(&mut self, around: DecisionContext) {
-        self.around = around;
+        self.decision_context = around;
     }
 
     /// Handles a key press.
@@ -302,9 +302,10 @@ impl GateDialog {
         if self.pane == GatePane::Search {
             return self.type_search(key);
         }
-        let why = lookup(KeyScope::Request, key).filter(|action| *action == KeyAction::Explain);
+        let why =
+            find_action(KeyScope::Request, key).filter(|action| *action == KeyAction::Explain);
         let action = why.filter(|_| self.pane == GatePane::Context);
-        let Some(action) = action.or_else(|| lookup(KeyScope::Gate, key)) else {
+        let Some(action) = action.or_else(|| find_action(KeyScope::Gate, key)) else {
             self.type_key(key);
             return KeyResult::quietly();
         };

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 use super::super::cells::{clip, fit, wrap};
-use super::super::keymap::{BINDINGS, KeyAction, KeyBinding, KeyScope, lookup};
+use super::super::keymap::{BINDINGS, KeyAction, KeyBinding, KeyScope, find_action};
 use super::super::layer::{KeyResult, LayerChange};
 use super::super::line_edit::{InputChange, LineEdit};
 use super::super::theme::{Appearance, Focus, Meaning};
@@ -52,11 +52,11 @@ impl HelpDialog {
 
     /// Handles a key press: scrolls, or types a letter to search for.
     pub(crate) fn on_key(&mut self, key: KeyEvent) -> KeyResult {
-        match lookup(KeyScope::Help, key) {
+        match find_action(KeyScope::Help, key) {
             Some(KeyAction::Back) => return KeyResult::with(LayerChange::Close),
             Some(action) => {
                 if let Some(motion) = action.motion() {
-                    self.top = motion.from(self.top, self.most() + 1);
+                    self.top = motion.target_row(self.top, self.most() + 1);
                 }
             }
             None => {
@@ -144,7 +144,12 @@ impl HelpDialog {
 
     fn matches(&self, binding: &KeyBinding) -> bool {
         let filter = self.filter.text().to_lowercase();
-        let text = format!("{} {} {}", binding.names(), binding.label, binding.help);
+        let text = format!(
+            "{} {} {}",
+            binding.display_names(),
+            binding.label,
+            binding.help
+        );
         text.to_lowercase().contains(&filter)
     }
 }
@@ -176,7 +181,7 @@ fn binding_rows(binding: &KeyBinding, look: Appearance, cells: usize) -> Vec<Lin
     let rows = wrap(binding.help, cells.saturating_sub(names + 2));
     let rows = rows.into_iter().enumerate().map(|(at, row)| {
         let keys = if at == 0 {
-            binding.names()
+            binding.display_names()
         } else {
             String::new()
         };

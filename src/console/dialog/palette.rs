@@ -11,7 +11,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 use super::super::cells::{clip, fit, width};
-use super::super::keymap::{BINDINGS, KeyAction, KeyScope, lookup};
+use super::super::keymap::{BINDINGS, KeyAction, KeyScope, find_action};
 use super::super::layer::{KeyResult, LayerChange};
 use super::super::line_edit::{InputChange, LineEdit};
 use super::super::screen::queue::highlighted;
@@ -47,7 +47,7 @@ pub(crate) enum PaletteCommand {
 struct TypedCommand {
     name: &'static str,
     /// Placeholder of the argument; empty if the command takes none.
-    wants: &'static str,
+    argument: &'static str,
     help: &'static str,
 }
 
@@ -55,47 +55,47 @@ struct TypedCommand {
 const TYPED_COMMANDS: [TypedCommand; 9] = [
     TypedCommand {
         name: "filter",
-        wants: "TEXT",
+        argument: "TEXT",
         help: "narrows the queue; without a text shows all of it",
     },
     TypedCommand {
         name: "snapshot",
-        wants: "PATH",
+        argument: "PATH",
         help: "opens a snapshot file, to go on from it; without a path asks for one",
     },
     TypedCommand {
         name: "seek",
-        wants: "N",
+        argument: "N",
         help: "to the event of that number in the record",
     },
     TypedCommand {
         name: "operator",
-        wants: "NAME",
+        argument: "NAME",
         help: "somebody else takes the chair: recorded; a name is claimed here, nothing proves it",
     },
     TypedCommand {
         name: "hand-over",
-        wants: "SESSION",
+        argument: "SESSION",
         help: "hands the chosen thread over to another session: recorded",
     },
     TypedCommand {
         name: "quit",
-        wants: "",
+        argument: "",
         help: "leaves the console; asks first while requests are held",
     },
     TypedCommand {
         name: "ack-override",
-        wants: "",
+        argument: "",
         help: "you know that a denial was overruled: recorded, and taken out of the header",
     },
     TypedCommand {
         name: "ack-broken-chain",
-        wants: "",
+        argument: "",
         help: "you know that the record is broken or unreadable: recorded, and deciding goes on",
     },
     TypedCommand {
         name: "override",
-        wants: "ID",
+        argument: "ID",
         help: "opens a denied request in order to overrule the denial: never by a key, never in a batch",
     },
 ];
@@ -135,12 +135,12 @@ impl PaletteDialog {
 
     /// Handles a key press.
     pub(crate) fn on_key(&mut self, key: KeyEvent) -> KeyResult {
-        match lookup(KeyScope::Palette, key) {
+        match find_action(KeyScope::Palette, key) {
             Some(KeyAction::Back) => return KeyResult::with(LayerChange::Close),
             Some(KeyAction::Open) => return self.run(),
             Some(action) => {
                 if let Some(motion) = action.motion() {
-                    self.at = motion.from(self.at, self.rows().len());
+                    self.at = motion.target_row(self.at, self.rows().len());
                 }
             }
             None => {
@@ -178,16 +178,16 @@ impl PaletteDialog {
             (None, None) => return KeyResult::quietly(),
         };
         match chosen {
-            RowAction::Act(action) => ran(PaletteCommand::Act(action)),
+            RowAction::Act(action) => run_and_close(PaletteCommand::Act(action)),
             // An incomplete name is completed, not run: the operator must mean it.
             RowAction::Type(typable) if exact.is_none() => {
-                let gap = if typable.wants.is_empty() { "" } else { " " };
+                let gap = if typable.argument.is_empty() { "" } else { " " };
                 self.line = LineEdit::of(&format!("{}{gap}", typable.name));
                 self.typed();
                 KeyResult::quietly()
             }
             RowAction::Type(typable) => match command(typable, rest.trim()) {
-                Ok(command) => ran(command),
+                Ok(command) => run_and_close(command),
                 Err(problem) => {
                     self.problem = Some(problem);
                     KeyResult::quietly()
@@ -215,7 +215,7 @@ impl PaletteDialog {
             run: RowAction::Act(binding.action),
         });
         let typable = TYPED_COMMANDS.iter().map(|typable| PaletteRow {
-            name: format!("{} {}", typable.name, typable.wants)
+            name: format!("{} {}", typable.name, typable.argument)
                 .trim()
                 .to_owned(),
             key: String::new(),
@@ -319,7 +319,7 @@ impl PaletteRow {
     }
 }
 
-fn ran(command: PaletteCommand) -> KeyResult {
+fn run_and_close(command: PaletteCommand) -> KeyResult {
     KeyResult::Consumed(vec![LayerChange::Close, LayerChange::Run(command)])
 }
 

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 use super::super::cells::{coordinate, counted, wrap};
-use super::super::keymap::{KeyAction, KeyScope, lookup};
+use super::super::keymap::{KeyAction, KeyScope, find_action};
 use super::super::layer::{KeyResult, LayerChange};
 use super::super::request::ConsoleRequest;
 use super::super::theme::{Appearance, Focus, Meaning};
@@ -37,7 +37,7 @@ impl QuitDialog {
 
     /// Handles a key press.
     pub(crate) fn on_key(&mut self, key: KeyEvent) -> KeyResult {
-        let action = lookup(KeyScope::Quit, key);
+        let action = find_action(KeyScope::Quit, key);
         if action == Some(KeyAction::Next) {
             self.spot = match self.spot {
                 QuitFocus::Stay => QuitFocus::Quit,
@@ -46,7 +46,7 @@ impl QuitDialog {
         }
         let pressed = action == Some(KeyAction::Press);
         match self.spot {
-            QuitFocus::Quit if pressed => KeyResult::with(LayerChange::Ask(ConsoleRequest::Quit)),
+            QuitFocus::Quit if pressed => KeyResult::with(LayerChange::Send(ConsoleRequest::Quit)),
             QuitFocus::Stay if pressed => KeyResult::with(LayerChange::Close),
             QuitFocus::Quit | QuitFocus::Stay if action == Some(KeyAction::Back) => {
                 KeyResult::with(LayerChange::Close)

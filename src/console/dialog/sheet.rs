@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 use super::super::cells::{clip, width};
-use super::super::keymap::{KeyAction, KeyScope, Motion, lookup};
+use super::super::keymap::{KeyAction, KeyScope, Motion, find_action};
 use super::super::layer::{KeyResult, LayerChange};
 use super::super::theme::{Appearance, Focus, Meaning};
 
@@ -58,7 +58,7 @@ impl TextSheet {
 
     /// Scrolls.
     pub(super) fn go(&mut self, motion: Motion) {
-        self.top = motion.from(self.top, self.most() + 1);
+        self.top = motion.target_row(self.top, self.most() + 1);
     }
 
     /// Scrolls as far as needed to show a row.
@@ -69,7 +69,7 @@ impl TextSheet {
 
     /// Handles a key press: scrolls or goes back.
     pub(super) fn on_key(&mut self, key: KeyEvent) -> KeyResult {
-        match lookup(KeyScope::Explain, key) {
+        match find_action(KeyScope::Explain, key) {
             Some(KeyAction::Back) => return KeyResult::with(LayerChange::Close),
             Some(KeyAction::Help) => return KeyResult::with(LayerChange::Help(KeyScope::Explain)),
             Some(action) => {

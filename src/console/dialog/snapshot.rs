@@ -11,7 +11,7 @@ use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
-use super::super::keymap::{KeyAction, KeyScope, Motion, SnapshotKey, lookup};
+use super::super::keymap::{KeyAction, KeyScope, Motion, SnapshotKey, find_action};
 use super::super::layer::{KeyResult, LayerChange};
 use super::super::line_edit::LineEdit;
 use super::super::request::{ConsoleRequest, Ticket};
@@ -46,9 +46,9 @@ pub(crate) enum SnapshotFollowUp {
 #[derive(Debug)]
 pub(crate) struct SnapshotDialog {
     number: u64,
-    asked: u64,
+    request_count: u64,
     /// The selected thread and its session, of which a snapshot can be written.
-    of: Option<(ExternalName, SessionId)>,
+    thread: Option<(ExternalName, SessionId)>,
     typing: Option<PathInput>,
     shown: SnapshotContent,
     sheet: TextSheet,
@@ -57,7 +57,7 @@ pub(crate) struct SnapshotDialog {
 /// A path that is being typed.
 #[derive(Debug)]
 struct PathInput {
-    what_for: PathPurpose,
+    purpose: PathPurpose,
     line: LineEdit,
     problem: Option<String>,
 }
@@ -74,7 +74,7 @@ enum PathPurpose {
 enum SnapshotContent {
     Nothing,
     /// A file is being read or written.
-    Waits(String),
+    Busy(String),
     Broken(SnapshotReadFailure),
     Opened(Box<OpenSnapshot>),
 }
@@ -89,7 +89,7 @@ struct OpenSnapshot {
     chosen: usize,
     loaded: Option<LoadedArtifact>,
     /// The last notice.
-    said: Option<String>,
+    notice: Option<String>,
 }
 
 /// Result of a key for an open file.
@@ -147,11 +147,11 @@ impl SnapshotPage {
 
 impl SnapshotDialog {
     /// Creates a dialog that asks for a file's path. `of` is the selected thread with its session.
-    pub(crate) fn new(number: u64, of: Option<(ExternalName, SessionId)>) -> Self {
+    pub(crate) fn new(number: u64, thread: Option<(ExternalName, SessionId)>) -> Self {
         Self {
             number,
-            asked: 0,
-            of,
+            request_count: 0,
+            thread,
             typing: Some(PathInput::new(PathPurpose::Open, "")),
             shown: SnapshotContent::Nothing,
             sheet: TextSheet::default(),
@@ -167,7 +167,7 @@ impl SnapshotDialog {
 
     /// Ticket of the request that the dialog waits for.
     fn ticket(&self) -> Ticket {
-        Ticket(self.number, self.asked)
+        Ticket(self.number, self.request_count)
     }
 
     /// Returns true if a response with this ticket is the one that the dialog waits for.
@@ -179,12 +179,12 @@ impl SnapshotDialog {
     pub(crate) fn open(&mut self, path: PathBuf) -> ConsoleRequest {
         self.typing = None;
         let name = path.display().to_string();
-        self.show(SnapshotContent::Waits(format!("reading `{name}` ...")));
+        self.show(SnapshotContent::Busy(format!("reading `{name}` ...")));
         self.ask(SnapshotRequest::Open(path))
     }
 
     fn ask(&mut self, ask: SnapshotRequest) -> ConsoleRequest {
-        self.asked += 1;
+        self.request_count += 1;
         ConsoleRequest::Snapshot(self.ticket(), ask)
     }
 
@@ -194,7 +194,7 @@ impl SnapshotDialog {
     }
 
     fn type_to_write(&mut self) {
-        let name = self.of.as_ref().map(|(_, session)| session.to_string());
+        let name = self.thread.as_ref().map(|(_, session)| session.to_string());
         let name = format!("{}.snapshot.json", name.unwrap_or_default());
         self.typing = Some(PathInput::new(PathPurpose::Write, &name));
         self.sheet.outdate();
@@ -214,11 +214,11 @@ impl SnapshotDialog {
             return !matches!(action, KeyAction::Up | KeyAction::Down);
         }
         if action == KeyAction::Snapshot(SnapshotKey::Write) {
-            return self.of.is_some();
+            return self.thread.is_some();
         }
         let opened = match &self.shown {
             SnapshotContent::Opened(opened) => Some(opened),
-            SnapshotContent::Nothing | SnapshotContent::Waits(_) | SnapshotContent::Broken(_) => {
+            SnapshotContent::Nothing | SnapshotContent::Busy(_) | SnapshotContent::Broken(_) => {
                 None
             }
         };
@@ -233,7 +233,7 @@ impl SnapshotDialog {
     pub(crate) fn on_key(&mut self, key: KeyEvent) -> KeyResult {
         if let Some(mut typing) = self.typing.take() {
             self.sheet.outdate();
-            return match lookup(KeyScope::Line, key) {
+            return match find_action(KeyScope::Line, key) {
                 Some(KeyAction::Press) => self.typed(typing),
                 Some(KeyAction::Back) => self.stop_typing(),
                 Some(_) => {
@@ -248,7 +248,7 @@ impl SnapshotDialog {
                 }
             };
         }
-        match lookup(KeyScope::Snapshot, key) {
+        match find_action(KeyScope::Snapshot, key) {
             Some(action) => self.act(action),
             None => KeyResult::quietly(),
         }
@@ -272,21 +272,21 @@ impl SnapshotDialog {
             return KeyResult::quietly();
         }
         let path = PathBuf::from(text);
-        let request = match (typing.what_for, self.of.clone()) {
+        let request = match (typing.purpose, self.thread.clone()) {
             (PathPurpose::Open, _) | (PathPurpose::Write, None) => self.open(path),
             (PathPurpose::Write, Some((thread, session))) => self.write(SnapshotWrite {
                 thread,
                 session,
                 path,
-                there: ExistingFile::Stays,
+                if_exists: ExistingFile::Keep,
             }),
         };
-        KeyResult::with(LayerChange::Ask(request))
+        KeyResult::with(LayerChange::Send(request))
     }
 
     fn write(&mut self, writing: SnapshotWrite) -> ConsoleRequest {
         let name = writing.path.display().to_string();
-        self.show(SnapshotContent::Waits(format!("writing `{name}` ...")));
+        self.show(SnapshotContent::Busy(format!("writing `{name}` ...")));
         self.ask(SnapshotRequest::Write(writing))
     }
 
@@ -294,7 +294,7 @@ impl SnapshotDialog {
     fn stop_typing(&mut self) -> KeyResult {
         match self.shown {
             SnapshotContent::Nothing => KeyResult::with(LayerChange::Close),
-            SnapshotContent::Waits(_) | SnapshotContent::Broken(_) | SnapshotContent::Opened(_) => {
+            SnapshotContent::Busy(_) | SnapshotContent::Broken(_) | SnapshotContent::Opened(_) => {
                 KeyResult::quietly()
             }
         }
@@ -308,7 +308,7 @@ impl SnapshotDialog {
             self.typing = Some(PathInput::new(PathPurpose::Open, ""));
             self.sheet.outdate();
         } else if action == KeyAction::Snapshot(SnapshotKey::Write) {
-            if self.of.is_some() {
+            if self.thread.is_some() {
                 self.type_to_write();
             }
         } else if let SnapshotContent::Opened(opened) = &mut self.shown {
@@ -316,9 +316,9 @@ impl SnapshotDialog {
                 SnapshotKeyResult::Stays => KeyResult::quietly(),
                 SnapshotKeyResult::Leaves => KeyResult::with(LayerChange::Close),
                 SnapshotKeyResult::Copies(text) => {
-                    KeyResult::with(LayerChange::Ask(ConsoleRequest::Copy(text)))
+                    KeyResult::with(LayerChange::Send(ConsoleRequest::Copy(text)))
                 }
-                SnapshotKeyResult::Loads(ask) => KeyResult::with(LayerChange::Ask(self.ask(ask))),
+                SnapshotKeyResult::Loads(ask) => KeyResult::with(LayerChange::Send(self.ask(ask))),
             };
         } else if action == KeyAction::Back {
             return KeyResult::with(LayerChange::Close);
@@ -327,7 +327,7 @@ impl SnapshotDialog {
     }
 
     /// Handles the response to the request that the dialog waits for.
-    pub(crate) fn on_told(&mut self, told: SnapshotResponse) -> SnapshotFollowUp {
+    pub(crate) fn on_response(&mut self, told: SnapshotResponse) -> SnapshotFollowUp {
         match told {
             SnapshotResponse::Opened(path, Ok(whole)) => {
                 self.show(SnapshotContent::Opened(Box::new(OpenSnapshot::new(
@@ -362,13 +362,13 @@ impl SnapshotDialog {
         let mut typing = PathInput::new(PathPurpose::Write, &path);
         let (problem, next) = match why {
             SnapshotWriteFailure::Failed(what) => (what, SnapshotFollowUp::Nothing),
-            SnapshotWriteFailure::There => {
+            SnapshotWriteFailure::AlreadyExists => {
                 let writing = SnapshotWrite {
-                    there: ExistingFile::Goes,
+                    if_exists: ExistingFile::Replace,
                     ..writing
                 };
                 let request = self.ask(SnapshotRequest::Write(writing));
-                let dialog = ConfirmDialog::over(&path, request);
+                let dialog = ConfirmDialog::overwrite(&path, request);
                 let problem = format!("`{path}` is there already");
                 (problem, SnapshotFollowUp::Ask(Box::new(dialog)))
             }
@@ -400,9 +400,9 @@ impl SnapshotDialog {
 }
 
 impl PathInput {
-    fn new(what_for: PathPurpose, text: &str) -> Self {
+    fn new(purpose: PathPurpose, text: &str) -> Self {
         Self {
-            what_for,
+            purpose,
             line: LineEdit::of(text),
             problem: None,
         }
@@ -417,7 +417,7 @@ impl OpenSnapshot {
             page: SnapshotPage::Retrieve,
             chosen: 0,
             loaded: None,
-            said: None,
+            notice: None,
         }
     }
 
@@ -455,13 +455,13 @@ impl OpenSnapshot {
     fn turn_to(&mut self, page: SnapshotPage, sheet: &mut TextSheet) {
         self.page = page;
         self.loaded = None;
-        self.said = None;
+        self.notice = None;
         *sheet = TextSheet::default();
     }
 
     fn go(&mut self, motion: Motion, sheet: &mut TextSheet) {
         if self.page == SnapshotPage::Artifacts && self.loaded.is_none() {
-            self.chosen = motion.from(self.chosen, self.whole.artifacts.len());
+            self.chosen = motion.target_row(self.chosen, self.whole.artifacts.len());
             sheet.outdate();
         } else {
             sheet.go(motion);
@@ -504,7 +504,7 @@ impl OpenSnapshot {
         let mut text = self.whole.confirmation.clone();
         let whole = text.len();
         text.truncate(text.floor_char_boundary(MAX_COPY_BYTES));
-        self.said = Some(if text.len() < whole {
+        self.notice = Some(if text.len() < whole {
             format!("copied, CUT: {} of {whole} bytes", text.len())
         } else {
             format!("copied the text to go on with: {whole} bytes")

@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 
 use super::super::cells::wrap;
 use super::super::evidence;
-use super::super::keymap::{KeyAction, KeyScope, lookup};
+use super::super::keymap::{KeyAction, KeyScope, find_action};
 use super::super::layer::{KeyResult, LayerChange};
 use super::super::request::{ConsoleRequest, Ticket};
 use super::super::theme::{Appearance, Meaning};
 use super::gate::text_editing::{
-    edit, edit_line, editor, numbered, paste, paste_line, replace, text_of,
+    edit, edit_line, editor, numbered_editor, paste, paste_line, replace, text_of,
 };
 use crate::base::id::SessionId;
 use crate::base::json;
@@ -44,7 +44,7 @@ pub(crate) struct WhatIfDialog {
     /// Problem of the parameters.
     problem: Option<String>,
     asking: WhatIfAnswerState,
-    told: Vec<Result<Box<FullExplanation>, String>>,
+    results: Vec<Result<Box<FullExplanation>, String>>,
     lines: Vec<Line<'static>>,
     place: Rect,
     top: usize,
@@ -89,12 +89,12 @@ impl WhatIfDialog {
             sessions,
             agent: editor(),
             action: editor(),
-            params: numbered(),
+            params: numbered_editor(),
             input: editor(),
             field: WhatIfField::Action,
             problem: None,
             asking: WhatIfAnswerState::Done,
-            told: Vec::new(),
+            results: Vec::new(),
             lines: Vec::new(),
             place: Rect::ZERO,
             top: 0,
@@ -114,7 +114,7 @@ impl WhatIfDialog {
         }
         let questions = self.questions();
         if questions.is_empty() {
-            self.told.clear();
+            self.results.clear();
             return None;
         }
         self.ticket.1 += 1;
@@ -170,14 +170,14 @@ impl WhatIfDialog {
         }
         let outdated = self.asking == WhatIfAnswerState::Outdated;
         self.asking = WhatIfAnswerState::Done;
-        self.told = told.to_vec();
+        self.results = told.to_vec();
         self.place = Rect::ZERO;
         if outdated { self.ask() } else { None }
     }
 
     /// Handles a key press.
     pub(crate) fn on_key(&mut self, key: KeyEvent) -> KeyResult {
-        match lookup(KeyScope::WhatIf, key) {
+        match find_action(KeyScope::WhatIf, key) {
             Some(KeyAction::Back) => return KeyResult::with(LayerChange::Close),
             Some(KeyAction::Help) => return KeyResult::with(LayerChange::Help(KeyScope::WhatIf)),
             Some(KeyAction::Next) => self.step(1),
@@ -193,8 +193,8 @@ impl WhatIfDialog {
         let before = self.typed();
         match self.field {
             WhatIfField::Who => match key.code {
-                KeyCode::Right | KeyCode::Char(' ') => self.turn(1),
-                KeyCode::Left => self.turn(self.sessions.len()),
+                KeyCode::Right | KeyCode::Char(' ') => self.select_asker(1),
+                KeyCode::Left => self.select_asker(self.sessions.len()),
                 _ => {}
             },
             WhatIfField::Agent => edit_line(&mut self.agent, key),
@@ -228,7 +228,7 @@ impl WhatIfDialog {
         }
         self.top = 0;
         match self.ask() {
-            Some(request) => KeyResult::with(LayerChange::Ask(request)),
+            Some(request) => KeyResult::with(LayerChange::Send(request)),
             None => KeyResult::quietly(),
         }
     }
@@ -239,7 +239,7 @@ impl WhatIfDialog {
     }
 
     /// Selects the next asker: the hypothetical session, then each existing one, then from the start.
-    fn turn(&mut self, steps: usize) {
+    fn select_asker(&mut self, steps: usize) {
         let at = self.who.map_or(0, |at| at + 1);
         let next = (at + steps) % (self.sessions.len() + 1);
         self.who = next.checked_sub(1);
@@ -284,7 +284,7 @@ impl WhatIfDialog {
             let rows = wrap(text, cells).into_iter();
             lines.extend(rows.map(|row| Line::styled(row, look.style(meaning))));
         };
-        if self.told.is_empty() {
+        if self.results.is_empty() {
             let text = match self.asking {
                 WhatIfAnswerState::Done => {
                     "Type an action, or input. What would come of it shows here, under the \
@@ -295,11 +295,11 @@ impl WhatIfDialog {
             };
             say(text, Meaning::Dim);
         }
-        for (at, told) in self.told.iter().enumerate() {
+        for (at, told) in self.results.iter().enumerate() {
             if at > 0 {
                 lines.push(Line::default());
             }
-            lines.extend(evidence::told(told, cells, look));
+            lines.extend(evidence::render_result(told, cells, look));
         }
         self.lines = lines;
         self.top = self.top.min(self.most());

@@ -30,21 +30,21 @@ pub(super) async fn explain(
 }
 
 /// Checks the files on a blocking thread. Returns `None` if that thread was lost.
-pub(super) async fn glance(
+pub(super) async fn check_files(
     glances: Vec<FileCheck>,
     configure: ManifestTransform,
 ) -> Option<ConsoleMessage> {
     let look = move || {
-        let looked = glances.iter().map(|glance| look(glance, &configure));
+        let looked = glances.iter().map(|glance| check_file(glance, &configure));
         looked.collect()
     };
     let looked = tokio::task::spawn_blocking(look).await.ok()?;
-    Some(ConsoleMessage::Glanced(looked))
+    Some(ConsoleMessage::FilesChecked(looked))
 }
 
 /// Compares a file with its loaded version. The file is read only if its stamp changed since the last
 /// check.
-pub(in crate::console) fn look(
+pub(in crate::console) fn check_file(
     glance: &FileCheck,
     configure: &ManifestTransform,
 ) -> FileCheckResult {
@@ -63,14 +63,14 @@ pub(in crate::console) fn look(
 }
 
 /// Checks the Atlas folder on a blocking thread. Returns `None` if that thread was lost.
-pub(super) async fn list(
+pub(super) async fn check_folder(
     listing: FolderCheck,
     shelf: AtlasFileSource,
     configure: ManifestTransform,
 ) -> Option<ConsoleMessage> {
     let look = move || compare_folder(&listing, (shelf.0)(), &configure);
     let listed = tokio::task::spawn_blocking(look).await.ok()?;
-    Some(ConsoleMessage::Listed(listed))
+    Some(ConsoleMessage::FolderChecked(listed))
 }
 
 /// Compares a folder with the loaded files. Only files that are not loaded are checked, and read only
@@ -91,7 +91,7 @@ pub(in crate::console) fn compare_folder(
             text: Arc::from(""),
             stamp: before.and_then(|(_, stamp)| *stamp),
         };
-        let looked = look(&glance, configure);
+        let looked = check_file(&glance, configure);
         (file.clone(), looked.stamp, looked.state)
     });
     let added = added.collect();

@@ -13,9 +13,9 @@ use crate::console::theme::Background;
 /// The query.
 pub(super) const BACKGROUND_QUERY: &str = "\x1b]11;?\x1b\\";
 /// Time during which a response is recognised. Slow connections take seconds.
-const PATIENCE: Duration = Duration::from_secs(10);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum length of a response: `11;rgb:ffff/ffff/ffff`, and some margin.
-const MOST: usize = 32;
+const MAX_RESPONSE_EVENTS: usize = 32;
 
 /// A response that is being received.
 #[derive(Debug)]
@@ -30,12 +30,12 @@ pub(super) enum QueryEvent {
     /// Events to pass on; possibly none yet.
     Events(Vec<Event>),
     /// The response.
-    Ground(Background),
+    Background(Background),
 }
 
 impl BackgroundQuery {
     /// Creates a state without a query.
-    pub(super) fn unasked() -> Self {
+    pub(super) fn without_query() -> Self {
         Self {
             until: None,
             held: Vec::new(),
@@ -43,9 +43,9 @@ impl BackgroundQuery {
     }
 
     /// Creates the state after a query at `now`.
-    pub(super) fn asked(now: Timestamp) -> Self {
+    pub(super) fn with_query(now: Timestamp) -> Self {
         Self {
-            until: Some(now.plus(PATIENCE)),
+            until: Some(now.plus(RESPONSE_TIMEOUT)),
             held: Vec::new(),
         }
     }
@@ -56,7 +56,7 @@ impl BackgroundQuery {
             return QueryEvent::Events(vec![event]);
         };
         let Some(key) = pressed(&event) else {
-            return self.hand_on(event);
+            return self.pass_on(event);
         };
         let alt = key.modifiers == KeyModifiers::ALT;
         if self.held.is_empty() {
@@ -72,23 +72,23 @@ impl BackgroundQuery {
             || (key.modifiers == KeyModifiers::CONTROL && key.code == KeyCode::Char('g'));
         if ends {
             let text: String = self.held.iter().skip(1).filter_map(letter).collect();
-            if let Some(ground) = ground(&text) {
+            if let Some(ground) = parse_background(&text) {
                 self.held.clear();
                 self.until = None;
-                return QueryEvent::Ground(ground);
+                return QueryEvent::Background(ground);
             }
-            return self.hand_on(event);
+            return self.pass_on(event);
         }
         let fits = letter(&event).is_some_and(|c| c.is_ascii_hexdigit() || "rgba;:/".contains(c));
-        if fits && self.held.len() < MOST {
+        if fits && self.held.len() < MAX_RESPONSE_EVENTS {
             self.held.push(event);
             return QueryEvent::Events(Vec::new());
         }
-        self.hand_on(event)
+        self.pass_on(event)
     }
 
     /// Passes on the events kept so far: they were not a response.
-    fn hand_on(&mut self, event: Event) -> QueryEvent {
+    fn pass_on(&mut self, event: Event) -> QueryEvent {
         let mut events = std::mem::take(&mut self.held);
         events.push(event);
         QueryEvent::Events(events)
@@ -111,7 +111,7 @@ fn letter(event: &Event) -> Option<char> {
 }
 
 /// Parses the background of a response such as `11;rgb:1e1e/1e1e/2e2e`.
-fn ground(text: &str) -> Option<Background> {
+fn parse_background(text: &str) -> Option<Background> {
     let (_, colour) = text.strip_prefix("11;")?.split_once(':')?;
     let part = |part: &str| {
         let digits = part.get(..part.len().min(2))?;
@@ -150,12 +150,12 @@ mod tests {
 
     /// Returns the events that were passed on, and the response.
     fn feed(events: Vec<Event>, at: Timestamp) -> (Vec<Event>, Option<Background>) {
-        let mut answer = BackgroundQuery::asked(now());
+        let mut answer = BackgroundQuery::with_query(now());
         let (mut handed, mut found) = (Vec::new(), None);
         for event in events {
             match answer.take(event, at) {
                 QueryEvent::Events(events) => handed.extend(events),
-                QueryEvent::Ground(ground) => found = Some(ground),
+                QueryEvent::Background(ground) => found = Some(ground),
             }
         }
         (handed, found)
@@ -186,10 +186,10 @@ mod tests {
 
     #[test]
     fn a_late_background_response_is_passed_on_as_keys() {
-        let late = now().plus(PATIENCE * 2);
+        let late = now().plus(RESPONSE_TIMEOUT * 2);
         let events = answer("11;rgb:ff/ff/ff");
         assert_eq!(feed(events.clone(), late), (events, None));
-        let mut unasked = BackgroundQuery::unasked();
+        let mut unasked = BackgroundQuery::without_query();
         let event = key(']', KeyModifiers::ALT);
         assert_eq!(
             unasked.take(event.clone(), now()),

@@ -14,53 +14,53 @@ type SendDraftFn = Box<dyn Fn(DraftSubject, Option<Value>) -> Boxed<'static, ()>
 
 /// Queue of drafts that are being sent to the runtime.
 pub(super) struct DraftOutbox {
-    hand_over: SendDraftFn,
+    send_draft: SendDraftFn,
     waiting: BTreeMap<DraftSubject, Option<Value>>,
-    under_way: Option<Boxed<'static, ()>>,
+    in_flight: Option<Boxed<'static, ()>>,
 }
 
 impl DraftOutbox {
     pub(super) fn new(desk: OperatorHandle) -> Self {
         Self::with(Box::new(move |of, draft| {
             let desk = desk.clone();
-            Box::pin(async move { desk.keep_draft(of, draft).await })
+            Box::pin(async move { desk.store_draft(of, draft).await })
         }))
     }
 
-    fn with(hand_over: SendDraftFn) -> Self {
+    fn with(send_draft: SendDraftFn) -> Self {
         Self {
-            hand_over,
+            send_draft,
             waiting: BTreeMap::new(),
-            under_way: None,
+            in_flight: None,
         }
     }
 
     /// Queues a draft, and replaces an older one of the same request or thread.
-    pub(super) fn put(&mut self, of: DraftSubject, draft: Option<Value>) {
+    pub(super) fn queue_draft(&mut self, of: DraftSubject, draft: Option<Value>) {
         self.waiting.insert(of, draft);
     }
 
     /// Returns true if all drafts were sent.
     pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.under_way.is_none()
+        self.waiting.is_empty() && self.in_flight.is_none()
     }
 
     /// Sends one draft. Cancel-safe: a caller that stops waiting can call again, and nothing is lost.
-    pub(super) async fn hand_over(&mut self) {
-        if self.under_way.is_none() {
+    pub(super) async fn send_next(&mut self) {
+        if self.in_flight.is_none() {
             let next = self.waiting.pop_first();
-            self.under_way = next.map(|(of, draft)| (self.hand_over)(of, draft));
+            self.in_flight = next.map(|(of, draft)| (self.send_draft)(of, draft));
         }
-        if let Some(under_way) = &mut self.under_way {
+        if let Some(under_way) = &mut self.in_flight {
             under_way.await;
-            self.under_way = None;
+            self.in_flight = None;
         }
     }
 
     /// Sends all remaining drafts.
-    pub(super) async fn finish(mut self) {
+    pub(super) async fn send_all(mut self) {
         while !self.is_empty() {
-            self.hand_over().await;
+            self.send_next().await;
         }
     }
 }
@@ -103,16 +103,16 @@ mod tests {
     fn outbox_sends_only_the_newest_draft_of_each_request() {
         let (mut outbox, handed, ready) = outbox();
         let gate = |id: &str| DraftSubject::Gate(id.parse().unwrap());
-        outbox.put(gate("c-1"), Some(json!("a")));
-        assert!(outbox.hand_over().now_or_never().is_none(), "it is slow");
+        outbox.queue_draft(gate("c-1"), Some(json!("a")));
+        assert!(outbox.send_next().now_or_never().is_none(), "it is slow");
         for typed in ["ab", "abc", "abcd"] {
-            outbox.put(gate("c-1"), Some(json!(typed)));
-            outbox.put(gate("c-2"), None);
-            assert!(outbox.hand_over().now_or_never().is_none());
+            outbox.queue_draft(gate("c-1"), Some(json!(typed)));
+            outbox.queue_draft(gate("c-2"), None);
+            assert!(outbox.send_next().now_or_never().is_none());
         }
         assert_eq!(outbox.waiting.len(), 2);
         ready.add_permits(3);
-        assert!(outbox.finish().now_or_never().is_some());
+        assert!(outbox.send_all().now_or_never().is_some());
         let of = |id: &str, draft| (id.to_owned(), draft);
         assert_eq!(
             *handed.lock().unwrap(),

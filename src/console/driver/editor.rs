@@ -53,7 +53,7 @@ impl EditorJob {
 /// # Errors
 /// Returns the reason as text, if no editor is found, it fails, or its result cannot be read.
 async fn run(text: &str, name: &str) -> Result<String, String> {
-    let command = choose(|name| std::env::var_os(name));
+    let command = choose_editor(|name| std::env::var_os(name));
     let file = PrivateFile::new(text, name).map_err(|error| {
         let folder = std::env::temp_dir();
         format!("no file for the editor in `{}`: {error}", folder.display())
@@ -68,7 +68,7 @@ async fn run(text: &str, name: &str) -> Result<String, String> {
 /// Returns the reason as text, if no editor is found, or it fails. Its changes show when the file is
 /// checked.
 async fn open_file(file: &Path, line: usize) -> Result<(), String> {
-    let command = choose(|name| std::env::var_os(name));
+    let command = choose_editor(|name| std::env::var_os(name));
     let arguments = at_line(&command.line.to_string_lossy(), file, line);
     start(&command, &arguments).await
 }
@@ -100,7 +100,7 @@ impl std::fmt::Display for EditorCommand {
 }
 
 /// Selects `$VISUAL`, then `$EDITOR`, then `vi`.
-fn choose(variable: impl Fn(&str) -> Option<OsString>) -> EditorCommand {
+fn choose_editor(variable: impl Fn(&str) -> Option<OsString>) -> EditorCommand {
     for (name, source) in [("VISUAL", "$VISUAL"), ("EDITOR", "$EDITOR")] {
         let said = variable(name);
         let blank = |line: &OsString| line.to_string_lossy().trim().is_empty();
@@ -290,17 +290,17 @@ mod tests {
 
     #[test]
     fn visual_takes_precedence_over_editor_and_vi_is_the_fallback() {
-        let none = choose(|_| None);
+        let none = choose_editor(|_| None);
         assert_eq!(none.line, "vi");
         assert_eq!(
             none.to_string(),
             "`vi` (neither $VISUAL nor $EDITOR is set)"
         );
-        let blank = choose(|name| (name == "VISUAL").then(|| " ".into()));
+        let blank = choose_editor(|name| (name == "VISUAL").then(|| " ".into()));
         assert_eq!(blank, none);
-        let editor = choose(|name| (name == "EDITOR").then(|| "nano".into()));
+        let editor = choose_editor(|name| (name == "EDITOR").then(|| "nano".into()));
         assert_eq!(editor.to_string(), "`nano` ($EDITOR)");
-        let both = choose(|name| Some(name.to_lowercase().into()));
+        let both = choose_editor(|name| Some(name.to_lowercase().into()));
         assert_eq!(both.to_string(), "`visual` ($VISUAL)");
     }
 }

@@ -18,8 +18,8 @@ use crate::trace::filter::actors;
 use crate::trace::outline::OutlineWindow;
 use crate::trace::record::Record;
 use crate::trace::replay::ReplayState;
-use crate::trace::source::{EventSource, PAGE, each};
-use crate::trace::verification::{ChainVerification, ImportEntry, check};
+use crate::trace::source::{EventSource, PAGE, for_each_event};
+use crate::trace::verification::{ChainVerification, ImportEntry, check_record};
 
 /// Source of records: the runtime's store, or a few records in memory.
 pub(in crate::console) trait RecordSource: EventSource<Error = String> {
@@ -39,7 +39,7 @@ pub(in crate::console) struct QuitFlag(Arc<AtomicBool>);
 
 impl QuitFlag {
     /// Sets the flag.
-    pub(in crate::console) fn leave(&self) {
+    pub(in crate::console) fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
@@ -55,14 +55,14 @@ impl QuitFlag {
 /// Record source that fails once the console has quit.
 pub(in crate::console) struct QuittableRecords<'r, R> {
     pub(in crate::console) records: &'r R,
-    pub(in crate::console) left: QuitFlag,
+    pub(in crate::console) quit_flag: QuitFlag,
 }
 
 impl<R: RecordSource> EventSource for QuittableRecords<'_, R> {
     type Error = String;
 
     fn events(&self, session: &SessionId, from: u64, limit: usize) -> Result<Vec<Event>, String> {
-        self.left.check()?;
+        self.quit_flag.check()?;
         self.records.events(session, from, limit)
     }
 
@@ -71,19 +71,19 @@ impl<R: RecordSource> EventSource for QuittableRecords<'_, R> {
     }
 
     fn verify(&self, session: &SessionId) -> Result<Option<ChainVerification>, String> {
-        self.left.check()?;
+        self.quit_flag.check()?;
         self.records.verify(session)
     }
 
     fn imports(&self, session: &SessionId) -> Result<Vec<ImportEntry>, String> {
-        self.left.check()?;
+        self.quit_flag.check()?;
         self.records.imports(session)
     }
 }
 
 impl<R: RecordSource> RecordSource for QuittableRecords<'_, R> {
     fn records(&self, session: &SessionId, from: u64, limit: usize) -> Result<Vec<Record>, String> {
-        self.left.check()?;
+        self.quit_flag.check()?;
         self.records.records(session, from, limit)
     }
 }
@@ -94,25 +94,41 @@ pub(super) async fn answer(
     ask: TraceRead,
     left: QuitFlag,
 ) -> Option<TraceReadResult> {
-    let read = desk.read(move |records| read(&QuittableRecords { records, left }, ask));
+    let read = desk.read_record(move |records| {
+        read(
+            &QuittableRecords {
+                records,
+                quit_flag: left,
+            },
+            ask,
+        )
+    });
     read.await.ok()
 }
 
 /// Returns the sequence number of an event, if the session has it.
-pub(in crate::console) async fn find(
+pub(in crate::console) async fn find_event(
     desk: &OperatorHandle,
     session: SessionId,
     event: EventId,
     left: QuitFlag,
 ) -> Result<Option<u64>, String> {
-    let read =
-        desk.read(move |records| number_of(&QuittableRecords { records, left }, &session, &event));
+    let read = desk.read_record(move |records| {
+        find_sequence(
+            &QuittableRecords {
+                records,
+                quit_flag: left,
+            },
+            &session,
+            &event,
+        )
+    });
     read.await?
 }
 
 /// Searches the sequence number of an event from the end, because operators mostly look at recent
 /// events.
-fn number_of(
+fn find_sequence(
     source: &impl EventSource<Error = String>,
     session: &SessionId,
     event: &EventId,
@@ -218,8 +234,8 @@ fn whole(
     let Some(record) = of(sequence) else {
         return Ok(None);
     };
-    let event = record.event()?;
-    let own = match check(&record.text, &record.hash) {
+    let event = record.event_of()?;
+    let own = match check_record(&record.text, &record.hash) {
         Err(what) => HashProof::Fails(what),
         Ok(_) if event.pruned => HashProof::Unknown("its details were pruned"),
         Ok(_) => HashProof::Holds,
@@ -259,7 +275,7 @@ fn fold(
     state: &ReplayState,
 ) -> Result<Arc<ReplayState>, String> {
     let mut state = state.clone();
-    each(reading, session, range, |event| {
+    for_each_event(reading, session, range, |event| {
         state.apply(&event);
         Ok::<_, String>(())
     })?;
@@ -281,7 +297,7 @@ fn scan(
         let page = reading.records(session, at, PAGE.min(limit))?;
         for record in &page {
             if record.sequence < until {
-                judge(record, query, &mut found, (&mut types, &mut named))?;
+                count_if_matching(record, query, &mut found, (&mut types, &mut named))?;
             }
         }
         let last = page.last().map(|record| record.sequence);
@@ -299,7 +315,7 @@ fn scan(
 
 type NameCounts = BTreeMap<String, u64>;
 
-fn judge(
+fn count_if_matching(
     record: &Record,
     query: &TraceQuery,
     found: &mut WindowMatches,

@@ -24,20 +24,24 @@ pub(in crate::console) async fn answer(
     match ask {
         SnapshotRequest::Open(path) => {
             let file = path.clone();
-            let opened = desk.read(move |_| open(&file)).await;
+            let opened = desk.read_record(move |_| open(&file)).await;
             SnapshotResponse::Opened(path, opened.map_err(lost).flatten())
         }
         SnapshotRequest::Load(path, artifact) => {
             let wanted = artifact.clone();
-            let content = desk
-                .read(move |_| artifact_content(&path, &wanted).map_err(SnapshotReadFailure::from));
+            let content = desk.read_record(move |_| {
+                artifact_content(&path, &wanted).map_err(SnapshotReadFailure::from)
+            });
             SnapshotResponse::Loaded(artifact, content.await.map_err(lost).flatten())
         }
         SnapshotRequest::Write(writing) => {
             let picture = Arc::clone(&desk.snapshots().borrow());
             let wanted = writing.clone();
-            let written = desk.read(move |records| {
-                let records = QuittableRecords { records, left };
+            let written = desk.read_record(move |records| {
+                let records = QuittableRecords {
+                    records,
+                    quit_flag: left,
+                };
                 write(&records, &picture, &wanted, SystemClock.now())
             });
             let written = written
@@ -81,9 +85,9 @@ fn write(
     }
     let account =
         account_of(records, session, beside, now).map_err(SnapshotWriteFailure::Failed)?;
-    write_snapshot(&writing.path, &account, writing.there).map_err(|error| {
+    write_snapshot(&writing.path, &account, writing.if_exists).map_err(|error| {
         if error.is_existing_file() {
-            return SnapshotWriteFailure::There;
+            return SnapshotWriteFailure::AlreadyExists;
         }
         SnapshotWriteFailure::Failed(error.to_string())
     })

@@ -36,7 +36,7 @@ const PAGE: u64 = 1000;
 const LINES_AROUND: usize = 3;
 
 /// Runs a study.
-pub(super) async fn study(
+pub(super) async fn run_study(
     desk: &OperatorHandle,
     study: Study,
     trials: Option<ScenarioRunner>,
@@ -46,12 +46,12 @@ pub(super) async fn study(
         Study::Differ(texts) => blocking(move || differences(&texts)).await,
         Study::Test(files) => {
             let trials = trials.ok_or("there is nobody here to run tests")?;
-            blocking(move || tested(&trials.run(&files))).await?
+            blocking(move || test_result(&trials.run(&files))).await?
         }
         Study::Rehearse(load) => {
             let live = Arc::clone(&desk.snapshots().borrow().loaded);
             let sessions = desk.sessions().await?;
-            let past = desk.read(move |reading| {
+            let past = desk.read_record(move |reading| {
                 let now = SystemClock.now();
                 rehearse(reading, &sessions, (&live, &load.atlases), now, &left)
             });
@@ -91,11 +91,14 @@ pub(in crate::console) fn differences(texts: &[(String, Arc<str>, Arc<str>)]) ->
         }
         lines.push(PageLine::new(Meaning::Text, ""));
     }
-    StudyResult { lines, sum: None }
+    StudyResult {
+        lines,
+        summary: None,
+    }
 }
 
 /// Shows the test results, file by file.
-pub(in crate::console) fn tested(trials: &[ScenarioReport]) -> Result<StudyResult, String> {
+pub(in crate::console) fn test_result(trials: &[ScenarioReport]) -> Result<StudyResult, String> {
     if trials.is_empty() {
         return Err(
             "no scenario lies in a folder `tests` beside the files; `cra run --help` shows one"
@@ -125,7 +128,7 @@ pub(in crate::console) fn tested(trials: &[ScenarioReport]) -> Result<StudyResul
             let place = failed
                 .line
                 .map_or(String::new(), |line| format!("line {line}: "));
-            let text = format!("        {place}{}", failed.what);
+            let text = format!("        {place}{}", failed.mismatch);
             lines.push(PageLine::new(Meaning::Text, text));
         }
     }
@@ -138,7 +141,10 @@ pub(in crate::console) fn tested(trials: &[ScenarioReport]) -> Result<StudyResul
     };
     lines.push(PageLine::new(meaning, words));
     let sum = Some(StudySummary::Tests(holds, trials.len()));
-    Ok(StudyResult { lines, sum })
+    Ok(StudyResult {
+        lines,
+        summary: sum,
+    })
 }
 
 /// Judges the last recorded actions under the loaded Atlases and under the files, and lists the
@@ -188,10 +194,10 @@ pub(in crate::console) fn rehearse(
             }
         }
     }
-    Ok(told(judged, pruned, changed))
+    Ok(rehearsal_result(judged, pruned, changed))
 }
 
-fn told(judged: usize, pruned: usize, changed: Vec<PageLine>) -> StudyResult {
+fn rehearsal_result(judged: usize, pruned: usize, changed: Vec<PageLine>) -> StudyResult {
     let many = changed.len() / 3;
     let head = match (judged, many) {
         (0, _) => "no action is on record".to_owned(),
@@ -219,7 +225,7 @@ fn told(judged: usize, pruned: usize, changed: Vec<PageLine>) -> StudyResult {
     lines.extend(changed);
     StudyResult {
         lines,
-        sum: (judged > 0).then_some(StudySummary::Past(many, judged)),
+        summary: (judged > 0).then_some(StudySummary::Rehearsal(many, judged)),
     }
 }
 

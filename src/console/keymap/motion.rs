@@ -13,7 +13,7 @@ pub(crate) enum Motion {
 
 impl Motion {
     /// Returns the row that the motion leads to from row `at` of `count` rows.
-    pub(crate) fn from(self, at: usize, count: usize) -> usize {
+    pub(crate) fn target_row(self, at: usize, count: usize) -> usize {
         const PAGE: usize = 10;
         let last = count.saturating_sub(1);
         let to = match self {

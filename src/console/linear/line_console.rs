@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::pending_pass::{NextInput, PendingPass, decide};
+use super::pending_pass::{NextInput, PendingPass, pass_decision};
 use super::wording;
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
 use crate::base::limits::DIALOG_ARMING_TIME;
 use crate::base::text::one_line;
-use crate::console::app::record_faults::unsound;
-use crate::console::dialog::gate::{PassCare, care};
+use crate::console::app::record_faults::fault_in_report;
+use crate::console::dialog::gate::{PassCare, pass_care};
 use crate::console::screen::queue::find;
 use crate::engine::command::{
     Confirmation, DecisionRequest, OperatorAction, RecordFault, Reply, Ruling,
@@ -91,23 +91,23 @@ impl LineConsole {
             unheard: 0,
             out: String::new(),
         };
-        talk.say("CRA console, line by line. Type help to hear what can be typed.");
-        talk.list(now);
-        talk.prompt(now);
+        talk.print_line("CRA console, line by line. Type help to hear what can be typed.");
+        talk.print_held(now);
+        talk.print_prompt(now);
         talk
     }
 
     /// Takes the output since the last call.
-    pub(in crate::console) fn take(&mut self) -> String {
+    pub(in crate::console) fn take_output(&mut self) -> String {
         std::mem::take(&mut self.out)
     }
 
-    fn say(&mut self, line: &str) {
+    fn print_line(&mut self, line: &str) {
         self.out.push_str(line);
         self.out.push('\n');
     }
 
-    fn prompt(&mut self, now: Timestamp) {
+    fn print_prompt(&mut self, now: Timestamp) {
         self.arms_at = None;
         self.several = None;
         match &mut self.doing {
@@ -115,31 +115,31 @@ impl LineConsole {
                 if self.arrived > 0 {
                     let more = std::mem::take(&mut self.arrived);
                     let told = format!("{more} more came meanwhile. Type list to hear them.");
-                    self.say(&told);
+                    self.print_line(&told);
                 }
                 self.print_alarms();
                 self.out.push_str(self.prompt_text());
             }
             LineState::Passing(passing) => {
-                if passing.wanted() == NextInput::Listening {
-                    let told = passing.tell();
+                if passing.next_input() == NextInput::Listening {
+                    let told = passing.next_page();
                     self.out.push_str(&told);
                 }
-                let told = if passing.wanted() == NextInput::Word {
+                let told = if passing.next_input() == NextInput::Word {
                     self.arms_at = Some(now.plus(DIALOG_ARMING_TIME));
-                    passing.review(&self.snapshot.operator)
+                    passing.review_text(&self.snapshot.operator)
                 } else {
                     passing.prompt(&self.snapshot.operator, now)
                 };
                 self.out.push_str(&told);
             }
             LineState::Denying(held, None) => {
-                let left = wording::left(held, now);
+                let left = wording::time_left_text(held, now);
                 let told = format!(
                     "Why is {} denied? The agent is told. ({left} left)",
                     held.id
                 );
-                self.say(&told);
+                self.print_line(&told);
             }
             LineState::Denying(held, Some(reason)) => {
                 let reason = one_line(reason);
@@ -148,7 +148,7 @@ impl LineConsole {
                     reason => format!("{} will be denied, because: {reason}", held.id),
                 };
                 self.arms_at = Some(now.plus(DIALOG_ARMING_TIME));
-                self.say(&told);
+                self.print_line(&told);
             }
             LineState::Writing(_) | LineState::Recording(_) => {}
         }
@@ -181,24 +181,27 @@ impl LineConsole {
     pub(in crate::console) fn on_line(&mut self, line: &str, now: Timestamp) -> Vec<LineEffect> {
         let line = line.trim_end_matches(['\n', '\r']);
         if self.arms_at.is_some_and(|at| now < at) && line.trim() != "/back" {
-            self.say(TOO_EARLY_MESSAGE);
+            self.print_line(TOO_EARLY_MESSAGE);
             return Vec::new();
         }
         let Some(text) = self.collect_answer(line) else {
             return Vec::new();
         };
         let deeds = match &self.doing {
-            LineState::Nothing => self.command(text.trim(), now),
+            LineState::Nothing => self.run_command(text.trim(), now),
             LineState::Writing(_) | LineState::Recording(_) => {
-                let gate = self.written().map(ToString::to_string).unwrap_or_default();
+                let gate = self
+                    .gate_being_written()
+                    .map(ToString::to_string)
+                    .unwrap_or_default();
                 let told = format!("{gate} is being written. Wait for what comes of it.");
-                self.say(&told);
+                self.print_line(&told);
                 return Vec::new();
             }
-            LineState::Passing(_) | LineState::Denying(..) => self.reply(&text),
+            LineState::Passing(_) | LineState::Denying(..) => self.handle_question_input(&text),
         };
-        if self.written().is_none() && !deeds.contains(&LineEffect::Leave) {
-            self.prompt(now);
+        if self.gate_being_written().is_none() && !deeds.contains(&LineEffect::Leave) {
+            self.print_prompt(now);
         }
         deeds
     }
@@ -212,7 +215,7 @@ impl LineConsole {
         match &mut self.several {
             None if asked && line.trim() == "<<" => {
                 self.several = Some(String::new());
-                self.say("Type the lines, and a dot alone to end.");
+                self.print_line("Type the lines, and a dot alone to end.");
                 None
             }
             None => Some(line.to_owned()),
@@ -235,15 +238,15 @@ impl LineConsole {
     ) -> Vec<LineEffect> {
         let Some(reason) = reason else {
             let reason = text.trim().to_owned();
-            let needed = care(&held) != PassCare::Direct && reason.is_empty();
+            let needed = pass_care(&held) != PassCare::Direct && reason.is_empty();
             if needed {
-                self.say("A reason is needed.");
+                self.print_line("A reason is needed.");
             }
             self.doing = LineState::Denying(held, (!needed).then_some(reason));
             return Vec::new();
         };
         if !self.is_word(&held, "deny", text) {
-            self.say("It stays held.");
+            self.print_line("It stays held.");
             return self.record_wrong_word(&held, Confirmation::DenyWord, text);
         }
         if !self.check_may_decide() {
@@ -251,12 +254,18 @@ impl LineConsole {
         }
         let ruling = Ruling::Deny { reason };
         let operator = self.snapshot.operator.clone();
-        self.write(decide(&held, &operator, PassCare::Direct, None, ruling))
+        self.send_decision(pass_decision(
+            &held,
+            &operator,
+            PassCare::Direct,
+            None,
+            ruling,
+        ))
     }
 
-    fn write(&mut self, decide: DecisionRequest) -> Vec<LineEffect> {
+    fn send_decision(&mut self, decide: DecisionRequest) -> Vec<LineEffect> {
         let told = format!("{} is being written.", decide.gate);
-        self.say(&told);
+        self.print_line(&told);
         self.doing = LineState::Writing(decide.gate.clone());
         vec![LineEffect::Decide(Box::new(decide))]
     }
@@ -270,7 +279,7 @@ impl LineConsole {
     ) -> Vec<LineEffect> {
         let before = std::mem::replace(&mut self.snapshot, snapshot);
         if before.operator != self.snapshot.operator {
-            self.rise(now);
+            self.cancel_on_operator_change(now);
         }
         self.announce_store_change(&before, now);
         let held = self.snapshot.held.clone();
@@ -286,10 +295,10 @@ impl LineConsole {
         };
         if let Some(about) = about {
             self.arrived += new.len();
-            self.interrupt(&about, now);
+            self.cancel_if_changed(&about, now);
             return Vec::new();
         }
-        if self.written().is_some() {
+        if self.gate_being_written().is_some() {
             self.arrived += new.len();
             return Vec::new();
         }
@@ -297,8 +306,8 @@ impl LineConsole {
             // A bell, and a new line after the prompt.
             self.out.push_str("\u{7}\n");
             for held in new {
-                let told = format!("New: {}", wording::line(held, now));
-                self.say(&told);
+                let told = format!("New: {}", wording::request_line(held, now));
+                self.print_line(&told);
             }
             self.out.push_str(self.prompt_text());
         }
@@ -307,19 +316,19 @@ impl LineConsole {
     }
 
     /// Cancels the open question after the operator changed: the question was for the previous operator.
-    fn rise(&mut self, now: Timestamp) {
+    fn cancel_on_operator_change(&mut self, now: Timestamp) {
         match self.doing {
             LineState::Passing(_) | LineState::Denying(..) => {
                 self.doing = LineState::Nothing;
-                self.say("Somebody else sits here now. What was typed does not count.");
-                self.prompt(now);
+                self.print_line("Somebody else sits here now. What was typed does not count.");
+                self.print_prompt(now);
             }
             LineState::Nothing | LineState::Writing(_) | LineState::Recording(_) => {}
         }
     }
 
     /// Cancels the open question if its request has changed or is no longer held.
-    fn interrupt(&mut self, about: &Held, now: Timestamp) {
+    fn cancel_if_changed(&mut self, about: &Held, now: Timestamp) {
         let current = self.snapshot.held.iter().find(|held| held.id == about.id);
         let what = match current {
             Some(current)
@@ -333,13 +342,13 @@ impl LineConsole {
             None => {
                 let mut decided = self.snapshot.decided.iter();
                 let ended = decided.find(|decided| decided.gate == about.id);
-                let how = ended.map_or_else(String::new, |ended| wording::decided(ended));
+                let how = ended.map_or_else(String::new, |ended| wording::decision_line(ended));
                 format!("{} is no longer held. {how}", about.id)
             }
         };
         self.doing = LineState::Nothing;
-        self.say(&what);
-        self.prompt(now);
+        self.print_line(&what);
+        self.print_prompt(now);
     }
 
     /// Reports the result of a decision.
@@ -354,12 +363,12 @@ impl LineConsole {
             return Vec::new();
         }
         if let Some(told) = self.on_invalid_recorded(reply) {
-            self.say(&one_line(&told));
-            self.prompt(now);
+            self.print_line(&one_line(&told));
+            self.print_prompt(now);
             return Vec::new();
         }
         let told = match reply {
-            Reply::Decided(decided) => format!("Recorded. {}", wording::decided(decided)),
+            Reply::Decided(decided) => format!("Recorded. {}", wording::decision_line(decided)),
             Reply::Invalid(invalid) => {
                 let problems = invalid.problems.iter();
                 let problems: Vec<_> = problems.map(|problem| problem.rules.join("; ")).collect();
@@ -384,9 +393,9 @@ impl LineConsole {
             | Reply::Acted
             | Reply::Noted(_) => format!("{gate}: nobody can tell what became of it. Type list."),
         };
-        self.say(&one_line(&told));
+        self.print_line(&one_line(&told));
         self.doing = LineState::Nothing;
-        self.prompt(now);
+        self.print_prompt(now);
         Vec::new()
     }
 
@@ -396,7 +405,7 @@ impl LineConsole {
         report: &Result<VerificationReport, String>,
     ) -> Vec<LineEffect> {
         self.checking = None;
-        self.found = unsound(report);
+        self.found = fault_in_report(report);
         let told = match (&self.found, report) {
             (Some(fault), _) => one_line(&fault.what),
             (None, Err(what)) => one_line(what),
@@ -411,15 +420,15 @@ impl LineConsole {
         };
         self.out.push('\n');
         if self.snapshot.store.problem().is_some() {
-            self.say("NOT RECORDING: this check says nothing about what was asked since.");
+            self.print_line("NOT RECORDING: this check says nothing about what was asked since.");
         }
-        self.say(&told);
-        self.ask_again();
+        self.print_line(&told);
+        self.reprint_prompt();
         Vec::new()
     }
 
     /// Prints the prompt again after other output.
-    fn ask_again(&mut self) {
+    fn reprint_prompt(&mut self) {
         if matches!(self.doing, LineState::Nothing) {
             self.out.push_str(self.prompt_text());
         }
@@ -430,7 +439,7 @@ impl LineConsole {
         let now = find(&self.snapshot.held, &held.id);
         let held = now.map_or(held, |held| held);
         let typed: Vec<_> = typed.split_whitespace().collect();
-        typed.join(" ") == wording::word(held, &self.snapshot.operator, verb)
+        typed.join(" ") == wording::deciding_word(held, &self.snapshot.operator, verb)
     }
 }
 

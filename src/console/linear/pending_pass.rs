@@ -11,10 +11,10 @@ use crate::atlas::model::CompiledQuestion;
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::dialog::gate::{
-    CHALLENGE_CHARS, PassCare, PassProof, PlannedAnswers, answers_challenge, care,
-    justified_by_answers, plan_records, shown_action,
+    CHALLENGE_CHARS, PassCare, PassProof, PlannedAnswers, answers_challenge, justified_by_answers,
+    pass_care, plan_records, shown_action,
 };
-use crate::engine::answer::{JudgedAnswer, judge};
+use crate::engine::answer::{JudgedAnswer, judge_answer};
 use crate::engine::approval::Approver;
 use crate::engine::command::{Confirmation, DecisionRequest, Ruling};
 use crate::engine::held::Held;
@@ -74,20 +74,20 @@ impl PendingPass {
             questions.map(move |question| (at, question))
         });
         Self {
-            untold: wording::whole(&held, snapshot, now)
+            untold: wording::request_lines(&held, snapshot, now)
                 .into_iter()
                 .rev()
                 .collect(),
             questions: questions.collect(),
             answers: Vec::new(),
-            proofs: care(&held).proofs().to_vec(),
+            proofs: pass_care(&held).required_proofs().to_vec(),
             shown: 0,
             why: None,
             held,
         }
     }
 
-    pub(super) fn wanted(&self) -> NextInput {
+    pub(super) fn next_input(&self) -> NextInput {
         if !self.untold.is_empty() {
             return NextInput::Listening;
         }
@@ -101,7 +101,7 @@ impl PendingPass {
     }
 
     /// Returns the next page of the request.
-    pub(super) fn tell(&mut self) -> String {
+    pub(super) fn next_page(&mut self) -> String {
         let mut text = String::new();
         for _ in 0..PAGE {
             let Some(line) = self.untold.pop() else { break };
@@ -113,14 +113,14 @@ impl PendingPass {
 
     /// Returns the text that asks for the next input.
     pub(super) fn prompt(&self, operator: &str, now: Timestamp) -> String {
-        let left = wording::left(&self.held, now);
-        match self.wanted() {
+        let left = wording::time_left_text(&self.held, now);
+        match self.next_input() {
             NextInput::Listening => {
                 let rest = self.untold.len();
                 format!("{rest} more lines. Press Enter to hear them, or type /back.\n")
             }
             NextInput::Answer => match self.questions.get(self.answers.len()) {
-                Some((_, question)) => self.ask(question, &left),
+                Some((_, question)) => self.question_text(question, &left),
                 None => String::new(),
             },
             NextInput::Proof(PassProof::Why) => format!("Why may it pass? ({left} left)\n"),
@@ -143,7 +143,7 @@ impl PendingPass {
         }
     }
 
-    fn ask(&self, question: &CompiledQuestion, left: &str) -> String {
+    fn question_text(&self, question: &CompiledQuestion, left: &str) -> String {
         let (number, count) = (self.answers.len() + 1, self.questions.len());
         let kind = match question.response_type() {
             ResponseType::Text => "a text",
@@ -179,28 +179,31 @@ impl PendingPass {
     }
 
     /// Checks and stores an answer.
-    pub(super) fn answer(&mut self, typed: &str) -> InputResult {
+    pub(super) fn submit_answer(&mut self, typed: &str) -> InputResult {
         let Some((at, question)) = self.questions.get(self.answers.len()) else {
             return InputResult::Yes;
         };
-        let typed = chosen(question, typed);
-        let judged = judge(question, &typed);
+        let typed = parse_typed_answer(question, typed);
+        let judged = judge_answer(question, &typed);
         let blank = typed.as_str().is_some_and(|text| text.trim().is_empty());
         let mut told = InputResult::Yes;
         if !judged.is_valid() {
             match question.on_invalid() {
                 InvalidAnswerAction::Retry | InvalidAnswerAction::Block if blank => {
-                    return InputResult::No(format!("Not taken.\n{}", rules(&judged)));
+                    return InputResult::No(format!("Not taken.\n{}", rules_text(&judged)));
                 }
                 InvalidAnswerAction::Retry | InvalidAnswerAction::Block => {
                     let mut answers = vec![BTreeMap::new(); self.held.gates.len()];
                     if let Some(of_gate) = answers.get_mut(*at) {
                         of_gate.insert(question.id().to_owned(), typed);
                     }
-                    return InputResult::Breaks(format!("Not taken.\n{}", rules(&judged)), answers);
+                    return InputResult::Breaks(
+                        format!("Not taken.\n{}", rules_text(&judged)),
+                        answers,
+                    );
                 }
                 InvalidAnswerAction::WarnAndContinue => {
-                    let rules = rules(&judged);
+                    let rules = rules_text(&judged);
                     told = InputResult::With(format!(
                         "Warning: taken although a rule is broken.\n{rules}"
                     ));
@@ -209,19 +212,19 @@ impl PendingPass {
             }
         }
         self.answers.push(typed);
-        if self.answers.len() == self.questions.len() && self.justifies() {
+        if self.answers.len() == self.questions.len() && self.has_justification() {
             self.proofs.retain(|proof| *proof != PassProof::Why);
         }
         told
     }
 
     /// Replaces the request with its newer state after an invalid answer was recorded.
-    pub(super) fn go_on(&mut self, held: Held) {
+    pub(super) fn update_held(&mut self, held: Held) {
         self.held = Arc::new(held);
     }
 
     /// Returns true if an answer states in words why the request may pass.
-    fn justifies(&self) -> bool {
+    fn has_justification(&self) -> bool {
         let answered = self.questions.iter().zip(&self.answers);
         answered.into_iter().any(|((_, question), answer)| {
             let text = question.response_type() == ResponseType::Text && !question.sensitive();
@@ -230,7 +233,7 @@ impl PendingPass {
     }
 
     /// Checks a typed confirmation.
-    pub(super) fn prove(&mut self, proof: PassProof, typed: &str) -> InputResult {
+    pub(super) fn submit_proof(&mut self, proof: PassProof, typed: &str) -> InputResult {
         let fits = match proof {
             PassProof::Why => !typed.trim().is_empty(),
             PassProof::Hash => {
@@ -259,14 +262,14 @@ impl PendingPass {
     }
 
     /// Describes the records that passing the request will write.
-    pub(super) fn review(&self, operator: &str) -> String {
+    pub(super) fn review_text(&self, operator: &str) -> String {
         let by = Approver {
             name: operator,
-            method: care(&self.held).method(),
-            why: self.why.as_deref(),
-            first: None,
+            method: pass_care(&self.held).method(),
+            justification: self.why.as_deref(),
+            first_approver: None,
         };
-        let mut text = match self.held.progress() {
+        let mut text = match self.held.approval_progress() {
             None => "Passing it writes:\n".to_owned(),
             Some((_, None)) => {
                 "This is the first of two approvals. It stays held, and this is written:\n"
@@ -277,7 +280,7 @@ impl PendingPass {
                 one_line(first)
             ),
         };
-        let records = plan_records(&self.held, by, |at| self.recorded(at));
+        let records = plan_records(&self.held, by, |at| self.planned_answers(at));
         for justification in justified_by_answers(&records) {
             let told = one_line(justification);
             text.push_str("Justification (your answers): ");
@@ -290,7 +293,7 @@ impl PendingPass {
         text
     }
 
-    fn recorded(&self, gate: usize) -> PlannedAnswers {
+    fn planned_answers(&self, gate: usize) -> PlannedAnswers {
         let mut planned = PlannedAnswers::default();
         for ((at, question), typed) in self.questions.iter().zip(&self.answers) {
             if *at == gate {
@@ -301,7 +304,7 @@ impl PendingPass {
     }
 
     /// Builds the decision that passes the request.
-    pub(super) fn decide(&self, operator: &str) -> DecisionRequest {
+    pub(super) fn pass_decision(&self, operator: &str) -> DecisionRequest {
         let mut answers = vec![BTreeMap::new(); self.held.gates.len()];
         for ((gate, question), typed) in self.questions.iter().zip(&self.answers) {
             let blank = typed.as_str().is_some_and(|text| text.trim().is_empty());
@@ -309,10 +312,10 @@ impl PendingPass {
                 map.insert(question.id().to_owned(), typed.clone());
             }
         }
-        decide(
+        pass_decision(
             &self.held,
             operator,
-            care(&self.held),
+            pass_care(&self.held),
             self.why.clone(),
             Ruling::Pass { answers },
         )
@@ -320,7 +323,7 @@ impl PendingPass {
 }
 
 /// Builds a decision that is bound to the hashes of this request.
-pub(super) fn decide(
+pub(super) fn pass_decision(
     held: &Held,
     operator: &str,
     care: PassCare,
@@ -339,7 +342,7 @@ pub(super) fn decide(
 }
 
 /// Converts typed input to the value that is sent: the option of a typed number, or else the text.
-fn chosen(question: &CompiledQuestion, typed: &str) -> Value {
+fn parse_typed_answer(question: &CompiledQuestion, typed: &str) -> Value {
     let typed = typed.trim_end_matches(['\n', '\r']);
     if question.response_type() == ResponseType::Choice && !typed.trim().is_empty() {
         let options = question.options();
@@ -354,7 +357,7 @@ fn chosen(question: &CompiledQuestion, typed: &str) -> Value {
 }
 
 /// Lists all rules, and for each if the answer keeps it.
-fn rules(judged: &JudgedAnswer) -> String {
+fn rules_text(judged: &JudgedAnswer) -> String {
     let mut text = String::new();
     for rule in &judged.rules {
         let word = if rule.kept { "Kept" } else { "Not kept" };

@@ -1,7 +1,7 @@
 //! Texts of the line console. Each line makes sense when it is read aloud alone.
 
 use crate::base::clock::Timestamp;
-use crate::base::text::{LineFeeds, one_line, visible};
+use crate::base::text::{LineFeeds, one_line, sanitize};
 use crate::console::dialog::gate::{hidden_chars_text, request_text};
 use crate::console::thread_text;
 use crate::engine::command::SettledRequest;
@@ -30,7 +30,7 @@ answer of several lines that ends with a line that is only a dot.
 ";
 
 /// Time left until the deadline, as in `4 minutes 5 seconds`.
-pub(super) fn left(held: &Held, now: Timestamp) -> String {
+pub(super) fn time_left_text(held: &Held, now: Timestamp) -> String {
     let seconds = held.deadline.since(now).as_secs();
     let counted = |count: u64, noun: &str| match count {
         0 => None,
@@ -49,7 +49,7 @@ pub(super) fn left(held: &Held, now: Timestamp) -> String {
 }
 
 /// Describes a request in one line.
-pub(super) fn line(held: &Held, now: Timestamp) -> String {
+pub(super) fn request_line(held: &Held, now: Timestamp) -> String {
     let gates: Vec<_> = held.gates.iter().map(Gate::name).collect();
     let asked = match held.joined {
         0 => String::new(),
@@ -63,13 +63,13 @@ pub(super) fn line(held: &Held, now: Timestamp) -> String {
         one_line(held.action()),
         one_line(&held.agent),
         one_line(&gates.join(" and ")),
-        left(held, now),
+        time_left_text(held, now),
     )
 }
 
 /// Approvals and claim of a request, in words.
 fn part_of(held: &Held) -> String {
-    let approved = match held.progress() {
+    let approved = match held.approval_progress() {
         None => String::new(),
         Some((words, None)) => format!(", {words} approvals"),
         Some((words, Some(by))) => format!(", {words} approvals, by {}", one_line(by)),
@@ -80,7 +80,7 @@ fn part_of(held: &Held) -> String {
 }
 
 /// Returns the word that decides. If another operator claimed the request, the word names that operator.
-pub(super) fn word(held: &Held, operator: &str, verb: &str) -> String {
+pub(super) fn deciding_word(held: &Held, operator: &str, verb: &str) -> String {
     match held.claimed_by_other(operator) {
         None => verb.to_owned(),
         Some(by) => format!("{verb} over {}", one_line(by)),
@@ -91,7 +91,7 @@ pub(super) fn word(held: &Held, operator: &str, verb: &str) -> String {
 pub(super) fn ask_word(held: &Held, operator: &str, verb: &str) -> String {
     let claimed = held.claimed_by_other(operator);
     let claimed = claimed.map(|by| format!("{} is claimed by {}. ", held.id, one_line(by)));
-    let word = word(held, operator, verb);
+    let word = deciding_word(held, operator, verb);
     let does = match verb {
         "pass" => format!("let {} pass", held.id),
         _ => format!("deny {}", held.id),
@@ -101,10 +101,14 @@ pub(super) fn ask_word(held: &Held, operator: &str, verb: &str) -> String {
 }
 
 /// Prints a whole request, line by line.
-pub(super) fn whole(held: &Held, snapshot: &RuntimeSnapshot, now: Timestamp) -> Vec<String> {
-    let mut lines = vec![line(held, now)];
+pub(super) fn request_lines(
+    held: &Held,
+    snapshot: &RuntimeSnapshot,
+    now: Timestamp,
+) -> Vec<String> {
+    let mut lines = vec![request_line(held, now)];
     let mut add = |text: String| {
-        let text = visible(&text, LineFeeds::Keep).text;
+        let text = sanitize(&text, LineFeeds::Keep).text;
         lines.extend(text.split('\n').map(str::to_owned));
     };
     let intent = held.intent.as_deref().unwrap_or("not said");
@@ -113,10 +117,10 @@ pub(super) fn whole(held: &Held, snapshot: &RuntimeSnapshot, now: Timestamp) -> 
         held.session,
         one_line(intent)
     ));
-    if let Some(thread) = thread_text::of_session(snapshot, &held.session) {
+    if let Some(thread) = thread_text::thread_of_session(snapshot, &held.session) {
         add(format!(
             "Conversation, {}.",
-            thread_text::told(thread).join("; ")
+            thread_text::thread_lines(thread).join("; ")
         ));
     }
     for gate in &held.gates {
@@ -141,7 +145,7 @@ pub(super) fn whole(held: &Held, snapshot: &RuntimeSnapshot, now: Timestamp) -> 
 }
 
 /// Describes the result of a request.
-pub(super) fn decided(decided: &SettledRequest) -> String {
+pub(super) fn decision_line(decided: &SettledRequest) -> String {
     let by = match &decided.by {
         Some(by) => format!(" by {}", one_line(by)),
         None => String::new(),

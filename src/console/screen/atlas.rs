@@ -74,7 +74,7 @@ enum AtlasPane {
 impl AtlasPane {
     const ALL: [Self; 4] = [Self::Tree, Self::Session, Self::Stream, Self::Problems];
 
-    fn step(self, steps: usize) -> Self {
+    fn neighbour(self, steps: usize) -> Self {
         let at = Self::ALL.iter().position(|pane| *pane == self).unwrap_or(0);
         let next = (at + steps) % Self::ALL.len();
         Self::ALL.get(next).copied().unwrap_or_default()
@@ -107,7 +107,7 @@ impl AtlasScreen {
     ) -> Vec<ConsoleRequest> {
         self.sync(snapshot);
         let mut requests = vec![ConsoleRequest::Watch(WatchSetting::On)];
-        requests.extend(self.files.glance(snapshot, now));
+        requests.extend(self.files.request_check(snapshot, now));
         requests
     }
 
@@ -119,25 +119,26 @@ impl AtlasScreen {
         }
         if self.counted != snapshot.watched.total {
             self.counted = snapshot.watched.total;
-            self.fired = fired(&snapshot.watched.evaluations);
+            self.fired = count_fired(&snapshot.watched.evaluations);
         }
         self.files.sync(snapshot);
-        let last = self.count(snapshot).saturating_sub(1);
+        let last = self.problem_count(snapshot).saturating_sub(1);
         self.problem = self.problem.min(last);
     }
 
     /// Stores the area in which the screen was painted.
-    pub(crate) fn on_drawn(&mut self, area: Rect) {
+    pub(crate) fn set_area(&mut self, area: Rect) {
         self.area = area;
     }
 
     /// Returns true if the action has something to act on.
-    pub(crate) fn can(&self, action: KeyAction, snapshot: &RuntimeSnapshot) -> bool {
+    pub(crate) fn is_enabled(&self, action: KeyAction, snapshot: &RuntimeSnapshot) -> bool {
         match action {
-            KeyAction::NextProblem | KeyAction::PreviousProblem => self.count(snapshot) > 0,
+            KeyAction::NextProblem | KeyAction::PreviousProblem => self.problem_count(snapshot) > 0,
             KeyAction::NextSession | KeyAction::PreviousSession => snapshot.sessions.len() > 1,
             KeyAction::Explain => {
-                self.chosen(snapshot).is_some() || self.action(snapshot).is_some()
+                self.selected_evaluation(snapshot).is_some()
+                    || self.selected_action(snapshot).is_some()
             }
             KeyAction::Steward(key) => self.is_steward_key_enabled(key, snapshot),
             KeyAction::Browse(TraceKey::Fold | TraceKey::Unfold | TraceKey::FoldLevel) => {
@@ -149,7 +150,7 @@ impl AtlasScreen {
     }
 
     /// Returns the selected evaluation if the evaluations pane has the focus.
-    pub(crate) fn chosen<'s>(
+    pub(crate) fn selected_evaluation<'s>(
         &self,
         snapshot: &'s RuntimeSnapshot,
     ) -> Option<&'s Arc<WatchedEvaluation>> {
@@ -161,7 +162,7 @@ impl AtlasScreen {
     }
 
     /// Returns the id of the Atlas action at the cursor of the tree.
-    pub(crate) fn action<'s>(&self, snapshot: &'s RuntimeSnapshot) -> Option<&'s str> {
+    pub(crate) fn selected_action<'s>(&self, snapshot: &'s RuntimeSnapshot) -> Option<&'s str> {
         let atlas = snapshot.loaded.get(self.row.atlas)?;
         match (self.pane, self.row.part, self.row.item) {
             (AtlasPane::Tree, Some(PartKind::Action), Some(at)) => {
@@ -176,12 +177,12 @@ impl AtlasScreen {
     }
 
     /// Returns the selected session.
-    pub(crate) fn session(&self) -> Option<&SessionId> {
+    pub(crate) fn selected_session(&self) -> Option<&SessionId> {
         self.session.as_ref()
     }
 
     /// Carries out an action of this screen.
-    pub(crate) fn act(
+    pub(crate) fn handle_action(
         &mut self,
         action: KeyAction,
         snapshot: &RuntimeSnapshot,
@@ -189,17 +190,17 @@ impl AtlasScreen {
     ) -> Vec<ConsoleRequest> {
         self.said = None;
         match action {
-            KeyAction::Next => self.focus(self.pane.step(1)),
-            KeyAction::Previous => self.focus(self.pane.step(AtlasPane::ALL.len() - 1)),
-            KeyAction::Open => self.open(snapshot),
-            KeyAction::Back => self.back(),
+            KeyAction::Next => self.focus(self.pane.neighbour(1)),
+            KeyAction::Previous => self.focus(self.pane.neighbour(AtlasPane::ALL.len() - 1)),
+            KeyAction::Open => self.open_selected(snapshot),
+            KeyAction::Back => self.go_back(),
             KeyAction::Reload => {
                 self.said = Some((Meaning::Hint, "looking at the files".to_owned()));
-                return self.files.glance(snapshot, now);
+                return self.files.request_check(snapshot, now);
             }
             KeyAction::NextProblem => self.go_to_problem(snapshot, 1),
             KeyAction::PreviousProblem => {
-                let count = self.count(snapshot);
+                let count = self.problem_count(snapshot);
                 self.go_to_problem(snapshot, count.saturating_sub(1));
             }
             KeyAction::NextSession => self.switch_session(snapshot, 1),
@@ -209,10 +210,10 @@ impl AtlasScreen {
             KeyAction::Browse(TraceKey::Fold) => self.fold(),
             KeyAction::Browse(TraceKey::Unfold) => self.unfold(),
             KeyAction::Browse(TraceKey::FoldLevel) => self.fold_level(snapshot),
-            KeyAction::Browse(TraceKey::Copy) => return self.copy(snapshot),
+            KeyAction::Browse(TraceKey::Copy) => return self.copy_details(snapshot),
             other => {
                 if let Some(motion) = other.motion() {
-                    self.go(motion, snapshot);
+                    self.move_cursor(motion, snapshot);
                 }
             }
         }
@@ -225,7 +226,7 @@ impl AtlasScreen {
         self.top = 0;
     }
 
-    fn open(&mut self, snapshot: &RuntimeSnapshot) {
+    fn open_selected(&mut self, snapshot: &RuntimeSnapshot) {
         if self.pane == AtlasPane::Tree && self.row.item.is_none() {
             if self.is_folded(self.row) {
                 self.unfold();
@@ -241,11 +242,11 @@ impl AtlasScreen {
     }
 
     /// Returns true if the focus is in the details, so that `Back` leads to the list.
-    pub(crate) fn is_inside(&self) -> bool {
+    pub(crate) fn is_in_details(&self) -> bool {
         self.deep == FocusDepth::Chosen
     }
 
-    fn back(&mut self) {
+    fn go_back(&mut self) {
         if self.deep == FocusDepth::Chosen {
             self.deep = FocusDepth::List;
         } else if self.pane != AtlasPane::Tree {
@@ -253,10 +254,10 @@ impl AtlasScreen {
         }
     }
 
-    fn go(&mut self, motion: Motion, snapshot: &RuntimeSnapshot) {
+    fn move_cursor(&mut self, motion: Motion, snapshot: &RuntimeSnapshot) {
         if self.deep == FocusDepth::Chosen || self.pane == AtlasPane::Session {
             let most = view::most_top(self, snapshot);
-            self.top = motion.from(self.top.min(most), most + 1);
+            self.top = motion.target_row(self.top.min(most), most + 1);
             return;
         }
         self.top = 0;
@@ -264,12 +265,12 @@ impl AtlasScreen {
             AtlasPane::Tree => {
                 let rows = self.rows(snapshot);
                 let at = rows.iter().position(|row| *row == self.row).unwrap_or(0);
-                let to = motion.from(at, rows.len());
+                let to = motion.target_row(at, rows.len());
                 self.row = rows.get(to).copied().unwrap_or_default();
             }
             AtlasPane::Stream => {
                 let evaluations = &snapshot.watched.evaluations;
-                let to = motion.from(self.evaluation_index(snapshot), evaluations.len());
+                let to = motion.target_row(self.evaluation_index(snapshot), evaluations.len());
                 // In the first row the selection stays on the newest evaluation.
                 let to = Some(to).filter(|to| *to > 0);
                 self.evaluation = to
@@ -277,7 +278,7 @@ impl AtlasScreen {
                     .map(|evaluation| evaluation.number);
             }
             AtlasPane::Problems => {
-                self.problem = motion.from(self.problem, self.count(snapshot));
+                self.problem = motion.target_row(self.problem, self.problem_count(snapshot));
             }
             AtlasPane::Session => {}
         }
@@ -291,7 +292,7 @@ impl AtlasScreen {
     }
 
     fn go_to_problem(&mut self, snapshot: &RuntimeSnapshot, steps: usize) {
-        let count = self.count(snapshot);
+        let count = self.problem_count(snapshot);
         if count == 0 {
             self.said = Some((Meaning::Passed, "no problems".to_owned()));
             return;
@@ -316,15 +317,15 @@ impl AtlasScreen {
     }
 
     /// Returns the number of problems.
-    pub(crate) fn count(&self, snapshot: &RuntimeSnapshot) -> usize {
+    pub(crate) fn problem_count(&self, snapshot: &RuntimeSnapshot) -> usize {
         self.problems(snapshot).len()
     }
 
     fn problems<'s>(&'s self, snapshot: &'s RuntimeSnapshot) -> Vec<AtlasProblem<'s>> {
-        problems::of(&self.files, snapshot)
+        problems::find_problems(&self.files, snapshot)
     }
 
-    fn copy(&mut self, snapshot: &RuntimeSnapshot) -> Vec<ConsoleRequest> {
+    fn copy_details(&mut self, snapshot: &RuntimeSnapshot) -> Vec<ConsoleRequest> {
         let lines = view::chosen_lines(self, snapshot, 120);
         let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
         let mut text = text.join("\n");
@@ -339,7 +340,7 @@ impl AtlasScreen {
 }
 
 /// Counts how often each checkpoint fired.
-fn fired(evaluations: &[Arc<WatchedEvaluation>]) -> BTreeMap<(String, String), usize> {
+fn count_fired(evaluations: &[Arc<WatchedEvaluation>]) -> BTreeMap<(String, String), usize> {
     let mut counts = BTreeMap::new();
     let evidence = evaluations
         .iter()

@@ -104,7 +104,7 @@ impl RequestState {
 impl QueueScreen {
     /// Moves the selection.
     pub(crate) fn go(&mut self, motion: Motion) {
-        self.choose(motion.from(self.at, self.rows.len()));
+        self.choose(motion.target_row(self.at, self.rows.len()));
     }
 
     /// Selects a row by its index.

@@ -151,7 +151,7 @@ impl ThreadsScreen {
 
     /// Selects another conversation.
     pub(crate) fn step(&mut self, motion: Motion) {
-        let to = motion.from(self.place(), self.order.len());
+        let to = motion.target_row(self.place(), self.order.len());
         self.choose(self.order.get(to).cloned());
     }
 
@@ -161,11 +161,11 @@ impl ThreadsScreen {
             ThreadsPane::List => self.step(motion),
             ThreadsPane::Memento => {
                 let most = self.chosen(snapshot).map(|thread| view::most(self, thread));
-                self.top = motion.from(self.top, most.unwrap_or(0) + 1);
+                self.top = motion.target_row(self.top, most.unwrap_or(0) + 1);
             }
             ThreadsPane::History => {
                 let turned = self.chosen(snapshot).and_then(|thread| {
-                    let to = motion.from(self.turn_index(thread), thread.turns.len());
+                    let to = motion.target_row(self.turn_index(thread), thread.turns.len());
                     thread.turns.get(to)
                 });
                 self.turn = turned.map(|turned| (turned.at, turned.message_id.clone()));

@@ -343,7 +343,7 @@ impl TraceScreen {
     fn go(&mut self, motion: Motion) {
         match (self.pane, &mut self.opened) {
             (TracePane::Sessions, _) => {
-                let to = motion.from(self.session_place(), self.sessions.len());
+                let to = motion.target_row(self.session_place(), self.sessions.len());
                 self.selected = self
                     .sessions
                     .get(to)
@@ -423,7 +423,7 @@ impl TraceScreen {
             return;
         }
         if let VerificationState::Running(progress) = std::mem::take(&mut self.verifying) {
-            progress.stop();
+            progress.cancel();
             let words = "the check was stopped: nothing was proven";
             self.said = Some((Meaning::Warning, words.to_owned()));
             return;

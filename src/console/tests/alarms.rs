@@ -61,17 +61,17 @@ fn many_alarms_are_counted_and_each_stays_within_its_line() {
 #[test]
 fn the_line_console_announces_an_alarm_once_and_never_during_a_decision() {
     let mut talk = LineConsole::new(Arc::new(busy()), now());
-    talk.take();
+    talk.take_output();
     talk.on_alarms(&alarms(&[REMOVED]));
-    assert_eq!(talk.take(), format!("\u{7}\nALARM {REMOVED}\n> "));
+    assert_eq!(talk.take_output(), format!("\u{7}\nALARM {REMOVED}\n> "));
     talk.on_alarms(&alarms(&[REMOVED]));
-    assert_eq!(talk.take(), "");
+    assert_eq!(talk.take_output(), "");
     talk.on_line("deny c-121", now());
-    talk.take();
+    talk.take_output();
     talk.on_alarms(&alarms(&[REMOVED, "b"]));
-    assert_eq!(talk.take(), "");
+    assert_eq!(talk.take_output(), "");
     talk.on_line("/back", now());
-    assert!(talk.take().contains("ALARM b\n> "));
+    assert!(talk.take_output().contains("ALARM b\n> "));
 }
 
 #[test]

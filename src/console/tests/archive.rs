@@ -110,7 +110,7 @@ impl Archive {
             session: known.session,
             events: known.events,
             pruned: 0,
-            count_not_canonical: 0,
+            not_canonical: 0,
             imports: Vec::new(),
             verdict: VerificationVerdict::Holds(ProvenCounts {
                 witnessed: 0,
@@ -206,7 +206,7 @@ impl EventSource for Archive {
     fn events(&self, session: &SessionId, from: u64, limit: usize) -> Result<Vec<Event>, String> {
         self.records(session, from, limit)?
             .iter()
-            .map(Record::event)
+            .map(Record::event_of)
             .collect()
     }
 

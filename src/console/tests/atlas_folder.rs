@@ -14,10 +14,10 @@ use super::test_console::TestConsole;
 use crate::atlas::{ManifestTransform, load_file};
 use crate::base::digest::Digest;
 use crate::base::limits::{ATLAS_FILE_CHECK_INTERVAL, DIALOG_ARMING_TIME};
-use crate::console::driver::atlas::{compare_folder, look};
+use crate::console::driver::atlas::{check_file, compare_folder};
 use crate::console::request::{ConsoleMessage, ConsoleRequest};
 use crate::console::screen::atlas::FolderCheck;
-use crate::engine::reload::hash_of;
+use crate::engine::reload::hash_of_atlases;
 use crate::runtime::AtlasLoad;
 use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 
@@ -45,9 +45,9 @@ impl FolderConsole {
         let mut loaded: Vec<_> = loaded.collect();
         loaded.sort_by_key(|atlas| atlas.origin.file.clone());
         snapshot.loaded = loaded.into();
-        snapshot.in_force.hash = Some(hash_of(&snapshot.loaded));
+        snapshot.load_info.hash = Some(hash_of_atlases(&snapshot.loaded));
         for held in &mut snapshot.held {
-            Arc::make_mut(held).atlas_hash = hash_of(&snapshot.loaded);
+            Arc::make_mut(held).atlas_hash = hash_of_atlases(&snapshot.loaded);
         }
         Self::opened(folder, snapshot, size)
     }
@@ -55,7 +55,7 @@ impl FolderConsole {
     /// A console whose folder is empty.
     fn empty(size: (u16, u16)) -> Self {
         let mut snapshot = RuntimeSnapshot::empty();
-        snapshot.in_force.hash = Some(hash_of(&[]));
+        snapshot.load_info.hash = Some(hash_of_atlases(&[]));
         snapshot.access = ConsoleAccess::Write;
         Self::opened(tempfile::tempdir().unwrap(), snapshot, size)
     }
@@ -90,17 +90,17 @@ impl FolderConsole {
     fn answer(&mut self, requests: Vec<ConsoleRequest>) {
         for request in requests {
             match request {
-                ConsoleRequest::Glance(glances) => {
+                ConsoleRequest::CheckFiles(glances) => {
                     let looked = glances
                         .iter()
-                        .map(|glance| look(glance, &ManifestTransform::default()))
+                        .map(|glance| check_file(glance, &ManifestTransform::default()))
                         .collect();
-                    self.stage.message(ConsoleMessage::Glanced(looked));
+                    self.stage.message(ConsoleMessage::FilesChecked(looked));
                 }
-                ConsoleRequest::List(listing) => {
+                ConsoleRequest::CheckFolder(listing) => {
                     let listed =
                         compare_folder(&listing, Ok(self.files()), &ManifestTransform::default());
-                    self.stage.message(ConsoleMessage::Listed(listed));
+                    self.stage.message(ConsoleMessage::FolderChecked(listed));
                 }
                 _ => {}
             }
@@ -157,14 +157,18 @@ fn a_new_file_is_offered_and_loaded_only_by_its_hash() {
     shelved.stage.shows("3 Atlases in force then");
     let more = load_file(shelved.file("between.yaml")).unwrap().atlas;
     let wanted = [before[0].clone(), more, before[1].clone()];
-    let wanted: String = hash_of(&wanted).to_string().chars().take(4).collect();
+    let wanted: String = hash_of_atlases(&wanted)
+        .to_string()
+        .chars()
+        .take(4)
+        .collect();
     let loads = shelved.load(&wanted);
     // In the order of the files, as after a restart.
     let [load] = loads.as_slice() else {
         panic!("{loads:?}")
     };
     assert_eq!(ids(load), [&before[0].id, "com.acme.more", &before[1].id]);
-    assert_eq!(load.instead_of, hash_of(&before));
+    assert_eq!(load.expected_hash, hash_of_atlases(&before));
 }
 
 #[test]
@@ -182,7 +186,7 @@ fn a_removed_file_lists_its_effects_and_held_requests_stay() {
         .stage
         .shows("5 held requests stay under the Atlas they were judged under");
     let left = shelved.stage.app.snapshot.loaded[..1].to_vec();
-    let code: String = hash_of(&left).to_string().chars().take(4).collect();
+    let code: String = hash_of_atlases(&left).to_string().chars().take(4).collect();
     let loads = shelved.load(&code);
     assert_eq!(loads.len(), 1);
     assert_eq!(ids(&loads[0]), [left[0].id.as_str()]);
@@ -235,11 +239,15 @@ fn the_first_file_of_an_empty_folder_is_offered_without_a_restart() {
         shelved.ask();
         shelved.stage.shows("com.acme.more");
         let first = load_file(shelved.file("first.yaml")).unwrap().atlas;
-        let code: String = hash_of(&[first]).to_string().chars().take(4).collect();
+        let code: String = hash_of_atlases(&[first])
+            .to_string()
+            .chars()
+            .take(4)
+            .collect();
         let loads = shelved.load(&code);
         assert_eq!(loads.len(), 1);
         assert_eq!(ids(&loads[0]), ["com.acme.more"]);
-        assert_eq!(loads[0].instead_of, hash_of(&[]));
+        assert_eq!(loads[0].expected_hash, hash_of_atlases(&[]));
     }
 }
 
@@ -284,6 +292,6 @@ fn a_listing_for_other_atlases_is_dropped() {
         against: Some(Digest::of("others")),
     };
     let listed = compare_folder(&listing, Ok(shelved.files()), &ManifestTransform::default());
-    shelved.stage.message(ConsoleMessage::Listed(listed));
+    shelved.stage.message(ConsoleMessage::FolderChecked(listed));
     shelved.stage.hides("FILE NEWER");
 }

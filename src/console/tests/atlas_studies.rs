@@ -11,7 +11,7 @@ use super::fixture::{idle, now};
 use super::sample_atlases::WORDS;
 use super::steward::{SIZES, found, newer, stage, weaker};
 use crate::console::driver::record_reader::QuitFlag;
-use crate::console::driver::study::{differences, rehearse, tested};
+use crate::console::driver::study::{differences, rehearse, test_result};
 use crate::console::request::{ConsoleMessage, ConsoleRequest};
 use crate::console::study::{Study, StudySummary};
 use crate::console::{FailedScenarioStep, ScenarioReport};
@@ -46,7 +46,7 @@ fn the_test_page_shows_passed_tests_and_the_location_of_failures() {
     stage.shows("working ...");
     let failed = FailedScenarioStep {
         line: Some(22),
-        what: "step 3, request s-1 x: wanted held at high-risk-gate, actual allowed\u{1b}"
+        mismatch: "step 3, request s-1 x: wanted held at high-risk-gate, actual allowed\u{1b}"
             .to_owned(),
     };
     let trials = [
@@ -61,13 +61,13 @@ fn the_test_page_shows_passed_tests_and_the_location_of_failures() {
             failed: vec![failed],
         },
     ];
-    stage.message(ConsoleMessage::Studied(*ticket, tested(&trials)));
+    stage.message(ConsoleMessage::Studied(*ticket, test_result(&trials)));
     stage.shows("line 22: step 3");
     assert_snapshot!("tests", stage.picture());
     smaller("tests", &mut stage);
     stage.press(KeyCode::Esc);
     stage.shows("1 of 2 tests hold");
-    assert!(tested(&[]).is_err());
+    assert!(test_result(&[]).is_err());
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn the_rehearsal_evaluates_past_requests_and_lists_only_changes() {
     let sessions = archive.sessions();
     let sets = (&*live, &*load.atlases);
     let told = rehearse(&archive, &sessions, sets, now(), &QuitFlag::default()).unwrap();
-    assert_eq!(told.sum, Some(StudySummary::Past(1, 3)));
+    assert_eq!(told.summary, Some(StudySummary::Rehearsal(1, 3)));
     stage.message(ConsoleMessage::Studied(*ticket, Ok(told)));
     stage.shows("s-12#2 payment.send");
     stage.shows("loaded  HELD at large");
@@ -110,7 +110,7 @@ fn the_rehearsal_evaluates_past_requests_and_lists_only_changes() {
     stage.shows("1 of the last 3 actions would be judged otherwise");
     // A cancelled rehearsal ends early.
     let left = QuitFlag::default();
-    left.leave();
+    left.set();
     assert!(rehearse(&archive, &sessions, sets, now(), &left).is_err());
 }
 

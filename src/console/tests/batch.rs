@@ -245,5 +245,5 @@ fn a_read_only_console_never_sends_a_decision() {
             reason: String::new(),
         },
     };
-    assert!(!stage.app.permits(&ConsoleRequest::Decide(decide)));
+    assert!(!stage.app.may_send(&ConsoleRequest::Decide(decide)));
 }

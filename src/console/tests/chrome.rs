@@ -107,7 +107,7 @@ fn the_header_shows_sealed_and_unsealed_events() {
 #[test]
 fn a_head_without_an_external_copy_is_only_a_warning() {
     let mut picture = busy();
-    picture.chain.head.elsewhere = HeadCopyState::Failed {
+    picture.chain.head.copy = HeadCopyState::Failed {
         what: "`/mnt/usb/head`: No such file or directory (os error 2)".to_owned(),
     };
     let mut stage = TestConsole::new(picture.clone(), (80, 24));
@@ -146,7 +146,10 @@ fn the_header_counts_dropped_messages() {
     ] {
         let mut stage = TestConsole::new(busy(), size);
         stage.hides("drop");
-        stage.snapshot(RuntimeSnapshot { dropped, ..busy() });
+        stage.snapshot(RuntimeSnapshot {
+            undelivered: dropped,
+            ..busy()
+        });
         stage.shows(words);
         stage.shows("14:02:31Z");
         for tab in ['2', '3', '4'] {

@@ -266,8 +266,8 @@ pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Runt
         }],
         loaded: Arc::default(),
         distrusted: None,
-        headless: false,
-        in_force: crate::runtime::snapshot::AtlasLoadInfo::default(),
+        head_file_missing: false,
+        load_info: crate::runtime::snapshot::AtlasLoadInfo::default(),
         watched: EvaluationLog::default(),
         threads: Arc::default(),
         sessions: [
@@ -295,7 +295,7 @@ pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Runt
         ],
         drafts: Arc::default(),
         thread_drafts: Arc::default(),
-        acts: OperatorActs::default(),
+        operator_acts: OperatorActs::default(),
         chain: RecordSummary {
             sessions: 7,
             events: 234,
@@ -309,11 +309,11 @@ pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Runt
             },
         },
         store: StoreState::Ready,
-        dropped: crate::runtime::snapshot::UndeliveredCounts::default(),
+        undelivered: crate::runtime::snapshot::UndeliveredCounts::default(),
         notices: Arc::default(),
-        clock_moved: None,
+        clock_step: None,
         threads_full_at: None,
-        unrequested_run_alarm: None,
+        ran_unasked: None,
     }
 }
 

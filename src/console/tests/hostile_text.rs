@@ -13,7 +13,7 @@ use super::sample_atlases::{account, studied};
 use super::test_console::TestConsole;
 use crate::atlas::Atlas;
 use crate::base::text::is_deceptive;
-use crate::console::driver::study::{differences, tested};
+use crate::console::driver::study::{differences, test_result};
 use crate::console::request::{ConsoleMessage, ConsoleRequest};
 use crate::console::screen::atlas::{ChangedFile, FileCheckResult, FileState};
 use crate::console::study::Study;
@@ -36,7 +36,7 @@ type HostileField = (&'static str, fn(&mut RuntimeSnapshot, &str));
 
 const FIELDS: &[HostileField] = &[
     ("operator", |snapshot, text| {
-        text.clone_into(&mut snapshot.operator)
+        text.clone_into(&mut snapshot.operator);
     }),
     ("agent", |snapshot, text| {
         each(snapshot, |held| text.clone_into(&mut held.agent));
@@ -144,7 +144,7 @@ const FIELDS: &[HostileField] = &[
         }
     }),
     ("head elsewhere", |snapshot, text| {
-        snapshot.chain.head.elsewhere = HeadCopyState::Failed {
+        snapshot.chain.head.copy = HeadCopyState::Failed {
             what: text.to_owned(),
         }
     }),
@@ -259,7 +259,7 @@ fn evaluation(one: &Arc<WatchedEvaluation>, text: &str) -> Arc<WatchedEvaluation
     let mut one = (**one).clone();
     text.clone_into(&mut one.agent);
     text.clone_into(&mut one.account.subject);
-    one.came = EvaluationOutcome::Denied(text.to_owned());
+    one.outcome = EvaluationOutcome::Denied(text.to_owned());
     Arc::new(one)
 }
 
@@ -391,7 +391,7 @@ fn hostile_files_tests_and_explanations_break_nothing() {
             .iter()
             .map(|one| atlas(one, HOSTILE))
             .collect();
-        snapshot.in_force.hash = Some(crate::engine::reload::hash_of(&snapshot.loaded));
+        snapshot.load_info.hash = Some(crate::engine::reload::hash_of_atlases(&snapshot.loaded));
         let (newer, against) = (
             snapshot.loaded[1].clone(),
             Arc::clone(&snapshot.loaded[1].text),
@@ -414,7 +414,7 @@ fn hostile_files_tests_and_explanations_break_nothing() {
                     atlas,
                 }),
             };
-            stage.message(ConsoleMessage::Glanced(vec![looked]));
+            stage.message(ConsoleMessage::FilesChecked(vec![looked]));
             for code in ['4', ']', ']', 'L'] {
                 press(&mut stage, KeyCode::Char(code), "file");
             }
@@ -430,14 +430,14 @@ fn hostile_files_tests_and_explanations_break_nothing() {
         is_harmless(&stage, "difference");
         let failed = FailedScenarioStep {
             line: None,
-            what: HOSTILE.to_owned(),
+            mismatch: HOSTILE.to_owned(),
         };
         let trial = ScenarioReport {
             file: HOSTILE.into(),
             steps: 1,
             failed: vec![failed],
         };
-        stage.message(ConsoleMessage::Studied(*ticket, tested(&[trial])));
+        stage.message(ConsoleMessage::Studied(*ticket, test_result(&[trial])));
         is_harmless(&stage, "tests");
         stage.message(ConsoleMessage::Studied(*ticket, Err(HOSTILE.to_owned())));
         is_harmless(&stage, "failed");

@@ -130,7 +130,7 @@ fn the_line_console_handles_an_invalid_answer_as_its_question_defines() {
     listener
         .talk
         .on_reply(&held.id, &again(&held), listener.now);
-    let told = listener.talk.take();
+    let told = listener.talk.take_output();
     assert!(told.contains("Recorded as invalid answer 1."), "{told}");
     assert!(told.contains("Question 1 of 1"), "{told}");
     // Block: the request is refused at once.
@@ -142,7 +142,7 @@ fn the_line_console_handles_an_invalid_answer_as_its_question_defines() {
     listener
         .talk
         .on_reply(&held.id, &Reply::Decided(denied), listener.now);
-    assert!(listener.talk.take().contains("Recorded."));
+    assert!(listener.talk.take_output().contains("Recorded."));
     // Continue: the answer is accepted, with or without a warning, and the review marks it as invalid.
     for (on_invalid, warned) in [("warn_and_continue", true), ("log_and_continue", false)] {
         let held = asking([question(on_invalid, &json!({}))]);
@@ -182,9 +182,9 @@ fn a_wrong_confirmation_in_the_dialog_is_sent_to_be_recorded_and_passes_nothing(
     stage.type_text("zzzz");
     stage.presses(KeyCode::Tab, 2);
     let sent = decisions(stage.press(KeyCode::Enter));
-    let wrong = Ruling::Unconfirmed {
+    let wrong = Ruling::WrongConfirmation {
         wanted: Confirmation::RequestHash,
-        typed: "zzzz".to_owned(),
+        typed_text: "zzzz".to_owned(),
     };
     assert_eq!(sent.len(), 1, "{}", stage.text());
     assert_eq!(sent[0].ruling, wrong);
@@ -200,7 +200,7 @@ fn a_wrong_confirmation_in_the_dialog_is_sent_to_be_recorded_and_passes_nothing(
 fn the_line_console_reports_a_changed_atlas_before_it_asks_a_question() {
     let held = ticket_delete();
     let mut picture = snapshot([held.clone()]);
-    picture.in_force.hash = Some(crate::base::digest::Digest::of("another Atlas"));
+    picture.load_info.hash = Some(crate::base::digest::Digest::of("another Atlas"));
     let mut listener = LineConsoleTester::new(picture);
     let (told, _) = listener.types(&[&format!("pass {}", held.id)]);
     assert!(told.contains("The Atlas changed since"), "{told}");

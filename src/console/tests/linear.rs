@@ -31,18 +31,18 @@ impl LineConsoleTester {
 
     /// Types lines, and returns the output after the last one.
     pub(super) fn types(&mut self, lines: &[&str]) -> (String, Vec<LineEffect>) {
-        let mut last = (self.talk.take(), Vec::new());
+        let mut last = (self.talk.take_output(), Vec::new());
         for line in lines {
             self.now = self.now.plus(Duration::from_secs(1));
             let before = self.talk.on_tick(self.now);
             assert_eq!(before, []);
             let deeds = self.talk.on_line(&format!("{line}\n"), self.now);
-            last = (self.talk.take(), deeds);
+            last = (self.talk.take_output(), deeds);
         }
         // One more second passes after the last line.
         self.now = self.now.plus(Duration::from_secs(1));
         self.talk.on_tick(self.now);
-        last.0 += &self.talk.take();
+        last.0 += &self.talk.take_output();
         last
     }
 
@@ -54,7 +54,10 @@ impl LineConsoleTester {
         let [LineEffect::Decide(wrong)] = deeds.as_slice() else {
             panic!("{deeds:?}");
         };
-        let Ruling::Unconfirmed { typed, .. } = &wrong.ruling else {
+        let Ruling::WrongConfirmation {
+            typed_text: typed, ..
+        } = &wrong.ruling
+        else {
             panic!("{:?}", wrong.ruling);
         };
         assert_eq!(typed, word);
@@ -86,7 +89,7 @@ pub(super) fn answers(held: &Held) -> Vec<String> {
 #[test]
 fn the_line_console_lists_held_requests_at_start_riskiest_first() {
     let mut listener = LineConsoleTester::new(busy());
-    let told = listener.talk.take();
+    let told = listener.talk.take_output();
     assert!(told.contains("5 requests are held."), "{told}");
     let place = |id: &str| told.find(&format!("{id}: ")).unwrap();
     assert!(place("c-118") < place("c-121") && place("c-121") < place("c-119"));
@@ -122,11 +125,11 @@ fn a_check_reports_its_progress_and_the_stop_command_stops_it() {
         &["verify"],
         &["The record is being checked: 12 %, 6 of 50 records."],
     );
-    assert!(!progress.is_stopped());
+    assert!(!progress.is_cancelled());
     let told = ["The check was stopped: nothing was proven."];
     listener.hears(&["stop"], &told);
-    assert!(progress.is_stopped());
-    assert!(!begin_check(&mut listener).is_stopped());
+    assert!(progress.is_cancelled());
+    assert!(!begin_check(&mut listener).is_cancelled());
 }
 
 /// Types a line that is rejected, and returns the ruling that is sent to be recorded.
@@ -159,7 +162,7 @@ fn a_request_passes_only_after_it_was_printed_answered_proven_and_confirmed() {
         problems: Vec::new(),
     });
     listener.talk.on_reply(&held.id, &invalid, listener.now);
-    assert!(listener.talk.take().contains("Question 1 of"));
+    assert!(listener.talk.take_output().contains("Question 1 of"));
     listener.hears(
         &["Dup of 4398, customer confirmed by mail, reason: merge."],
         &["Question 2 of"],
@@ -167,14 +170,14 @@ fn a_request_passes_only_after_it_was_printed_answered_proven_and_confirmed() {
     let wrong = refused(&mut listener, "not understood", &["Not taken."]);
     assert!(matches!(wrong, Ruling::Invalid { .. }));
     listener.talk.on_reply(&held.id, &invalid, listener.now);
-    listener.talk.take();
+    listener.talk.take_output();
     listener.hears(&["understood"], &["Question 3 of", "yes or no"]);
     listener.hears(
         &["yes"],
         &["Type the first 4 characters of the request's hash"],
     );
     let wrong = refused(&mut listener, "nope", &["That is not it."]);
-    assert!(matches!(wrong, Ruling::Unconfirmed { .. }));
+    assert!(matches!(wrong, Ruling::WrongConfirmation { .. }));
     listener
         .talk
         .on_reply(&held.id, &Reply::Acted, listener.now);
@@ -204,7 +207,12 @@ fn a_request_passes_only_after_it_was_printed_answered_proven_and_confirmed() {
     listener
         .talk
         .on_reply(&held.id, &Reply::Decided(done), listener.now);
-    assert!(listener.talk.take().contains("Recorded. c-121 at 14:02:40"));
+    assert!(
+        listener
+            .talk
+            .take_output()
+            .contains("Recorded. c-121 at 14:02:40")
+    );
 }
 
 #[test]
@@ -220,9 +228,9 @@ fn a_wrong_or_early_word_decides_nothing() {
         match deeds.as_slice() {
             [] => assert!(matches!(word, "" | "/back"), "{word}"),
             [LineEffect::Decide(wrong)] => {
-                let expected = Ruling::Unconfirmed {
+                let expected = Ruling::WrongConfirmation {
                     wanted: Confirmation::PassWord,
-                    typed: word.to_owned(),
+                    typed_text: word.to_owned(),
                 };
                 assert_eq!(wrong.ruling, expected);
             }
@@ -240,10 +248,10 @@ fn a_wrong_or_early_word_decides_nothing() {
     let (last, first) = lines.split_last().unwrap();
     listener.types(first);
     listener.talk.on_line(last, listener.now);
-    assert!(!listener.talk.take().contains("Type pass to let"));
+    assert!(!listener.talk.take_output().contains("Type pass to let"));
     let early = listener.now.plus(Duration::from_millis(600));
     assert_eq!(listener.talk.on_line("pass", early), []);
-    assert!(listener.talk.take().contains("does not count"));
+    assert!(listener.talk.take_output().contains("does not count"));
     let (_, deeds) = listener.types(&["pass"]);
     assert_eq!(deeds.len(), 1);
 }
@@ -300,7 +308,12 @@ fn a_denial_needs_a_reason_and_the_deciding_word() {
     assert_eq!(decide.ruling, Ruling::Deny { reason });
     let refused = Reply::Refused(DecisionRefusal::RequestChanged);
     listener.talk.on_reply(&decide.gate, &refused, listener.now);
-    assert!(listener.talk.take().contains("c-121 was not decided"));
+    assert!(
+        listener
+            .talk
+            .take_output()
+            .contains("c-121 was not decided")
+    );
 }
 
 #[test]
@@ -312,7 +325,7 @@ fn a_changed_or_ended_request_cancels_the_input_and_arrivals_do_not() {
         Arc::new(snapshot([ticket_delete(), user_ban()])),
         listener.now,
     );
-    assert_eq!(listener.talk.take(), "");
+    assert_eq!(listener.talk.take_output(), "");
     listener.hears(&["/back"], &["It stays held.", "1 more came meanwhile."]);
     listener.types(&["pass c-121"]);
     let mut changed = with_params(ticket_delete(), json!({"ticket_ids": [1]}));
@@ -323,7 +336,7 @@ fn a_changed_or_ended_request_cancels_the_input_and_arrivals_do_not() {
     assert!(
         listener
             .talk
-            .take()
+            .take_output()
             .contains("c-121 has changed. What was typed does not count.")
     );
     listener
@@ -338,7 +351,7 @@ fn a_changed_or_ended_request_cancels_the_input_and_arrivals_do_not() {
         None,
     ))];
     listener.talk.on_snapshot(Arc::new(over), listener.now);
-    let told = listener.talk.take();
+    let told = listener.talk.take_output();
     assert!(
         told.contains("c-121 is no longer held. c-121 at 14:05:21"),
         "{told}"
@@ -348,7 +361,7 @@ fn a_changed_or_ended_request_cancels_the_input_and_arrivals_do_not() {
     listener
         .talk
         .on_snapshot(Arc::new(snapshot([user_ban()])), listener.now);
-    let told = listener.talk.take();
+    let told = listener.talk.take_output();
     assert!(
         told.starts_with("\u{7}\nNew: c-118: critical risk"),
         "{told}"
@@ -426,7 +439,7 @@ fn a_failed_or_stalled_store_is_announced_at_once_and_repeated_everywhere() {
             listener
                 .talk
                 .on_snapshot(Arc::new(failed.clone()), listener.now);
-            let told = listener.talk.take();
+            let told = listener.talk.take_output();
             assert!(
                 told.contains(&format!("\u{7}\nNOT RECORDING: {what}")),
                 "{told}"
@@ -435,7 +448,7 @@ fn a_failed_or_stalled_store_is_announced_at_once_and_repeated_everywhere() {
             listener
                 .talk
                 .on_snapshot(Arc::new(failed.clone()), listener.now);
-            let told = listener.talk.take();
+            let told = listener.talk.take_output();
             assert!(!told.contains("NOT RECORDING: "), "{told}");
         }
         let mut listener = LineConsoleTester::new(busy());
@@ -455,14 +468,14 @@ fn a_failed_or_stalled_store_is_announced_at_once_and_repeated_everywhere() {
             log: None,
             chains: Vec::new(),
         }));
-        let told = listener.talk.take();
+        let told = listener.talk.take_output();
         assert!(
             told.contains("NOT RECORDING: this check says nothing"),
             "{told}"
         );
         assert!(!told.contains("The record holds"), "{told}");
         listener.talk.on_snapshot(Arc::new(busy()), listener.now);
-        let told = listener.talk.take();
+        let told = listener.talk.take_output();
         assert!(
             told.contains("Recording goes on") && told.ends_with("\n> "),
             "{told}"

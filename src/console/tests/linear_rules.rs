@@ -70,7 +70,7 @@ fn an_override_needs_its_own_command_twenty_characters_of_reason_and_every_proof
         };
         let reply = Reply::Invalid(invalid);
         listener.talk.on_reply(&held.id, &reply, listener.now);
-        assert!(listener.talk.take().contains("Question 1 of 1"));
+        assert!(listener.talk.take_output().contains("Question 1 of 1"));
     }
     listener.hears(&["twenty characters, ok"], &["hash: "]);
     listener.hears(
@@ -107,12 +107,12 @@ fn a_deciding_word_typed_too_early_never_decides() {
     let asked_at = listener.now;
     for _ in 0..3 {
         assert_eq!(listener.talk.on_line("pass", asked_at.plus(early)), []);
-        assert!(listener.talk.take().contains("does not count"));
+        assert!(listener.talk.take_output().contains("does not count"));
     }
     assert!(listener.talk.next_change().is_some(), "it still arms");
     let after = asked_at.plus(Duration::from_millis(700));
     listener.talk.on_tick(after);
-    assert!(listener.talk.take().contains("Type pass "));
+    assert!(listener.talk.take_output().contains("Type pass "));
     assert_eq!(listener.talk.on_line("pass", after).len(), 1);
     // Deny.
     let mut listener = LineConsoleTester::new(busy());
@@ -120,7 +120,7 @@ fn a_deciding_word_typed_too_early_never_decides() {
     listener.talk.on_line("wrong tenant", listener.now);
     let asked_at = listener.now;
     assert_eq!(listener.talk.on_line("deny", asked_at.plus(early)), []);
-    assert!(listener.talk.take().contains("does not count"));
+    assert!(listener.talk.take_output().contains("does not count"));
     // Lines sent all at once decide nothing: no time passes between them.
     let mut listener = LineConsoleTester::new(busy());
     let lines = answers(&ticket_delete());
@@ -142,7 +142,7 @@ fn unconfirmed(listener: &mut LineConsoleTester, wrong: &str, asked: &str) {
     }
     let ruling = decision(&deeds).ruling;
     assert!(
-        matches!(&ruling, Ruling::Unconfirmed { typed, .. } if typed == wrong),
+        matches!(&ruling, Ruling::WrongConfirmation { typed_text, .. } if typed_text == wrong),
         "{ruling:?}"
     );
 }
@@ -245,7 +245,7 @@ fn a_change_before_the_deciding_word_cancels_the_decision() {
         listener
             .talk
             .on_snapshot(Arc::new(snapshot([other.clone()])), listener.now);
-        let told = listener.talk.take();
+        let told = listener.talk.take_output();
         assert!(told.contains("c-121 has changed. What was typed does not count."));
         listener.hears(&["pass"], &["Name a request"]);
         // Started again, the decision is about the current request.
@@ -316,9 +316,14 @@ fn claims_are_made_released_and_taken_over_by_name() {
     assert_eq!(operated(&deeds), claiming(None, ClaimChangeKind::Take));
     let done = operated(&deeds);
     listener.talk.on_operated(&done, &Ok(()));
-    assert!(listener.talk.take().contains("Recorded. You claim c-121."));
+    assert!(
+        listener
+            .talk
+            .take_output()
+            .contains("Recorded. You claim c-121.")
+    );
     let mut listener = LineConsoleTester::new(snapshot([claimed("o2@ops")]));
-    let told = listener.talk.take();
+    let told = listener.talk.take_output();
     assert!(told.contains("claimed by o2@ops"), "{told}");
     listener.hears(
         &["claim c-121"],
@@ -335,7 +340,7 @@ fn claims_are_made_released_and_taken_over_by_name() {
     assert!(
         listener
             .talk
-            .take()
+            .take_output()
             .contains("Not recorded: nobody claims it by now")
     );
 }
@@ -345,7 +350,7 @@ fn the_first_of_two_approvals_is_reported_and_the_same_operator_cannot_give_the_
     let mut held = ticket_delete();
     held.gates[0].approvers = Approvers::Two;
     let mut listener = LineConsoleTester::new(snapshot([held.clone()]));
-    assert!(listener.talk.take().contains("0 of 2 approvals"));
+    assert!(listener.talk.take_output().contains("0 of 2 approvals"));
     let lines = answers(&held);
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     listener.hears(
@@ -368,7 +373,7 @@ fn the_first_of_two_approvals_is_reported_and_the_same_operator_cannot_give_the_
     listener
         .talk
         .on_reply(&decide.gate, &approved, listener.now);
-    let told = listener.talk.take();
+    let told = listener.talk.take_output();
     assert!(
         told.contains("has 1 of 2 approvals and is still held"),
         "{told}"
@@ -377,7 +382,7 @@ fn the_first_of_two_approvals_is_reported_and_the_same_operator_cannot_give_the_
     assert!(
         listener
             .talk
-            .take()
+            .take_output()
             .contains("1 of 2 approvals, by op-1@ops")
     );
     listener.hears(
@@ -405,7 +410,7 @@ fn a_change_of_operator_is_recorded_and_cancels_the_open_question() {
         operator: "op-2@ops".to_owned(),
         before: "op-1@ops".to_owned(),
     };
-    assert_eq!(operated(&deeds), OperatorAction::TakeSeat(seat));
+    assert_eq!(operated(&deeds), OperatorAction::ChangeOperator(seat));
     for name in ["", "agent x", "a\u{202e}b"] {
         listener.hears(&[&format!("operator {name}")], &["Nobody sits down"]);
     }
@@ -416,7 +421,7 @@ fn a_change_of_operator_is_recorded_and_cancels_the_open_question() {
     assert!(
         listener
             .talk
-            .take()
+            .take_output()
             .contains("Somebody else sits here now.")
     );
     listener.hears(&["pass"], &["Name a request"]);
@@ -446,7 +451,7 @@ fn acknowledgements_are_recorded_and_required_before_deciding() {
         OperatorAction::Acknowledge(OperatorAcknowledgement { operator, of })
     );
     listener.hears(&["pass c-121"], &["Nothing can be decided now."]);
-    picture.acts.known = Some(fault);
+    picture.operator_acts.acknowledged_fault = Some(fault);
     listener
         .talk
         .on_snapshot(Arc::new(picture.clone()), listener.now);
@@ -455,7 +460,7 @@ fn acknowledgements_are_recorded_and_required_before_deciding() {
     let mut picture = snapshot([]);
     listener = LineConsoleTester::new(picture.clone());
     listener.hears(&["ack-override"], &["No denial was overruled."]);
-    picture.acts.overruled = vec![OverruledDenial {
+    picture.operator_acts.overruled = vec![OverruledDenial {
         gate: "c-9".parse().unwrap(),
         session: "s-1".parse().unwrap(),
         action: "pay".to_owned(),
@@ -466,7 +471,7 @@ fn acknowledgements_are_recorded_and_required_before_deciding() {
     assert!(
         listener
             .talk
-            .take()
+            .take_output()
             .contains("the denial of c-9 was overruled by op-2")
     );
     let deeds = listener.types(&["ack-override"]).1;
@@ -481,9 +486,9 @@ fn a_wrong_word_to_deny_is_recorded_and_denies_nothing() {
     listener.types(&["deny c-121", "wrong tenant"]);
     let (told, deeds) = listener.types(&["yes"]);
     assert!(told.contains("It stays held."), "{told}");
-    let expected = Ruling::Unconfirmed {
+    let expected = Ruling::WrongConfirmation {
         wanted: Confirmation::DenyWord,
-        typed: "yes".to_owned(),
+        typed_text: "yes".to_owned(),
     };
     assert_eq!(decision(&deeds).ruling, expected);
 }

@@ -12,7 +12,7 @@ use super::test_console::TestConsole;
 use crate::atlas::document::RiskTier;
 use crate::base::clock::Clock as _;
 use crate::base::limits::DIALOG_ARMING_TIME;
-use crate::console::driver::record_reader::{QuitFlag, find};
+use crate::console::driver::record_reader::{QuitFlag, find_event};
 use crate::console::driver::snapshot;
 use crate::console::request::{ConsoleMessage, ConsoleRequest};
 use crate::console::screen::queue::overrules;
@@ -91,7 +91,7 @@ impl LiveConsole {
             .build()
             .unwrap();
         let rehearsal = threads.block_on(async {
-            let rehearsal = TestRuntime::begin(RULES, "op-1", fixture::now()).await;
+            let rehearsal = TestRuntime::start(RULES, "op-1", fixture::now()).await;
             rehearsal.start_session("s-1").await;
             settle().await;
             rehearsal
@@ -107,7 +107,7 @@ impl LiveConsole {
 
     /// Ends the console and starts another one on the same store.
     pub(super) fn again(&mut self, change: impl FnOnce(&mut RestartChanges<'_>)) {
-        self.threads.block_on(self.rehearsal.again(change));
+        self.threads.block_on(self.rehearsal.restart(change));
         self.stage = TestConsole::new((*self.rehearsal.snapshot()).clone(), self.size);
         self.stage.now = self.rehearsal.clock.now();
         self.stage.paint();
@@ -116,7 +116,7 @@ impl LiveConsole {
     /// Sends an agent's request for an action that is held, and waits until `held` requests are held.
     pub(super) fn ask(&mut self, action: &str, params: Value, held: usize) -> PendingAnswer {
         let threads = self.threads.enter();
-        let asked = self.rehearsal.ask("s-1", action, params);
+        let asked = self.rehearsal.request_action("s-1", action, params);
         drop(threads);
         self.catch_up(|snapshot| snapshot.held.len() == held);
         asked
@@ -128,7 +128,7 @@ impl LiveConsole {
         action: &str,
         params: Value,
     ) -> Result<RequestReply, DenialReply> {
-        let asking = async { self.rehearsal.ask("s-1", action, params).await };
+        let asking = async { self.rehearsal.request_action("s-1", action, params).await };
         let told = self.threads.block_on(asking).unwrap();
         self.carry_out(Vec::new());
         told
@@ -136,7 +136,7 @@ impl LiveConsole {
 
     /// Returns all events of a session.
     pub(super) fn events_of(&self, session: &str) -> Vec<crate::trace::event::Event> {
-        let desk = self.rehearsal.desk();
+        let desk = self.rehearsal.operator_handle();
         let events = desk.events(session.parse().unwrap(), 0, 1000);
         self.threads.block_on(events).unwrap()
     }
@@ -149,7 +149,7 @@ impl LiveConsole {
 
     /// Waits for a snapshot that satisfies `wanted`, and shows it.
     pub(super) fn catch_up(&mut self, wanted: impl Fn(&RuntimeSnapshot) -> bool) {
-        let snapshot = self.threads.block_on(self.rehearsal.until(wanted));
+        let snapshot = self.threads.block_on(self.rehearsal.wait_for(wanted));
         let requests = self.stage.snapshot((*snapshot).clone());
         self.carry_out(requests);
     }
@@ -177,7 +177,7 @@ impl LiveConsole {
     /// Carries out the requests of the screen like the driver.
     pub(super) fn carry_out(&mut self, requests: Vec<ConsoleRequest>) {
         for request in requests {
-            let desk = self.rehearsal.desk();
+            let desk = self.rehearsal.operator_handle();
             let message = self.threads.block_on(async {
                 match request {
                     ConsoleRequest::Decide(decide) => {
@@ -193,18 +193,18 @@ impl LiveConsole {
                         Some(ConsoleMessage::ThreadActed(thread, act, reply))
                     }
                     ConsoleRequest::KeepDraft(gate, draft) => {
-                        desk.keep_draft(gate, draft).await;
+                        desk.store_draft(gate, draft).await;
                         settle().await;
                         None
                     }
                     ConsoleRequest::KeepThreadDraft(thread, draft) => {
-                        desk.keep_draft(thread, draft).await;
+                        desk.store_draft(thread, draft).await;
                         settle().await;
                         None
                     }
                     ConsoleRequest::FindEvent(session, event) => {
                         let left = QuitFlag::default();
-                        let found = find(&desk, session.clone(), event, left).await;
+                        let found = find_event(&desk, session.clone(), event, left).await;
                         Some(ConsoleMessage::EventFound(session, found))
                     }
                     ConsoleRequest::Snapshot(ticket, ask) => {
@@ -364,14 +364,14 @@ impl LiveConsole {
 
     /// Sends a decision directly to the runtime, without the screen.
     pub(super) fn decide(&mut self, decide: DecisionRequest) -> Reply {
-        let desk = self.rehearsal.desk();
+        let desk = self.rehearsal.operator_handle();
         let reply = self.threads.block_on(desk.decide(decide));
         self.carry_out(Vec::new());
         reply
     }
 
     pub(super) fn operate(&mut self, operate: OperatorAction) -> Result<(), DecisionRefusal> {
-        let desk = self.rehearsal.desk();
+        let desk = self.rehearsal.operator_handle();
         let reply = self.threads.block_on(desk.operate(operate));
         self.carry_out(Vec::new());
         reply

@@ -52,7 +52,7 @@ fn the_header_shows_undelivered_notices() {
         let mut stage = TestConsole::new(told(notices(3, 0), busy()), size);
         stage.hides("unsent");
         let mut full = notices(3, 10);
-        full.left_out = 2;
+        full.over_limit = 2;
         stage.snapshot(told(full.clone(), busy()));
         for tab in ['1', '2', '3', '4'] {
             stage.press(KeyCode::Char(tab));
@@ -60,7 +60,13 @@ fn the_header_shows_undelivered_notices() {
             stage.shows("14:02:31Z");
         }
         // The warning stays visible next to other warnings, and so does the time.
-        stage.snapshot(told(full, RuntimeSnapshot { dropped, ..busy() }));
+        stage.snapshot(told(
+            full,
+            RuntimeSnapshot {
+                undelivered: dropped,
+                ..busy()
+            },
+        ));
         stage.shows(words);
         stage.shows("14:02:31Z");
     }
@@ -98,16 +104,19 @@ fn the_atlas_screen_shows_the_notice_address_and_delivery_state() {
 #[test]
 fn the_line_console_announces_undelivered_notices_once() {
     let mut talk = LineConsole::new(Arc::new(told(notices(1, 0), idle())), now());
-    assert!(!talk.take().contains("notice"));
+    assert!(!talk.take_output().contains("notice"));
     let two = Arc::new(told(notices(0, 2), idle()));
     talk.on_snapshot(Arc::clone(&two), now());
     assert_eq!(
-        talk.take(),
+        talk.take_output(),
         "\u{7}\n2 notices to stewards not taken: it answered with status 500\\u{1b}[2J. \
          cra notices lists them.\n> "
     );
     talk.on_snapshot(two, now());
-    assert_eq!(talk.take(), "");
+    assert_eq!(talk.take_output(), "");
     let mut talk = LineConsole::new(Arc::new(told(notices(0, 1), idle())), now());
-    assert!(talk.take().contains("1 notice to stewards not taken"));
+    assert!(
+        talk.take_output()
+            .contains("1 notice to stewards not taken")
+    );
 }

@@ -259,7 +259,7 @@ fn a_new_operator_finds_the_dialog_closed_and_the_draft_kept() {
     live.types("half a reason");
     live.press(KeyCode::F(3));
     live.command("operator op-2");
-    assert!(live.stage.app.aside.dialog.is_none());
+    assert!(live.stage.app.dialog_history.minimised.is_none());
     assert!(live.stage.app.layers.is_empty());
     live.stage.shows("op-2 sits here now, by their own word");
     live.stage.shows("│ op-2 │");
@@ -273,7 +273,7 @@ fn a_new_operator_finds_the_dialog_closed_and_the_draft_kept() {
         operator: "op-3".to_owned(),
         before: "op-2".to_owned(),
     };
-    live.operate(OperatorAction::TakeSeat(seat)).unwrap();
+    live.operate(OperatorAction::ChangeOperator(seat)).unwrap();
     assert!(live.stage.app.layers.is_empty());
     live.stage.shows("│ op-3 │");
     live.undecided(&["c-1"]);

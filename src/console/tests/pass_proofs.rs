@@ -32,7 +32,7 @@ fn a_critical_request_needs_the_hash_and_the_action_name() {
     // A wrong name is sent to be recorded, and passes nothing.
     let wrong = decisions(stage.press(KeyCode::Enter));
     assert_eq!(wrong.len(), 1);
-    assert!(matches!(wrong[0].ruling, Ruling::Unconfirmed { .. }));
+    assert!(matches!(wrong[0].ruling, Ruling::WrongConfirmation { .. }));
     stage.message(ConsoleMessage::Decided(user_ban().id, Reply::Acted));
     stage.shows("cannot pass: type the action's name first");
     stage.presses(KeyCode::BackTab, 2);

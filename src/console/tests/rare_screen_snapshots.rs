@@ -72,7 +72,7 @@ fn the_override_of_a_denial() {
     let picture = snapshot([denied()]);
     assert_snapshot!("override", at_every_size(&picture, overrule));
     let mut picture = idle();
-    picture.acts.overruled = vec![OverruledDenial {
+    picture.operator_acts.overruled = vec![OverruledDenial {
         gate: "c-9".parse().unwrap(),
         session: "s-1".parse().unwrap(),
         action: "ticket.delete".to_owned(),
@@ -168,7 +168,7 @@ fn the_header_for_each_state_of_the_record() {
         mark: Digest::of("fault"),
     });
     let mut known = broken.clone();
-    known.acts.known = known.chain.verdict.fault();
+    known.operator_acts.acknowledged_fault = known.chain.verdict.fault();
     let unsealed = verdict(ChainVerdict::Verified {
         events: 225,
         unsealed: 12,
@@ -271,7 +271,7 @@ fn the_read_only_console() {
 #[test]
 fn rare_screens_on_a_light_background() {
     let look = Appearance {
-        ground: Background::Light,
+        background: Background::Light,
         ..Appearance::default()
     };
     let archive = Archive::sample();

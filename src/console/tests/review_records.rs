@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::atlas::load_str;
 use crate::base::id::CountedIds;
-use crate::console::dialog::gate::{PlannedAnswers, care, plan_records};
+use crate::console::dialog::gate::{PlannedAnswers, pass_care, plan_records};
 use crate::engine::Engine;
 use crate::engine::approval::Approver;
 use crate::engine::command::{
@@ -78,12 +78,12 @@ impl Bench {
     /// Passes the request with good answers: what the sheet shows, and what was written.
     fn pass(&mut self, operator: &str) -> (Records, Records) {
         let held = self.held();
-        let method = care(&held).method();
+        let method = pass_care(&held).method();
         let by = Approver {
             name: operator,
             method,
-            why: None,
-            first: None,
+            justification: None,
+            first_approver: None,
         };
         let mut answers = vec![BTreeMap::new(); held.gates.len()];
         let open = |at: &usize| !held.answered.contains_key(at);

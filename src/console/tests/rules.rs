@@ -200,7 +200,7 @@ fn a_denial_is_overridden_only_through_the_palette() {
     assert_eq!(sent.len(), 1, "{}", stage.text());
     answer(&mut stage, &sent);
     let mut overruled = snapshot([]);
-    overruled.acts.overruled = vec![OverruledDenial {
+    overruled.operator_acts.overruled = vec![OverruledDenial {
         gate: "c-9".parse().unwrap(),
         session: "s-12".parse().unwrap(),
         action: "ticket.delete".to_owned(),
@@ -278,7 +278,7 @@ fn a_broken_chain_blocks_decisions_until_it_is_acknowledged() {
     // The acknowledgement counts only after it is recorded.
     stage.shows("Deciding is disabled");
     let mut known = broken();
-    known.acts.known = Some(fault.clone());
+    known.operator_acts.acknowledged_fault = Some(fault.clone());
     stage.snapshot(known);
     stage.shows("(acknowledged: deciding is possible)");
     stage.shows("BROKEN");
@@ -286,7 +286,7 @@ fn a_broken_chain_blocks_decisions_until_it_is_acknowledged() {
     stage.hides("is disabled");
     // Another break needs another acknowledgement.
     let mut worse = broken();
-    worse.acts.known = Some(fault);
+    worse.operator_acts.acknowledged_fault = Some(fault);
     worse.chain.verdict = ChainVerdict::Unreadable {
         what: "disk".to_owned(),
     };
@@ -429,7 +429,7 @@ fn every_key_of_the_queue_is_safe_on_an_empty_list() {
         for key in binding.keys {
             let mut stage = TestConsole::new(idle(), SMALL);
             let event = Event::Key(key.event());
-            assert_eq!(decisions(stage.event(&event)), [], "{}", key.name());
+            assert_eq!(decisions(stage.event(&event)), [], "{}", key.display_name());
         }
     }
 }

@@ -145,8 +145,8 @@ fn rule_22_a_read_only_console_has_no_way_to_write() {
     live.undecided(&["c-1"]);
     // A decision sent directly to the runtime is refused too.
     let held = live.held("c-1");
-    let warn_if_read_only = DecisionRefusal::Unavailable("this console is read-only".to_owned());
-    let refused = Reply::Refused(warn_if_read_only.clone());
+    let only_looks = DecisionRefusal::Unavailable("this console is read-only".to_owned());
+    let refused = Reply::Refused(only_looks.clone());
     let decide = |ruling| DecisionRequest {
         gate: held.id.clone(),
         operator: "op-1".to_owned(),
@@ -171,12 +171,12 @@ fn rule_22_a_read_only_console_has_no_way_to_write() {
             operator: "op-1".to_owned(),
             of: AcknowledgedSubject::Overruled(Vec::new()),
         }),
-        OperatorAction::TakeSeat(OperatorChange {
+        OperatorAction::ChangeOperator(OperatorChange {
             operator: "op-2".to_owned(),
             before: "op-1".to_owned(),
         }),
     ] {
-        assert_eq!(live.operate(operate), Err(warn_if_read_only.clone()));
+        assert_eq!(live.operate(operate), Err(only_looks.clone()));
     }
     live.undecided(&["c-1"]);
     for written in [

@@ -98,7 +98,7 @@ pub(super) fn evaluated(
         EngineCommand::StartSession(..) => Engine::new(atlases(), Box::new(CountedIds::default())),
         _ => engine(),
     };
-    let (session, agent, account) = engine.looked(command, now()).unwrap();
+    let (session, agent, account) = engine.preview(command, now()).unwrap();
     Arc::new(WatchedEvaluation {
         number,
         at: now().plus(Duration::from_secs(number)),
@@ -106,7 +106,7 @@ pub(super) fn evaluated(
         agent,
         counts: account.counts(),
         account,
-        came,
+        outcome: came,
     })
 }
 
@@ -140,14 +140,14 @@ pub(super) fn studied(base: RuntimeSnapshot) -> RuntimeSnapshot {
         evaluated(
             1,
             &EngineCommand::StartSession(ask(), start()),
-            EvaluationOutcome::Waits,
+            EvaluationOutcome::Waiting,
         ),
     ];
     let few = SessionLimitUsage {
         atlas_id: "com.example.payments".to_owned(),
         policy_id: "few".to_owned(),
         used: 1.0,
-        most: 5.0,
+        allowed: 5.0,
         window: Some(Duration::from_mins(1)),
         scope: crate::atlas::document::LimitScope::Session,
     };
@@ -185,5 +185,5 @@ pub(super) fn account() -> FullExplanation {
         params: json!({}),
         asker: ExplainedSession::Session("s-12".parse().unwrap()),
     };
-    engine().account(&question, now()).unwrap()
+    engine().explain_question(&question, now()).unwrap()
 }

@@ -31,9 +31,9 @@ pub(super) fn take(thread: &Thread, seconds: u64, number: u32, fields: Value) ->
         },
         memento: format!("mm-{number}").parse().unwrap(),
     };
-    let taken = thread.take(&turn, named, ago(seconds));
+    let taken = thread.process_turn(&turn, named, ago(seconds));
     let mut next = taken.unwrap().0;
-    next.recorded(
+    next.set_record(
         format!("event-{number}").parse().unwrap(),
         1800 + u64::from(number),
     );

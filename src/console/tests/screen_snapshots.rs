@@ -27,7 +27,7 @@ fn at_every_size(name: &str, snapshot: &RuntimeSnapshot, act: impl Fn(&mut TestC
 fn the_screens_on_a_light_background() {
     for size in SIZES {
         let look = Appearance {
-            ground: Background::Light,
+            background: Background::Light,
             ..Appearance::default()
         };
         let mut stage = TestConsole::with_look(busy(), size, look);

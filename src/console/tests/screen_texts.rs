@@ -203,7 +203,10 @@ fn a_long_header_keeps_its_required_parts() {
         answers: 1,
     };
     for size in SIZES {
-        let mut picture = RuntimeSnapshot { dropped, ..busy() };
+        let mut picture = RuntimeSnapshot {
+            undelivered: dropped,
+            ..busy()
+        };
         picture.operator = "a-very-long-operator@some.place.example.com".to_owned();
         picture.access = ConsoleAccess::ReadOnly;
         let mut stage = TestConsole::new(picture.clone(), size);

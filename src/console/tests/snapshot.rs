@@ -21,7 +21,7 @@ use crate::console::theme::{Appearance, Glyphs};
 use crate::reconstruct::Reconstruction;
 use crate::runtime::export_file::ExistingFile;
 use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
-use crate::runtime::snapshot_file::{SnapshotFileError, of_text};
+use crate::runtime::snapshot_file::{SnapshotFileError, parse_snapshot};
 
 const WIDE: (u16, u16) = (120, 36);
 const SIZES: [(u16, u16); 3] = [WIDE, (80, 24), (60, 18)];
@@ -55,7 +55,7 @@ fn asked(requests: Vec<ConsoleRequest>) -> (Ticket, SnapshotRequest) {
 /// Returns the result of reading a file with this text.
 fn read(path: &str, text: &[u8]) -> SnapshotResponse {
     let file = Path::new(path);
-    let read = of_text(file, text).map_err(SnapshotReadFailure::from);
+    let read = parse_snapshot(file, text).map_err(SnapshotReadFailure::from);
     let whole = read.map(|snapshot| Arc::new(Reconstruction::from_snapshot(&snapshot)));
     SnapshotResponse::Opened(file.to_owned(), whole)
 }
@@ -171,7 +171,7 @@ fn an_unusable_file_shows_the_error_of_the_command() {
     ];
     for (text, wanted) in broken {
         let stage = opened(text, WIDE);
-        let told = of_text(Path::new("design.json"), text).unwrap_err();
+        let told = parse_snapshot(Path::new("design.json"), text).unwrap_err();
         stage.shows(&told.to_string());
         stage.shows(wanted);
         stage.shows(told.help().unwrap());
@@ -196,7 +196,7 @@ fn an_unusable_file_shows_the_error_of_the_command() {
 #[test]
 fn the_engage_text_is_copied_unchanged() {
     let mut stage = opened(GOOD, WIDE);
-    let text = Reconstruction::of(GOOD).unwrap().confirmation;
+    let text = Reconstruction::from_file(GOOD).unwrap().confirmation;
     let words = format!("copied the text to go on with: {} bytes", text.len());
     assert_eq!(key(&mut stage, 'y'), [ConsoleRequest::Copy(text)]);
     stage.shows(&words);
@@ -240,7 +240,7 @@ fn an_artifact_is_loaded_only_for_the_dialog_that_requested_it() {
         stage.message(ConsoleMessage::Snapshot(ticket, told));
         stage.hides("safe");
         let (ticket, _) = asked(stage.press(KeyCode::Enter));
-        let elsewhere = SnapshotFileError::Elsewhere(PathBuf::from("../a.md"));
+        let elsewhere = SnapshotFileError::OutsideFolder(PathBuf::from("../a.md"));
         let told = SnapshotResponse::Loaded(artifact, Err(elsewhere.into()));
         stage.message(ConsoleMessage::Snapshot(ticket, told));
         stage.shows("an artifact is kept beside its snapshot file");
@@ -266,11 +266,11 @@ fn a_file_is_overwritten_only_after_a_confirmation_that_defaults_to_keep() {
             thread: "t-31".parse().unwrap(),
             session: "s-12".parse().unwrap(),
             path: "s-12.snapshot.json".into(),
-            there: ExistingFile::Stays,
+            if_exists: ExistingFile::Keep,
         };
         assert_eq!(wanted, first);
         let there = |wanted: &SnapshotWrite| {
-            SnapshotResponse::Written(wanted.clone(), Err(SnapshotWriteFailure::There))
+            SnapshotResponse::Written(wanted.clone(), Err(SnapshotWriteFailure::AlreadyExists))
         };
         stage.message(ConsoleMessage::Snapshot(ticket, there(&wanted)));
         stage.shows("[ Write over it ]");
@@ -285,7 +285,7 @@ fn a_file_is_overwritten_only_after_a_confirmation_that_defaults_to_keep() {
         stage.press(KeyCode::Tab);
         let (ticket, ask) = asked(stage.press(KeyCode::Enter));
         let over = SnapshotWrite {
-            there: ExistingFile::Goes,
+            if_exists: ExistingFile::Replace,
             ..first
         };
         assert_eq!(ask, SnapshotRequest::Write(over.clone()));
@@ -326,7 +326,8 @@ fn a_failed_write_keeps_the_path_for_correction() {
 fn a_late_result_opens_nothing_after_the_operator_went_on() {
     let mut stage = threads(two(), WIDE);
     let (ticket, wanted) = writing(&mut stage);
-    let there = || SnapshotResponse::Written(wanted.clone(), Err(SnapshotWriteFailure::There));
+    let there =
+        || SnapshotResponse::Written(wanted.clone(), Err(SnapshotWriteFailure::AlreadyExists));
     key(&mut stage, '?');
     stage.message(ConsoleMessage::Snapshot(ticket, there()));
     stage.hides("[ Write over it ]");

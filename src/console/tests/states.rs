@@ -175,7 +175,7 @@ fn a_changed_request_discards_the_input_and_shows_the_difference() {
     stage.type_text(&ticket_delete().request_hash.short(4));
     stage.presses(KeyCode::Tab, 2);
     let sent = decisions(stage.press(KeyCode::Enter));
-    let is_wrong = |sent: &DecisionRequest| matches!(sent.ruling, Ruling::Unconfirmed { .. });
+    let is_wrong = |sent: &DecisionRequest| matches!(sent.ruling, Ruling::WrongConfirmation { .. });
     assert!(sent.iter().all(is_wrong), "the hash of the one before");
     stage.shows("cannot pass: type the hash first");
 }

@@ -13,12 +13,12 @@ use super::test_console::TestConsole;
 use crate::atlas::{Atlas, ManifestTransform, load_str};
 use crate::base::digest::Digest;
 use crate::base::limits::{ATLAS_FILE_CHECK_INTERVAL, DIALOG_ARMING_TIME};
-use crate::console::driver::atlas::look;
+use crate::console::driver::atlas::check_file;
 use crate::console::request::{ConsoleMessage, ConsoleRequest};
 use crate::console::screen::atlas::{
     ChangedFile, FileCheck, FileCheckResult, FileStamp, FileState,
 };
-use crate::engine::reload::hash_of;
+use crate::engine::reload::hash_of_atlases;
 use crate::runtime::snapshot::{
     AtlasLoadInfo, ChainVerdict, ConsoleAccess, RuntimeSnapshot, ShadowDifference, ShadowSummary,
 };
@@ -30,12 +30,12 @@ pub(super) const SIZES: [(&str, (u16, u16)); 3] =
 /// A snapshot whose Atlases have files and are loaded.
 pub(super) fn in_force(base: RuntimeSnapshot) -> RuntimeSnapshot {
     let mut snapshot = on_disk(studied(base));
-    let hash = hash_of(&snapshot.loaded);
+    let hash = hash_of_atlases(&snapshot.loaded);
     for held in &mut snapshot.held {
         Arc::make_mut(held).atlas_hash = hash;
     }
-    snapshot.in_force = AtlasLoadInfo {
-        hash: Some(hash_of(&snapshot.loaded)),
+    snapshot.load_info = AtlasLoadInfo {
+        hash: Some(hash_of_atlases(&snapshot.loaded)),
         since: Some(now().plus(Duration::from_secs(0))),
         before: None,
     };
@@ -78,7 +78,7 @@ pub(super) fn found(stage: &mut TestConsole, file: FileState) {
         against,
         state: file,
     };
-    stage.message(ConsoleMessage::Glanced(vec![looked]));
+    stage.message(ConsoleMessage::FilesChecked(vec![looked]));
 }
 
 /// A change that only adds restrictions. `weaker` removes one.
@@ -104,7 +104,7 @@ fn begins(hash: &str) -> String {
 
 fn glances(requests: &[ConsoleRequest]) -> Vec<FileCheck> {
     let of = |request: &ConsoleRequest| match request {
-        ConsoleRequest::Glance(glances) => glances.clone(),
+        ConsoleRequest::CheckFiles(glances) => glances.clone(),
         _ => Vec::new(),
     };
     requests.iter().flat_map(of).collect()
@@ -180,13 +180,13 @@ fn a_check_result_for_another_atlas_is_dropped() {
         against: WORDS.into(),
         state: newer(&weaker()),
     };
-    stage.message(ConsoleMessage::Glanced(vec![looked]));
+    stage.message(ConsoleMessage::FilesChecked(vec![looked]));
     stage.hides("newer than live");
     // After other Atlases are loaded, the old results are dropped and the files are checked again.
     found(&mut stage, newer(&tighter()));
     stage.shows("newer than live");
     let mut next = in_force(idle());
-    next.in_force.hash = Some(hash_of(&next.loaded[..1]));
+    next.load_info.hash = Some(hash_of_atlases(&next.loaded[..1]));
     stage.snapshot(next);
     stage.hides("newer than live");
     assert_eq!(glances(&stage.app.on_tick(now())).len(), 2);
@@ -203,27 +203,27 @@ fn a_file_is_read_only_if_it_was_replaced_or_written() {
         stamp,
     };
     assert!(matches!(
-        look(&glance(None), &ManifestTransform::default()).state,
+        check_file(&glance(None), &ManifestTransform::default()).state,
         FileState::Unreadable(_)
     ));
     std::fs::write(&file, WORDS).unwrap();
-    let same = look(&glance(None), &ManifestTransform::default());
+    let same = check_file(&glance(None), &ManifestTransform::default());
     assert_eq!(same.state, FileState::Same);
     assert_eq!(
-        look(&glance(same.stamp), &ManifestTransform::default()).state,
+        check_file(&glance(same.stamp), &ManifestTransform::default()).state,
         FileState::AsBefore
     );
     let other = folder.path().join("b.yaml");
     std::fs::write(&other, WORDS.replace("Payments", "Money")).unwrap();
     std::fs::rename(&other, &file).unwrap();
-    let loads = |state: &FileState| matches!(state, FileState::Newer(newer) if newer.loads());
+    let loads = |state: &FileState| matches!(state, FileState::Newer(newer) if newer.is_loadable());
     assert!(
-        loads(&look(&glance(same.stamp), &ManifestTransform::default()).state),
+        loads(&check_file(&glance(same.stamp), &ManifestTransform::default()).state),
         "editors rename"
     );
     std::fs::write(&file, "atlas_version: 7").unwrap();
-    let faulty = look(&glance(same.stamp), &ManifestTransform::default()).state;
-    assert!(matches!(faulty, FileState::Newer(newer) if !newer.loads()));
+    let faulty = check_file(&glance(same.stamp), &ManifestTransform::default()).state;
+    assert!(matches!(faulty, FileState::Newer(newer) if !newer.is_loadable()));
 }
 
 #[test]
@@ -251,9 +251,12 @@ fn a_load_sends_the_shown_atlases_and_the_operator() {
     let [load] = sent.as_slice() else {
         panic!("{sent:?}")
     };
-    assert_eq!(load.instead_of, hash_of(&stage.app.snapshot.loaded));
+    assert_eq!(
+        load.expected_hash,
+        hash_of_atlases(&stage.app.snapshot.loaded)
+    );
     assert_eq!(&*load.atlases[1].text, tighter());
-    assert_eq!(load.by, stage.app.snapshot.operator);
+    assert_eq!(load.operator, stage.app.snapshot.operator);
     assert_eq!(stage.press(KeyCode::Enter), [], "sent once");
     stage.shows("being recorded");
     stage.message(ConsoleMessage::Loaded(Ok(())));
@@ -333,8 +336,8 @@ fn undo_loads_the_previous_atlases() {
     let mut newer: Vec<Atlas> = before.to_vec();
     newer[1] = load_str("payments.yaml", &tighter()).unwrap().atlas;
     snapshot.loaded = newer.into();
-    snapshot.in_force = AtlasLoadInfo {
-        hash: Some(hash_of(&snapshot.loaded)),
+    snapshot.load_info = AtlasLoadInfo {
+        hash: Some(hash_of_atlases(&snapshot.loaded)),
         since: Some(now()),
         before: Some(Arc::clone(&before)),
     };
@@ -354,7 +357,7 @@ fn undo_loads_the_previous_atlases() {
     stage.type_text(&begins(&before[1].hash.to_string()));
     stage.press(KeyCode::Tab);
     let sent = loads(stage.press(KeyCode::Enter));
-    assert_eq!(hash_of(&sent[0].atlases), hash_of(&before));
+    assert_eq!(hash_of_atlases(&sent[0].atlases), hash_of_atlases(&before));
 }
 
 #[test]
@@ -377,10 +380,10 @@ fn a_console_that_is_read_only_or_has_a_broken_record_offers_no_load() {
         // Even if a dialog sent a load, the console would not pass it on.
         let load = AtlasLoad {
             atlases: Arc::clone(&stage.app.snapshot.loaded),
-            instead_of: hash_of(&stage.app.snapshot.loaded),
-            by: String::new(),
+            expected_hash: hash_of_atlases(&stage.app.snapshot.loaded),
+            operator: String::new(),
         };
-        assert!(!stage.app.permits(&ConsoleRequest::Load(load)));
+        assert!(!stage.app.may_send(&ConsoleRequest::Load(load)));
     }
 }
 
@@ -395,7 +398,7 @@ fn a_request_evaluated_before_the_last_load_can_only_be_denied() {
     stage.open_gate("c-121");
     stage.shows("Atlas changed");
     let mut back = busy();
-    back.in_force.hash = Some(back.held[0].atlas_hash);
+    back.load_info.hash = Some(back.held[0].atlas_hash);
     stage.snapshot(back);
     stage.hides("Atlas changed");
 }
@@ -464,9 +467,9 @@ fn shadowed() -> ShadowSummary {
     ShadowSummary {
         hash: Digest::of("files"),
         since: now(),
-        looked: 1_204,
-        differ: 203,
-        kept: vec![
+        evaluated: 1_204,
+        different: 203,
+        newest: vec![
             difference("s-07", "refund.pay", "passes", "held at second-look"),
             difference(
                 "s-09",

@@ -39,7 +39,7 @@ impl TestConsole {
             now: super::fixture::now(),
             terminal: Terminal::new(TestBackend::new(size.0, size.1)).unwrap(),
         };
-        stage.app.begin();
+        stage.app.initial_requests();
         stage.paint();
         stage
     }

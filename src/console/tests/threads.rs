@@ -387,7 +387,7 @@ fn a_read_only_console_neither_edits_nor_flags() {
         assert!(stage.app.layers.is_empty());
     }
     let act = ConsoleRequest::ActOnThread("t-31".parse().unwrap(), ThreadAction::FlagDrift);
-    assert!(!stage.app.permits(&act));
+    assert!(!stage.app.may_send(&act));
 }
 
 /// Returns the edit that is sent to the editor.

@@ -256,7 +256,7 @@ fn found(verdict: VerificationVerdict) -> ConsoleMessage {
         session,
         events: 15,
         pruned: 0,
-        count_not_canonical: 0,
+        not_canonical: 0,
         imports: Vec::new(),
         verdict,
     }];
@@ -287,9 +287,9 @@ fn a_check_shows_its_progress_and_esc_stops_it() {
     stage.paint();
     stage.shows("VERIFYING 42 %, 84 of 200 records");
     stage.shows("Esc stops it");
-    assert!(!progress.is_stopped());
+    assert!(!progress.is_cancelled());
     archive.press(&mut stage, KeyCode::Esc);
-    assert!(progress.is_stopped());
+    assert!(progress.is_cancelled());
     stage.shows("the check was stopped: nothing was proven");
     stage.shows("not verified yet");
     stage.hides("VERIFYING");
@@ -297,7 +297,7 @@ fn a_check_shows_its_progress_and_esc_stops_it() {
     stage.message(archive.checked(1));
     stage.shows("SEALED 0..13, UNSEALED tail 1");
     let again = begin_check(&mut stage);
-    assert!(!again.is_stopped(), "a new check is another one");
+    assert!(!again.is_cancelled(), "a new check is another one");
 }
 
 #[test]

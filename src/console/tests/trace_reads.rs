@@ -230,10 +230,10 @@ fn quitting_the_console_ends_reads_and_leaves_no_partial_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.jsonl");
     let left = QuitFlag::default();
-    left.leave();
+    left.set();
     let until = QuittableRecords {
         records: &archive,
-        left,
+        quit_flag: left,
     };
     let session = "s-1".parse().unwrap();
     let told = read(

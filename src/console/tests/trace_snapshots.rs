@@ -147,7 +147,7 @@ fn broken_at(sequence: u64) -> ConsoleMessage {
         session: "s-09".parse().unwrap(),
         events: 15,
         pruned: 0,
-        count_not_canonical: 0,
+        not_canonical: 0,
         imports: Vec::new(),
         verdict: VerificationVerdict::Broken {
             sequence,

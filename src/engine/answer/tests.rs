@@ -15,7 +15,7 @@ fn question(fields: &Value) -> CompiledQuestion {
 }
 
 fn passes(question: &CompiledQuestion, raw: &Value) -> bool {
-    judge(question, raw).is_valid()
+    judge_answer(question, raw).is_valid()
 }
 
 // covers B8
@@ -51,7 +51,7 @@ fn only_known_texts_count_as_acknowledgment() {
         "ACKNOWLEDGED!",
         "i understand",
     ] {
-        let judged = judge(&asked, &json!(raw));
+        let judged = judge_answer(&asked, &json!(raw));
         assert_eq!(judged.answer, Some(json!("acknowledged")), "{raw}");
         assert!(judged.is_valid());
     }
@@ -77,7 +77,7 @@ fn every_rule_of_a_text_is_checked_and_every_failure_listed() {
         &asked,
         &json!("  The REASON is a duplicate ticket. ")
     ));
-    let judged = judge(&asked, &json!("7 hacks"));
+    let judged = judge_answer(&asked, &json!("7 hacks"));
     assert_eq!(
         judged.failures(),
         [
@@ -119,7 +119,7 @@ fn a_required_question_needs_an_answer_and_an_optional_one_does_not() {
 fn a_choice_accepts_its_options_in_any_case_and_in_quotes() {
     let asked = question(&json!({"response_type": "choice", "options": ["Admin", "user"]}));
     for raw in ["Admin", " admin ", "\"Admin\""] {
-        let judged = judge(&asked, &json!(raw));
+        let judged = judge_answer(&asked, &json!(raw));
         assert_eq!(judged.answer, Some(json!("Admin")), "{raw}");
     }
     for raw in [
@@ -150,8 +150,11 @@ fn a_number_outside_its_bounds_is_invalid() {
     ] {
         assert!(!passes(&asked, &raw), "{raw}");
     }
-    assert_eq!(judge(&asked, &json!("7")).answer, Some(json!(7)));
-    assert_eq!(judge(&asked, &json!("12")).failures(), ["at most 10.5"]);
+    assert_eq!(judge_answer(&asked, &json!("7")).answer, Some(json!(7)));
+    assert_eq!(
+        judge_answer(&asked, &json!("12")).failures(),
+        ["at most 10.5"]
+    );
 }
 
 // covers B8
@@ -163,12 +166,12 @@ fn json_answers_must_match_their_schema_and_errors_name_the_location() {
     }}));
     assert!(passes(&asked, &json!("{\"ticket\": \"T-1\"}")));
     assert!(passes(&asked, &json!({"ticket": "T-1"})));
-    let broken = judge(&asked, &json!("{\"ticket\": \n oops}"));
+    let broken = judge_answer(&asked, &json!("{\"ticket\": \n oops}"));
     assert!(
         broken.failures()[0].contains("line 2 column 2"),
         "{broken:?}"
     );
-    let wrong = judge(&asked, &json!({"ticket": 7}));
+    let wrong = judge_answer(&asked, &json!({"ticket": 7}));
     assert!(wrong.failures()[0].contains("/ticket"), "{wrong:?}");
     assert!(!passes(&asked, &json!("{}")));
 }
@@ -192,7 +195,7 @@ fn an_exact_match_of_an_option_takes_precedence() {
         "response_type": "choice", "options": ["Admin", "admin", "\"admin\""],
     }));
     for option in ["Admin", "admin", "\"admin\""] {
-        let judged = judge(&asked, &json!(option));
+        let judged = judge_answer(&asked, &json!(option));
         assert_eq!(judged.answer, Some(json!(option)));
     }
 }
@@ -201,7 +204,7 @@ fn an_exact_match_of_an_option_takes_precedence() {
 fn all_rules_of_a_number_are_listed_when_the_answer_is_not_a_number() {
     let asked = question(&json!({"response_type": "number", "min": 1, "max": 10}));
     for raw in [json!(null), json!("-")] {
-        let rules = judge(&asked, &raw).rules;
+        let rules = judge_answer(&asked, &raw).rules;
         let told: Vec<_> = rules.iter().map(|rule| rule.text.as_str()).collect();
         assert_eq!(
             told,
@@ -217,13 +220,13 @@ fn every_violation_of_a_schema_is_listed_up_to_a_limit() {
         .map(|n| (format!("f{n}"), json!({"type": "string"})))
         .collect();
     let asked = question(&json!({"response_type": "json", "schema": {"properties": fields}}));
-    let wrong = judge(&asked, &json!({"f1": 1, "f3": 3}));
+    let wrong = judge_answer(&asked, &json!({"f1": 1, "f3": 3}));
     assert_eq!(wrong.failures().len(), 2);
     assert!(wrong.failures()[0].contains("at /f1"), "{wrong:?}");
     assert!(wrong.failures()[1].contains("at /f3"), "{wrong:?}");
     let all: serde_json::Map<_, _> = (0..9).map(|n| (format!("f{n}"), json!(n))).collect();
     assert_eq!(
-        judge(&asked, &Value::Object(all)).failures().len(),
+        judge_answer(&asked, &Value::Object(all)).failures().len(),
         MAX_SCHEMA_ERRORS
     );
 }
@@ -245,7 +248,7 @@ fn a_typed_number_without_an_exact_value_is_rejected() {
         "1e400",
         "0.1000000000000000000001",
     ] {
-        let judged = judge(&asked, &json!(text));
+        let judged = judge_answer(&asked, &json!(text));
         assert_eq!(judged.answer, None, "{text}");
         assert!(!judged.is_valid(), "{text}");
     }
@@ -256,7 +259,7 @@ fn a_typed_number_without_an_exact_value_is_rejected() {
 fn typed_json_with_a_duplicate_key_or_inexact_number_is_rejected() {
     let asked = question(&json!({"response_type": "json"}));
     for text in [r#"{"a":1,"a":2}"#, r#"{"a":[18446744073709551616]}"#] {
-        let judged = judge(&asked, &json!(text));
+        let judged = judge_answer(&asked, &json!(text));
         assert_eq!(judged.answer, None, "{text}");
         let told = judged.failures().join(" ");
         assert!(told.contains("`a"), "{told}");

@@ -70,7 +70,7 @@ pub(super) fn firing(
         Ok(happened) => happened,
         Err(why) => return SingleFiring::unjudged(why),
     };
-    let fired = by_trigger(&atlas, &definition.trigger, &happened);
+    let fired = trigger_firing(&atlas, &definition.trigger, &happened);
     if !fired.fired || fired.unjudged.is_some() {
         return fired;
     }
@@ -153,7 +153,10 @@ fn context(id: &str) -> ContextBlockDef {
 }
 
 /// Reads a field of the trigger data, if present.
-fn part<T: serde::de::DeserializeOwned>(data: &Value, key: &str) -> Result<Option<T>, String> {
+fn read_field<T: serde::de::DeserializeOwned>(
+    data: &Value,
+    key: &str,
+) -> Result<Option<T>, String> {
     let part = data.get(key).cloned().map(serde_json::from_value);
     part.transpose()
         .map_err(|error| format!("it cannot be judged: `{key}`: {error}"))
@@ -180,11 +183,11 @@ impl<'d> TriggerFacts<'d> {
         Ok(Self {
             action: text("action_id")?,
             params: data.get("params"),
-            tier: part(data, "risk_tier")?,
+            tier: read_field(data, "risk_tier")?,
             capability: text("capability_id")?,
             input: text("input")?,
-            session: part(data, "session")?,
-            now: part(data, "now")?,
+            session: read_field(data, "session")?,
+            now: read_field(data, "now")?,
         })
     }
 
@@ -194,7 +197,7 @@ impl<'d> TriggerFacts<'d> {
 
     fn session(&self, atlas: &Atlas) -> Session {
         let imagined = self.session.clone().unwrap_or_default();
-        imagined.session(std::slice::from_ref(atlas), self.now())
+        imagined.to_session(std::slice::from_ref(atlas), self.now())
     }
 
     /// Evaluates a condition, if the data has every value that it reads.
@@ -219,7 +222,7 @@ impl<'d> TriggerFacts<'d> {
             .session
             .clone()
             .unwrap_or_default()
-            .session(&[], self.now());
+            .to_session(&[], self.now());
         Ok(compiled.evaluate(&Facts {
             action: self.action,
             params: self.params,
@@ -235,44 +238,57 @@ impl<'d> TriggerFacts<'d> {
 }
 
 /// Returns whether the trigger fires. A trigger whose values are missing in the data cannot be judged.
-fn by_trigger(
+fn trigger_firing(
     atlas: &Atlas,
     trigger: &CheckpointTrigger,
     happened: &TriggerFacts<'_>,
 ) -> SingleFiring {
     match trigger {
         CheckpointTrigger::ActionPre { .. } => match happened.action {
-            Some(action) => SingleFiring::of(before(atlas, happened, action, RiskTier::Low)),
+            Some(action) => {
+                SingleFiring::of(fires_before_action(atlas, happened, action, RiskTier::Low))
+            }
             None => SingleFiring::missing("action_id"),
         },
         CheckpointTrigger::RiskThreshold { .. } => {
             let detected = happened.action.map(|action| {
                 let params = happened.params.unwrap_or(&Value::Null);
-                evaluation::tier(std::slice::from_ref(atlas), action, params).0
+                evaluation::risk_tier(std::slice::from_ref(atlas), action, params).0
             });
             match happened.tier.or(detected) {
                 Some(tier) => {
                     let action = happened.action.unwrap_or_default();
-                    SingleFiring::of(before(atlas, happened, action, tier))
+                    SingleFiring::of(fires_before_action(atlas, happened, action, tier))
                 }
                 None => SingleFiring::missing("risk_tier"),
             }
         }
         CheckpointTrigger::CapabilityAccess { .. } => match happened.capability {
-            Some(capability) => {
-                SingleFiring::of(before(atlas, happened, capability, RiskTier::Low))
-            }
+            Some(capability) => SingleFiring::of(fires_before_action(
+                atlas,
+                happened,
+                capability,
+                RiskTier::Low,
+            )),
             None => SingleFiring::missing("capability_id"),
         },
         CheckpointTrigger::ActionPost { .. } => match happened.action {
-            Some(action) => SingleFiring::of(on(atlas, happened, TriggerEvent::Done(action))),
+            Some(action) => SingleFiring::of(fires_on_event(
+                atlas,
+                happened,
+                TriggerEvent::ActionSucceeded(action),
+            )),
             None => SingleFiring::missing("action_id"),
         },
         CheckpointTrigger::Keyword { .. } => match happened.input {
             Some(text) => {
                 let seen = KeywordMatches::of(std::slice::from_ref(atlas), text);
                 let seen = &seen;
-                SingleFiring::of(on(atlas, happened, TriggerEvent::Input { text, seen }))
+                SingleFiring::of(fires_on_event(
+                    atlas,
+                    happened,
+                    TriggerEvent::Input { text, seen },
+                ))
             }
             None => SingleFiring::missing("input"),
         },
@@ -289,7 +305,12 @@ fn by_trigger(
 }
 
 /// Returns whether the checkpoint fires before an action.
-fn before(atlas: &Atlas, happened: &TriggerFacts<'_>, action: &str, tier: RiskTier) -> bool {
+fn fires_before_action(
+    atlas: &Atlas,
+    happened: &TriggerFacts<'_>,
+    action: &str,
+    tier: RiskTier,
+) -> bool {
     let atlases = std::slice::from_ref(atlas);
     let (session, usage) = (happened.session(atlas), Usage::default());
     let (extensions, answers) = (Extensions::default(), ExtensionAnswers::default());
@@ -297,7 +318,7 @@ fn before(atlas: &Atlas, happened: &TriggerFacts<'_>, action: &str, tier: RiskTi
     let case = EvaluationCase {
         atlases,
         usage: &usage,
-        customs: CustomTriggers {
+        custom_triggers: CustomTriggers {
             extensions: &extensions,
             answers: &answers,
         },
@@ -313,13 +334,13 @@ fn before(atlas: &Atlas, happened: &TriggerFacts<'_>, action: &str, tier: RiskTi
     };
     let mut checkpoints = atlas.checkpoints.iter();
     checkpoints.any(|checkpoint| {
-        let firing = evaluation::firing(case, &matches, atlas, checkpoint);
+        let firing = evaluation::checkpoint_firing(case, &matches, atlas, checkpoint);
         matches!(firing, Fires::Fires { .. })
     })
 }
 
 /// Returns whether the checkpoint fires on an event that is not an action request.
-fn on(atlas: &Atlas, happened: &TriggerFacts<'_>, occasion: TriggerEvent<'_>) -> bool {
+fn fires_on_event(atlas: &Atlas, happened: &TriggerFacts<'_>, occasion: TriggerEvent<'_>) -> bool {
     let (extensions, answers) = (Extensions::default(), ExtensionAnswers::default());
     let customs = CustomTriggers {
         extensions: &extensions,
@@ -327,5 +348,5 @@ fn on(atlas: &Atlas, happened: &TriggerFacts<'_>, occasion: TriggerEvent<'_>) ->
     };
     let session = happened.session(atlas);
     let atlases = std::slice::from_ref(atlas);
-    !evaluation::on(atlases, &session, occasion, customs, happened.now()).is_empty()
+    !evaluation::fired_on_event(atlases, &session, occasion, customs, happened.now()).is_empty()
 }

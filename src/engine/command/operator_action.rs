@@ -14,7 +14,7 @@ pub enum OperatorAction {
     /// Acknowledges a fault or overruled denials.
     Acknowledge(OperatorAcknowledgement),
     /// Becomes the current operator of the console.
-    TakeSeat(OperatorChange),
+    ChangeOperator(OperatorChange),
 }
 
 /// A change of the claim on a held request.

@@ -14,7 +14,7 @@ use crate::engine::session::{IntervalMark, Session};
 
 /// Returns the checkpoints that fire when a session starts, and the earlier ones in `owed` that were not
 /// passed.
-pub(in crate::engine) fn session_start<'a>(
+pub(in crate::engine) fn fired_at_start<'a>(
     atlases: &'a [Atlas],
     (session, extensions): (&Session, &Extensions),
     owed: &BTreeSet<String>,
@@ -29,7 +29,7 @@ pub(in crate::engine) fn session_start<'a>(
                     atlas,
                     checkpoint,
                     why: "session_start: every session begins here".to_owned(),
-                    certain: surely(checkpoint, &facts),
+                    certain: certainly_holds(checkpoint, &facts),
                     matches: Vec::new(),
                 });
             }
@@ -49,23 +49,23 @@ pub(in crate::engine) enum TriggerEvent<'o> {
         seen: &'o KeywordMatches,
     },
     /// An action ran successfully.
-    Done(&'o str),
+    ActionSucceeded(&'o str),
     /// An action failed: both `action_post` and error checkpoints fire.
-    Failed(&'o str),
+    ActionFailed(&'o str),
     /// An error was reported.
-    Error,
+    ErrorReported,
     /// The agent requested context.
-    Context,
+    ContextRequested,
     /// The agent requested a checkpoint by its name.
-    Named(&'o str),
+    CheckpointRequested(&'o str),
     /// The session ends.
     SessionEnd,
     /// The session wants to act, so due intervals are checked.
-    Beat,
+    IntervalCheck,
 }
 
 /// Returns the checkpoints that fire on an event.
-pub(in crate::engine) fn on<'a>(
+pub(in crate::engine) fn fired_on_event<'a>(
     atlases: &'a [Atlas],
     session: &Session,
     occasion: TriggerEvent<'_>,
@@ -85,7 +85,7 @@ pub(in crate::engine) fn on<'a>(
                     atlas,
                     checkpoint,
                     why: why(),
-                    certain: surely(checkpoint, &facts),
+                    certain: certainly_holds(checkpoint, &facts),
                     matches: Vec::new(),
                 });
             }
@@ -96,21 +96,21 @@ pub(in crate::engine) fn on<'a>(
             }
         };
         match occasion {
-            TriggerEvent::Error => {
-                fire_all(CheckpointEvent::Error, "error_occurred: it was reported")
+            TriggerEvent::ErrorReported => {
+                fire_all(CheckpointEvent::Error, "error_occurred: it was reported");
             }
-            TriggerEvent::Context => fire_all(
+            TriggerEvent::ContextRequested => fire_all(
                 CheckpointEvent::ExplicitRequest,
                 "explicit_request: the agent asked for context",
             ),
-            TriggerEvent::Named(name) => {
+            TriggerEvent::CheckpointRequested(name) => {
                 fire_all(
                     CheckpointEvent::Named(name),
                     "interactive: the agent asked for it",
                 );
             }
             TriggerEvent::SessionEnd => {
-                fire_all(CheckpointEvent::SessionEnd, "session_end: it ends")
+                fire_all(CheckpointEvent::SessionEnd, "session_end: it ends");
             }
             TriggerEvent::Input { seen, .. } => {
                 for (checkpoint, found) in seen.checkpoints(number, atlas) {
@@ -119,27 +119,27 @@ pub(in crate::engine) fn on<'a>(
                             atlas,
                             checkpoint,
                             why: keywords_found(found),
-                            certain: surely(checkpoint, &facts),
+                            certain: certainly_holds(checkpoint, &facts),
                             matches: found.to_vec(),
                         });
                     }
                 }
             }
-            TriggerEvent::Done(action) | TriggerEvent::Failed(action) => {
-                if let TriggerEvent::Failed(_) = occasion {
+            TriggerEvent::ActionSucceeded(action) | TriggerEvent::ActionFailed(action) => {
+                if let TriggerEvent::ActionFailed(_) = occasion {
                     for (_, checkpoint) in atlas.checkpoints_for_event(CheckpointEvent::Error) {
                         fire(checkpoint, &|| format!("error_occurred: `{action}` failed"));
                     }
                 }
                 let matches = ActionMatches::of(std::slice::from_ref(atlas), action);
-                for matched in matches.after() {
+                for matched in matches.checkpoints_after() {
                     let pattern = matched.pattern;
                     fire(matched.item, &|| {
                         format!("action_post: `{action}` matches `{pattern}`")
                     });
                 }
             }
-            TriggerEvent::Beat => {
+            TriggerEvent::IntervalCheck => {
                 for (_, checkpoint) in atlas.checkpoints_for_event(CheckpointEvent::Interval) {
                     if let Some(why) = interval_over(atlas, checkpoint, session, now) {
                         fire(checkpoint, &|| why.clone());
@@ -148,7 +148,7 @@ pub(in crate::engine) fn on<'a>(
             }
         }
         if let Some(own) = fired.get_mut(begun..) {
-            in_order(own);
+            sort_as_written(own);
         }
     }
     by_priority(fired)
@@ -156,7 +156,7 @@ pub(in crate::engine) fn on<'a>(
 
 /// Sorts the fired checkpoints of one Atlas in the order written. Custom and error checkpoints were collected
 /// first.
-fn in_order(fired: &mut [FiredCheckpoint<'_>]) {
+fn sort_as_written(fired: &mut [FiredCheckpoint<'_>]) {
     let early = |fired: &FiredCheckpoint<'_>| {
         let trigger = &fired.checkpoint.trigger;
         matches!(trigger, Trigger::Custom(_) | Trigger::ErrorOccurred)
@@ -178,12 +178,14 @@ pub(in crate::engine) fn facts_of<'s>(
     let mut facts = session_facts(session, now);
     match occasion {
         TriggerEvent::Input { text, .. } => facts.input = Some(text),
-        TriggerEvent::Done(action) | TriggerEvent::Failed(action) => facts.action = Some(action),
-        TriggerEvent::Error
-        | TriggerEvent::Context
-        | TriggerEvent::Named(_)
+        TriggerEvent::ActionSucceeded(action) | TriggerEvent::ActionFailed(action) => {
+            facts.action = Some(action);
+        }
+        TriggerEvent::ErrorReported
+        | TriggerEvent::ContextRequested
+        | TriggerEvent::CheckpointRequested(_)
         | TriggerEvent::SessionEnd
-        | TriggerEvent::Beat => {}
+        | TriggerEvent::IntervalCheck => {}
     }
     facts
 }
@@ -200,7 +202,7 @@ fn fired_custom_checkpoints<'a>(
             continue;
         };
         let (why, certain) = match customs.firing(atlas, checkpoint, custom, facts) {
-            CustomTriggerFiring::Not { .. } => continue,
+            CustomTriggerFiring::DoesNotFire { .. } => continue,
             CustomTriggerFiring::Fires { why, certain } => (why, certain),
             CustomTriggerFiring::Ask => ("custom: its extension has to be asked".to_owned(), false),
         };
@@ -209,7 +211,7 @@ fn fired_custom_checkpoints<'a>(
                 atlas,
                 checkpoint,
                 why,
-                certain: certain && surely(checkpoint, facts),
+                certain: certain && certainly_holds(checkpoint, facts),
                 matches: Vec::new(),
             });
         }
@@ -218,13 +220,13 @@ fn fired_custom_checkpoints<'a>(
 }
 
 /// Returns whether a checkpoint's condition is known to hold.
-fn surely(checkpoint: &Checkpoint, facts: &Facts<'_>) -> bool {
+fn certainly_holds(checkpoint: &Checkpoint, facts: &Facts<'_>) -> bool {
     let when = checkpoint.when.as_ref();
     when.is_none_or(|when| when.evaluate(facts) == Truth::True)
 }
 
 fn keywords_found(found: &[KeywordMatch]) -> String {
-    format!("keyword: found {}", KeywordMatch::listed(found))
+    format!("keyword: found {}", KeywordMatch::describe(found))
 }
 
 fn interval_over(

@@ -59,7 +59,7 @@ pub struct FullExplanation {
     /// The decision.
     pub verdict: ExplainedVerdict,
     /// Gates that the session has to pass first.
-    pub waits: Option<String>,
+    pub session_gates: Option<String>,
     /// Every checkpoint, in the order of evaluation.
     pub checkpoints: Vec<CheckpointEvidence>,
     /// Every policy, in the order written.
@@ -80,7 +80,7 @@ impl FullExplanation {
             subject: told.action,
             tier: Some((told.tier, told.tier_source)),
             verdict: told.verdict,
-            waits: None,
+            session_gates: None,
             checkpoints: told.checkpoints,
             policies: told.policies,
             capabilities: told.capabilities,
@@ -105,7 +105,7 @@ impl FullExplanation {
             subject,
             tier: None,
             verdict,
-            waits: None,
+            session_gates: None,
             checkpoints,
             policies: Vec::new(),
             capabilities: Vec::new(),
@@ -259,7 +259,7 @@ impl Engine {
     ///
     /// # Errors
     /// A description, if the session does not exist or the request is not held.
-    pub fn account(
+    pub fn explain_question(
         &self,
         question: &ExplainQuestion,
         now: Timestamp,
@@ -286,7 +286,8 @@ impl Engine {
                 };
                 let mut account = self.with_handlers(FullExplanation::of_action(told));
                 if let ExplainedSession::Session(session) = asker {
-                    account.waits = self.state.sessions.get(session).and_then(waits);
+                    account.session_gates =
+                        self.state.sessions.get(session).and_then(session_gates);
                 }
                 Ok(account)
             }
@@ -298,7 +299,7 @@ impl Engine {
                         known.ok_or_else(|| no_session(id))?
                     }
                     ExplainedSession::Imagined(session) => {
-                        imagined = session.session(&self.atlases, now);
+                        imagined = session.to_session(&self.atlases, now);
                         &imagined
                     }
                 };
@@ -321,7 +322,7 @@ impl Engine {
             }
             HeldSubject::SessionStart => self.explain_start(session, held.opened_at),
             HeldSubject::Moment(moment) => {
-                FullExplanation::of_occasion(moment.label.clone(), self.beside(moment))
+                FullExplanation::of_occasion(moment.label.clone(), self.explain_held_event(moment))
             }
         };
         // The gates are known exactly: they are stored with the request, as it was judged then.
@@ -350,13 +351,19 @@ impl Engine {
         now: Timestamp,
     ) -> FullExplanation {
         let answers = crate::engine::suspension::ExtensionAnswers::default();
-        let customs = self.customs(&answers);
-        FullExplanation::of_input(input::input(&self.atlases, session, text, customs, now))
+        let customs = self.custom_triggers(&answers);
+        FullExplanation::of_input(input::explain_session_input(
+            &self.atlases,
+            session,
+            text,
+            customs,
+            now,
+        ))
     }
 
     /// Adds the handlers that would be called, and the denial that a missing handler causes.
     fn with_handlers(&self, mut account: FullExplanation) -> FullExplanation {
-        account.handlers = handler_previews::handlers(
+        account.handlers = handler_previews::preview_handlers(
             &self.atlases,
             &self.extensions,
             &mut account.checkpoints,
@@ -367,7 +374,7 @@ impl Engine {
 }
 
 /// Returns the gates that a session has to pass before any request.
-pub(super) fn waits(session: &Session) -> Option<String> {
+pub(super) fn session_gates(session: &Session) -> Option<String> {
     match &session.entry {
         StartState::Open if session.pending.is_empty() => None,
         StartState::Open => {

@@ -24,7 +24,7 @@ pub struct HandlerPreview {
 /// A handler that is not listed causes a denial. A listed custom trigger counts as fired, because it is not
 /// called here.
 #[must_use]
-pub fn handlers(
+pub fn preview_handlers(
     atlases: &[Atlas],
     listed: &Extensions,
     checkpoints: &mut [CheckpointEvidence],
@@ -48,7 +48,7 @@ pub fn handlers(
             *why = format!("custom: `{name}` is not asked here, so it counts as fired");
         }
         handlers.extend(
-            of(checkpoint, listed)
+            checkpoint_handlers(checkpoint, listed)
                 .into_iter()
                 .map(|handler| HandlerPreview {
                     checkpoint_id: checkpoint.id.clone(),
@@ -73,7 +73,7 @@ pub fn handlers(
 }
 
 /// Returns the handlers of a checkpoint: its own, the one of its custom trigger, and those of its type.
-fn of(checkpoint: &Checkpoint, listed: &Extensions) -> Vec<String> {
+fn checkpoint_handlers(checkpoint: &Checkpoint, listed: &Extensions) -> Vec<String> {
     let mut handlers: Vec<_> = checkpoint.handler.iter().cloned().collect();
     if let (Trigger::Custom(custom), None) = (&checkpoint.trigger, &checkpoint.handler)
         && listed.handlers.contains(&custom.trigger_id)

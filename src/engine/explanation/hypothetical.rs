@@ -31,7 +31,7 @@ pub struct HypotheticalSession {
 
 impl HypotheticalSession {
     /// Builds the engine's session from these properties.
-    pub(in crate::engine) fn session(&self, atlases: &[Atlas], now: Timestamp) -> Session {
+    pub(in crate::engine) fn to_session(&self, atlases: &[Atlas], now: Timestamp) -> Session {
         let mut ids = CountedIds::default();
         let unlocked = atlases.iter().flat_map(|atlas| {
             let capabilities = atlas.capabilities.iter();

@@ -48,17 +48,17 @@ pub fn explain_input_under(
     imagined: &HypotheticalSession,
     now: Timestamp,
 ) -> InputExplanation {
-    let session = imagined.session(atlases, now);
+    let session = imagined.to_session(atlases, now);
     let (extensions, answers) = (Extensions::default(), ExtensionAnswers::default());
     let customs = CustomTriggers {
         extensions: &extensions,
         answers: &answers,
     };
-    input(atlases, &session, text, customs, now)
+    explain_session_input(atlases, &session, text, customs, now)
 }
 
 /// Explains input in a given session.
-pub(super) fn input(
+pub(super) fn explain_session_input(
     atlases: &[Atlas],
     session: &Session,
     text: &str,
@@ -86,10 +86,11 @@ pub(super) fn occasion_evidence(
     customs: CustomTriggers<'_>,
     now: Timestamp,
 ) -> (ExplainedVerdict, Vec<CheckpointEvidence>) {
-    let mut fired = evaluation::on(atlases, session, occasion, customs, now);
-    if let (TriggerEvent::Input { .. }, false) = (occasion, session.is_closed()) {
+    let mut fired = evaluation::fired_on_event(atlases, session, occasion, customs, now);
+    if let (TriggerEvent::Input { .. }, false) = (occasion, session.is_blocked()) {
         // Due intervals are also checked when input arrives.
-        let due = evaluation::on(atlases, session, TriggerEvent::Beat, customs, now);
+        let due =
+            evaluation::fired_on_event(atlases, session, TriggerEvent::IntervalCheck, customs, now);
         fired.extend(due);
         fired.sort_by_key(|fired| std::cmp::Reverse(fired.checkpoint.priority));
     }
@@ -159,7 +160,7 @@ fn unfired(checkpoint: &Checkpoint, occasion: TriggerEvent<'_>) -> CheckpointOut
         }
         (
             Trigger::ActionPost(patterns),
-            TriggerEvent::Done(action) | TriggerEvent::Failed(action),
+            TriggerEvent::ActionSucceeded(action) | TriggerEvent::ActionFailed(action),
         ) => {
             if patterns.matches(action) {
                 return condition_fails();
@@ -170,7 +171,9 @@ fn unfired(checkpoint: &Checkpoint, occasion: TriggerEvent<'_>) -> CheckpointOut
                 actual: action.to_owned(),
             }
         }
-        (Trigger::Interactive, TriggerEvent::Named(name)) if checkpoint.id != name => {
+        (Trigger::Interactive, TriggerEvent::CheckpointRequested(name))
+            if checkpoint.id != name =>
+        {
             CheckpointOutcome::NotFired {
                 wanted: format!("to be asked for as `{}`", checkpoint.id),
                 actual: format!("`{name}` was"),
@@ -179,9 +182,9 @@ fn unfired(checkpoint: &Checkpoint, occasion: TriggerEvent<'_>) -> CheckpointOut
         (Trigger::Custom(custom), TriggerEvent::Input { .. }) if custom.on_input => {
             condition_fails()
         }
-        (Trigger::ErrorOccurred, TriggerEvent::Error | TriggerEvent::Failed(_))
-        | (Trigger::ExplicitRequest, TriggerEvent::Context)
-        | (Trigger::Interactive, TriggerEvent::Named(_))
+        (Trigger::ErrorOccurred, TriggerEvent::ErrorReported | TriggerEvent::ActionFailed(_))
+        | (Trigger::ExplicitRequest, TriggerEvent::ContextRequested)
+        | (Trigger::Interactive, TriggerEvent::CheckpointRequested(_))
         | (Trigger::SessionEnd, TriggerEvent::SessionEnd) => condition_fails(),
         (trigger, _) => skipped(trigger),
     }
@@ -243,7 +246,7 @@ fn context_evidence<'a>(
             not_found(keywords)
         } else {
             CheckpointOutcome::Fired {
-                why: format!("on_match: found {}", KeywordMatch::listed(&found)),
+                why: format!("on_match: found {}", KeywordMatch::describe(&found)),
             }
         };
         Some(ContextEvidence {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::full_explanation::waits;
+use super::full_explanation::session_gates;
 use super::input::{self, condition_fails, fired_evidence, skipped};
 use super::{CheckpointEvidence, ExplainedVerdict, FullExplanation};
 use crate::atlas::model::{Checkpoint, Trigger};
@@ -33,7 +33,7 @@ impl Engine {
     ///
     /// `None` if the command evaluates no checkpoint, or the session does not exist.
     #[must_use]
-    pub fn looked(
+    pub fn preview(
         &self,
         command: &EngineCommand,
         now: Timestamp,
@@ -42,7 +42,7 @@ impl Engine {
             if self.state.sessions.contains_key(&start.session) {
                 return None;
             }
-            let session = Session::imagined(
+            let session = Session::hypothetical(
                 start.session.clone(),
                 start.agent.clone(),
                 start.intent.clone(),
@@ -57,8 +57,8 @@ impl Engine {
             EngineCommand::RequestAction(_, request) => {
                 let call = ActionCall::of(&self.atlases, &request.action, &request.params);
                 FullExplanation {
-                    waits: waits(session),
-                    ..FullExplanation::of_action(self.evidence(session, &call, now))
+                    session_gates: session_gates(session),
+                    ..FullExplanation::of_action(self.explain_case(session, &call, now))
                 }
             }
             EngineCommand::Input(_, input) => {
@@ -68,18 +68,24 @@ impl Engine {
                 let running = session.running.get(&completed.execution)?;
                 let subject = format!("after {}", running.action);
                 let occasion = match &completed.result {
-                    Ok(_) => TriggerEvent::Done(&running.action),
-                    Err(_) => TriggerEvent::Failed(&running.action),
+                    Ok(_) => TriggerEvent::ActionSucceeded(&running.action),
+                    Err(_) => TriggerEvent::ActionFailed(&running.action),
                 };
                 self.explain_event(session, subject, occasion, now)
             }
-            EngineCommand::ReportError(..) => {
-                self.explain_event(session, "error".to_owned(), TriggerEvent::Error, now)
-            }
+            EngineCommand::ReportError(..) => self.explain_event(
+                session,
+                "error".to_owned(),
+                TriggerEvent::ErrorReported,
+                now,
+            ),
             EngineCommand::RequestContext(_, request) => {
                 let named = request.checkpoint.as_deref();
                 let subject = format!("asked for {}", named.unwrap_or("context"));
-                let occasion = named.map_or(TriggerEvent::Context, TriggerEvent::Named);
+                let occasion = named.map_or(
+                    TriggerEvent::ContextRequested,
+                    TriggerEvent::CheckpointRequested,
+                );
                 self.explain_event(session, subject, occasion, now)
             }
             EngineCommand::EndSession(..) => self.explain_event(
@@ -90,24 +96,24 @@ impl Engine {
             ),
             EngineCommand::StartSession(..)
             | EngineCommand::Report(..)
-            | EngineCommand::AskerLeft(_)
+            | EngineCommand::CallerLeft(_)
             | EngineCommand::Decide(..)
             | EngineCommand::Operate(..)
-            | EngineCommand::Note(..)
-            | EngineCommand::RecordSound
+            | EngineCommand::RecordFinding(..)
+            | EngineCommand::RecordIntact
             | EngineCommand::ClockMoved(_)
             | EngineCommand::Answer(..)
             | EngineCommand::Resolve(..)
             | EngineCommand::Consult(..)
             | EngineCommand::DeadlineReached(_)
-            | EngineCommand::Returned(..) => return None,
+            | EngineCommand::ExtensionReturned(..) => return None,
         };
         Some((session.id.clone(), session.agent.clone(), account))
     }
 
     /// Returns the usage of every limit, by session.
     #[must_use]
-    pub fn limits(&self, now: Timestamp) -> BTreeMap<SessionId, Vec<SessionLimitUsage>> {
+    pub fn limit_usage(&self, now: Timestamp) -> BTreeMap<SessionId, Vec<SessionLimitUsage>> {
         let used = |session: &Session| {
             let of = self.atlases.iter().flat_map(|atlas| {
                 let policies = atlas.policies.iter();
@@ -121,7 +127,10 @@ impl Engine {
         sessions.collect()
     }
 
-    pub(super) fn customs<'s>(&'s self, answers: &'s ExtensionAnswers) -> CustomTriggers<'s> {
+    pub(super) fn custom_triggers<'s>(
+        &'s self,
+        answers: &'s ExtensionAnswers,
+    ) -> CustomTriggers<'s> {
         CustomTriggers {
             extensions: &self.extensions,
             answers,
@@ -136,7 +145,7 @@ impl Engine {
         now: Timestamp,
     ) -> FullExplanation {
         let answers = ExtensionAnswers::default();
-        let customs = self.customs(&answers);
+        let customs = self.custom_triggers(&answers);
         let found = input::occasion_evidence(&self.atlases, session, occasion, customs, now);
         FullExplanation::of_occasion(subject, found)
     }
@@ -145,8 +154,8 @@ impl Engine {
     pub(super) fn explain_start(&self, session: &Session, now: Timestamp) -> FullExplanation {
         let owed = BTreeSet::new();
         let fired =
-            evaluation::session_start(&self.atlases, (session, &self.extensions), &owed, now);
-        let facts = evaluation::facts_of(session, TriggerEvent::Beat, now);
+            evaluation::fired_at_start(&self.atlases, (session, &self.extensions), &owed, now);
+        let facts = evaluation::facts_of(session, TriggerEvent::IntervalCheck, now);
         let unfired = |checkpoint: &Checkpoint| match &checkpoint.trigger {
             Trigger::SessionStart => condition_fails(),
             trigger => skipped(trigger),
@@ -157,7 +166,7 @@ impl Engine {
 
     /// Returns the checkpoints that a held event does not concern. Others cannot be explained again, because
     /// the input is not kept.
-    pub(super) fn beside(
+    pub(super) fn explain_held_event(
         &self,
         moment: &SessionEvent,
     ) -> (ExplainedVerdict, Vec<CheckpointEvidence>) {

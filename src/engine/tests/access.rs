@@ -6,15 +6,15 @@ use super::*;
 
 impl EngineBench {
     /// Starts a session of an agent that connects through a server.
-    fn visit(&mut self, session: &str, secret: &str, api_key: Option<&str>) -> CallerId {
-        self.come("bot", session, secret, api_key)
+    fn connect(&mut self, session: &str, secret: &str, api_key: Option<&str>) -> CallerId {
+        self.start_owned_session("bot", session, secret, api_key)
     }
 
     fn visit_as(&mut self, session: &str, agent: &str, secret: &str) -> CallerId {
-        self.come(agent, session, secret, None)
+        self.start_owned_session(agent, session, secret, None)
     }
 
-    fn come(
+    fn start_owned_session(
         &mut self,
         agent: &str,
         session: &str,
@@ -56,7 +56,7 @@ fn an_atlas_with_api_keys_admits_only_agents_with_a_known_key() {
         (Some("sk-evil-1"), "does not know the key that was shown"),
         (Some(""), "does not know the key that was shown"),
     ] {
-        let refused = bench.visit("s-1", "x", key);
+        let refused = bench.connect("s-1", "x", key);
         let denied = bench.denied(refused);
         assert_eq!(denied.code, DenyCode::Unauthorized);
         assert!(denied.reason.contains(told), "{}", denied.reason);
@@ -64,11 +64,11 @@ fn an_atlas_with_api_keys_admits_only_agents_with_a_known_key() {
     }
     assert!(bench.engine.sessions().is_empty());
     for (session, key) in [("s-1", "sk-acme-7"), ("s-2", "other")] {
-        let let_in = bench.visit(session, "x", Some(key));
+        let let_in = bench.connect(session, "x", Some(key));
         assert!(matches!(bench.reply(let_in), Reply::Started(_)));
     }
     // A resumed session needs the key again.
-    let back = bench.visit("s-1", "x", None);
+    let back = bench.connect("s-1", "x", None);
     assert_eq!(bench.denied(back).code, DenyCode::Unauthorized);
     let kept = serde_json::to_string(&bench.engine.sessions()).unwrap();
     assert!(!kept.contains("sk-acme"), "{kept}");
@@ -77,10 +77,10 @@ fn an_atlas_with_api_keys_admits_only_agents_with_a_known_key() {
 #[test]
 fn public_atlases_and_in_process_agents_need_no_key() {
     let mut bench = under("{type: public}");
-    let let_in = bench.visit("s-1", "x", None);
+    let let_in = bench.connect("s-1", "x", None);
     assert!(matches!(bench.reply(let_in), Reply::Started(_)));
     let mut bench = under("{type: authenticated, api_keys: []}");
-    let shut = bench.visit("s-1", "x", Some("sk-1"));
+    let shut = bench.connect("s-1", "x", Some("sk-1"));
     assert_eq!(bench.denied(shut).code, DenyCode::Unauthorized);
     let inside = bench.start("s-1");
     assert!(matches!(bench.reply(inside), Reply::Started(_)));
@@ -91,10 +91,10 @@ fn public_atlases_and_in_process_agents_need_no_key() {
 fn requests_per_minute_limit_counts_all_sessions_of_a_key() {
     let rules = "{type: authenticated, api_keys: ['sk-*'], rate_limit: {requests_per_minute: 3}}";
     let mut bench = under(rules);
-    bench.visit("s-1", "x", Some("sk-1"));
+    bench.connect("s-1", "x", Some("sk-1"));
     // Another session with the same key counts together with it; resuming does not count.
-    bench.visit("s-2", "y", Some("sk-1"));
-    bench.visit("s-1", "x", Some("sk-1"));
+    bench.connect("s-2", "y", Some("sk-1"));
+    bench.connect("s-1", "x", Some("sk-1"));
     let third = bench.request("s-1", "a.b", json!({}));
     assert!(matches!(bench.reply(third), Reply::Allowed(_)));
     for fourth in [bench.request("s-2", "a.b", json!({})), bench.resolve(None)] {
@@ -102,7 +102,7 @@ fn requests_per_minute_limit_counts_all_sessions_of_a_key() {
         assert_eq!(denied.code, DenyCode::Limit);
         assert_eq!(denied.help.as_deref(), Some("ask again in 60 s"));
     }
-    let other = bench.visit("s-3", "z", Some("sk-2"));
+    let other = bench.connect("s-3", "z", Some("sk-2"));
     assert!(matches!(bench.reply(other), Reply::Started(_)));
     // Reports of results are never limited.
     bench.end("s-2");
@@ -124,17 +124,17 @@ fn callers_without_a_key_share_one_rate_limit() {
 #[test]
 fn only_the_owner_of_the_secret_can_resume_a_session() {
     let mut bench = under("{type: public}");
-    bench.visit("s-1", "mine", None);
-    let stolen = bench.visit("s-1", "another", None);
+    bench.connect("s-1", "mine", None);
+    let stolen = bench.connect("s-1", "another", None);
     assert_eq!(bench.denied(stolen).code, DenyCode::Session);
     let inside = bench.start("s-1");
     assert_eq!(bench.denied(inside).code, DenyCode::Session);
-    let back = bench.visit("s-1", "mine", None);
+    let back = bench.connect("s-1", "mine", None);
     assert!(matches!(bench.reply(back), Reply::Started(_)));
 }
 
 /// Returns the recorded misuse of a kind.
-fn tried(bench: &EngineBench, kind: &str) -> Vec<String> {
+fn recorded_misuse(bench: &EngineBench, kind: &str) -> Vec<String> {
     let records = bench.payloads("error_occurred").into_iter();
     let of_kind = records.filter(|record| record["error_type"] == kind);
     let words = of_kind.map(|record| record["message"].as_str().unwrap().to_owned());
@@ -157,16 +157,16 @@ impl EngineBench {
 #[test]
 fn session_takeover_attempts_are_recorded_in_that_session() {
     let mut bench = under("{type: public}");
-    bench.visit("s-1", "mine", None);
-    bench.visit("s-2", "other", None);
+    bench.connect("s-1", "mine", None);
+    bench.connect("s-2", "other", None);
     let mine = bench.claim_to_own("s-1", Some("mine"));
     assert!(matches!(bench.reply(mine), Reply::Consulted(_)));
-    assert_eq!(tried(&bench, "session_takeover"), [""; 0]);
+    assert_eq!(recorded_misuse(&bench, "session_takeover"), [""; 0]);
 
-    bench.visit("s-1", "another", None);
+    bench.connect("s-1", "another", None);
     let told = "somebody at the socket (uid 7, pid 42) named this session and showed a wrong key, \
                 and was refused";
-    assert_eq!(tried(&bench, "session_takeover"), [told]);
+    assert_eq!(recorded_misuse(&bench, "session_takeover"), [told]);
     let record = bench.drafts().last().unwrap();
     assert_eq!(record.session_id.as_str(), "s-1");
     // On disk before the refusal is sent, at every level of detail.
@@ -175,32 +175,32 @@ fn session_takeover_attempts_are_recorded_in_that_session() {
         bench.advance(60);
         let refused = bench.claim_to_own("s-2", secret);
         assert_eq!(bench.denied(refused).code, DenyCode::Session);
-        let last = tried(&bench, "session_takeover").pop().unwrap();
+        let last = recorded_misuse(&bench, "session_takeover").pop().unwrap();
         let told = format!("by HTTP (127.0.0.1:4711) named this session and {told}");
         assert!(last.contains(&told), "{last}");
     }
     // A session that does not exist or has ended cannot be taken over.
     bench.end("s-1");
-    let before = tried(&bench, "session_takeover").len();
+    let before = recorded_misuse(&bench, "session_takeover").len();
     bench.advance(60);
     bench.claim_to_own("s-1", None);
     bench.claim_to_own("s-9", Some("no"));
-    bench.visit("s-1", "another", None);
-    assert_eq!(tried(&bench, "session_takeover").len(), before);
+    bench.connect("s-1", "another", None);
+    assert_eq!(recorded_misuse(&bench, "session_takeover").len(), before);
 }
 
 #[test]
 fn repeated_takeover_attempts_are_counted_and_recorded_once_a_minute() {
     let mut bench = under("{type: public}");
-    bench.visit("s-1", "mine", None);
+    bench.connect("s-1", "mine", None);
     for _ in 0..1000 {
         bench.claim_to_own("s-1", None);
     }
-    assert_eq!(tried(&bench, "session_takeover").len(), 1);
+    assert_eq!(recorded_misuse(&bench, "session_takeover").len(), 1);
     // The next attempt after a minute reports the number of attempts in between.
     bench.advance(60);
     bench.claim_to_own("s-1", None);
-    let all = tried(&bench, "session_takeover");
+    let all = recorded_misuse(&bench, "session_takeover");
     assert_eq!(all.len(), 2);
     assert!(
         all[1].ends_with("; 999 more like it since the last that is recorded"),
@@ -209,16 +209,16 @@ fn repeated_takeover_attempts_are_counted_and_recorded_once_a_minute() {
     // Any later command of the session reports them too, and its end reports them at once.
     bench.claim_to_own("s-1", None);
     bench.request("s-1", "a.b", json!({}));
-    assert_eq!(tried(&bench, "session_takeover").len(), 2);
+    assert_eq!(recorded_misuse(&bench, "session_takeover").len(), 2);
     bench.advance(60);
     bench.request("s-1", "a.b", json!({}));
-    assert_eq!(tried(&bench, "session_takeover").len(), 3);
+    assert_eq!(recorded_misuse(&bench, "session_takeover").len(), 3);
     bench.request("s-1", "a.b", json!({}));
-    assert_eq!(tried(&bench, "session_takeover").len(), 3);
+    assert_eq!(recorded_misuse(&bench, "session_takeover").len(), 3);
     bench.claim_to_own("s-1", None);
     bench.claim_to_own("s-1", None);
     bench.end("s-1");
-    let all = tried(&bench, "session_takeover");
+    let all = recorded_misuse(&bench, "session_takeover");
     assert_eq!(all.len(), 4);
     assert!(all[3].contains("; 1 more like it"), "{all:?}");
 }
@@ -226,7 +226,7 @@ fn repeated_takeover_attempts_are_counted_and_recorded_once_a_minute() {
 #[test]
 fn reports_of_unknown_runs_are_recorded_at_a_bounded_rate() {
     let mut bench = under("{type: public}");
-    bench.visit("s-1", "mine", None);
+    bench.connect("s-1", "mine", None);
     let asked = bench.request("s-1", "a.b", json!({}));
     let execution = bench.allowed(asked).execution.clone();
     let completed = |execution: &crate::base::id::ExecutionId| ActionCompletion {
@@ -237,7 +237,7 @@ fn reports_of_unknown_runs_are_recorded_at_a_bounded_rate() {
     };
     let done = completed(&execution);
     bench.ask(|ask| EngineCommand::CompleteAction(ask, done.clone()));
-    assert_eq!(tried(&bench, "unknown_execution"), [""; 0]);
+    assert_eq!(recorded_misuse(&bench, "unknown_execution"), [""; 0]);
     for _ in 0..100 {
         let again = bench.ask(|ask| EngineCommand::CompleteAction(ask, done.clone()));
         assert_eq!(bench.denied(again).code, DenyCode::BadRequest);
@@ -245,14 +245,14 @@ fn reports_of_unknown_runs_are_recorded_at_a_bounded_rate() {
         let forged = bench.ask(|ask| EngineCommand::CompleteAction(ask, forged));
         assert_eq!(bench.denied(forged).code, DenyCode::BadRequest);
     }
-    let all = tried(&bench, "unknown_execution");
+    let all = recorded_misuse(&bench, "unknown_execution");
     assert_eq!(all.len(), 1);
     assert!(
         all[0].contains("was not allowed, or was completed before"),
         "{all:?}"
     );
     bench.end("s-1");
-    let all = tried(&bench, "unknown_execution");
+    let all = recorded_misuse(&bench, "unknown_execution");
     assert!(all[1].contains("run `forged` was not allowed"), "{all:?}");
     assert!(all[1].contains("; 198 more like it"), "{all:?}");
 }

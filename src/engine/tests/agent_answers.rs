@@ -148,7 +148,7 @@ fn agent_answers_survive_a_restart_without_sensitive_text() {
     let mut first = bench(&text, "");
     first.pay();
     first.respond("c-1", json!({"g": {"why": "hunter2 is it"}}));
-    let kept = first.kept();
+    let kept = first.persisted_state();
     assert!(!format!("{kept:?}").contains("hunter2"));
     assert!(!format!("{:?}", first.payloads("checkpoint_response")).contains("hunter2"));
     let body = format!(
@@ -330,7 +330,7 @@ fn answers_that_are_too_deep_or_too_long_are_rejected() {
         let said = record["answers"]["why"].as_str().unwrap();
         assert!(said.chars().count() <= crate::base::limits::MAX_ANSWER_CHARS);
     }
-    for change in bench.kept() {
+    for change in bench.persisted_state() {
         let text = change.body.unwrap();
         assert!(serde_json::from_str::<Value>(&text).is_ok());
     }

@@ -152,7 +152,7 @@ fn a_session_behind_its_start_gate_is_asked_nothing_after_a_restart_or_a_reload(
     let (engine, _) = Engine::restore(
         atlases_of(&[&asking()]),
         Box::new(CountedIds::starting_at(1000)),
-        before.kept(),
+        before.persisted_state(),
         BTreeSet::new(),
         before.now,
     )

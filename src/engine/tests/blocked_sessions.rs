@@ -162,7 +162,7 @@ fn a_session_with_a_refused_start_cannot_record_a_turn() {
     };
     let session: SessionId = "s-1".parse().unwrap();
     let note = |ask| {
-        EngineCommand::Note(
+        EngineCommand::RecordFinding(
             ask,
             session.clone(),
             Box::new(RuntimeFinding::Event(payload.clone().into())),
@@ -228,7 +228,7 @@ fn an_input_gate_withholds_contexts_from_the_whole_session() {
 fn withheld_contexts_survive_a_restart() {
     let mut bench = bench();
     input(&mut bench, "the price");
-    let kept = bench.kept();
+    let kept = bench.persisted_state();
     let (engine, _) = Engine::restore(
         atlases_of(&[&atlas(GATED)]),
         Box::new(CountedIds::starting_at(1000)),

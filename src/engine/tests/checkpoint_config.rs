@@ -32,7 +32,7 @@ impl EngineBench {
         contexts.map(|context| context.context_id.clone()).collect()
     }
 
-    fn say(&mut self, text: &str) -> Vec<String> {
+    fn send_configured_input(&mut self, text: &str) -> Vec<String> {
         let input = InputReport {
             session: "s-1".parse().unwrap(),
             text: text.to_owned(),
@@ -68,27 +68,27 @@ fn configured_contexts_are_injected_at_session_start() {
 fn configured_keywords_inject_their_contexts() {
     let words = "keywords: {'geometry|index': [facts], Formula: [rules]}";
     let (mut bench, _) = under(&format!("  keyword_match: {{{words}}}\n"));
-    assert_eq!(bench.say("an INDEX"), ["facts"]);
-    assert_eq!(bench.say("a formula"), ["rules"]);
+    assert_eq!(bench.send_configured_input("an INDEX"), ["facts"]);
+    assert_eq!(bench.send_configured_input("a formula"), ["rules"]);
     let (mut bench, _) = under(&format!(
         "  keyword_match: {{{words}, case_sensitive: true}}\n"
     ));
-    assert_eq!(bench.say("a formula"), NOTHING);
-    assert_eq!(bench.say("a Formula"), ["rules"]);
+    assert_eq!(bench.send_configured_input("a formula"), NOTHING);
+    assert_eq!(bench.send_configured_input("a Formula"), ["rules"]);
     let (mut bench, _) = under(&format!(
         "  keyword_match: {{{words}, match_mode: phrase}}\n"
     ));
-    assert_eq!(bench.say("indexes and formulas"), NOTHING);
+    assert_eq!(bench.send_configured_input("indexes and formulas"), NOTHING);
     // With `all`, the alternatives of one key are still alternatives.
     let (mut bench, _) = under(&format!("  keyword_match: {{{words}, match_mode: all}}\n"));
-    assert_eq!(bench.say("an index"), ["facts"]);
+    assert_eq!(bench.send_configured_input("an index"), ["facts"]);
     // A regular expression keeps its vertical bars.
     let regex = "match_mode: regex, keywords: {'^(geometry|index)$': [facts]}";
     let (mut bench, _) = under(&format!("  keyword_match: {{{regex}}}\n"));
-    assert_eq!(bench.say("an index"), NOTHING);
-    assert_eq!(bench.say("index"), ["facts"]);
+    assert_eq!(bench.send_configured_input("an index"), NOTHING);
+    assert_eq!(bench.send_configured_input("index"), ["facts"]);
     let (mut bench, _) = under(&format!("  keyword_match: {{enabled: false, {words}}}\n"));
-    assert_eq!(bench.say("an index"), NOTHING);
+    assert_eq!(bench.send_configured_input("an index"), NOTHING);
 }
 
 // covers A8

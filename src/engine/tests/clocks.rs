@@ -10,12 +10,12 @@ const HOUR: i64 = 3600;
 fn set_clock(bench: &mut EngineBench, seconds: i64) {
     let step = ClockStep::from_micros(seconds * 1_000_000);
     bench.now = step.apply(bench.now);
-    bench.tell(EngineCommand::ClockMoved(step));
+    bench.handle(EngineCommand::ClockMoved(step));
 }
 
 fn entries(bench: &EngineBench) -> Vec<Value> {
     let entered = bench.effects.iter().filter_map(|effect| match effect {
-        Effect::Enter(payload) => Some(payload.fields().into()),
+        Effect::AppendToLog(payload) => Some(payload.fields().into()),
         _ => None,
     });
     entered.collect()
@@ -74,7 +74,7 @@ fn a_clock_step_keeps_the_remaining_lifetime_of_a_permit() {
         ] {
             let mut bench = EngineBench::in_acme("s-1");
             let gone = bench.request("s-1", "ticket.delete", json!({}));
-            bench.tell(EngineCommand::AskerLeft(gone));
+            bench.handle(EngineCommand::CallerLeft(gone));
             bench.pass("c-2");
             set_clock(&mut bench, seconds);
             bench.advance(wait);
@@ -129,7 +129,7 @@ fn a_clock_step_keeps_the_window_of_a_limit_with_unknown_usage() {
         assert_eq!(denied.code, DenyCode::Limit);
         assert!(denied.reason.contains("60 s from"), "{}", denied.reason);
         // The persisted state agrees: a restart changes nothing.
-        let mut next = restored(bench.kept(), bench.now);
+        let mut next = restored(bench.persisted_state(), bench.now);
         next.now = bench.now;
         let again = next.request("s-1", "look", json!({}));
         assert_eq!(next.denied(again).code, DenyCode::Limit);
@@ -163,7 +163,7 @@ fn a_clock_step_moves_every_timestamp_of_a_session() {
     for moment in moments.into_iter().chain(running) {
         assert_eq!(moment, bench.now);
     }
-    let kept = bench.kept();
+    let kept = bench.persisted_state();
     let kept = kept.iter().find(|change| change.kind == StateKind::Session);
     let body = kept.unwrap().body.as_ref().unwrap();
     let body: Value = serde_json::from_str(body).unwrap();
@@ -176,7 +176,7 @@ fn a_clock_set_back_during_downtime_gives_a_gate_at_most_its_full_time() {
     bench.request("s-1", "ticket.delete", json!({}));
     let whole = bench.held("c-2").deadline.since(bench.now);
     let gone = bench.request("s-1", "user.ban", json!({"user": "x"}));
-    bench.tell(EngineCommand::AskerLeft(gone));
+    bench.handle(EngineCommand::CallerLeft(gone));
     bench.pass("c-3");
     bench.now = Timestamp::from_micros(bench.now.micros() - HOUR * 1_000_000);
     let mut next = super::restarts::restart(&bench, &[ACME]);

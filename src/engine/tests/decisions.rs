@@ -336,7 +336,7 @@ fn a_repeated_call_joins_and_one_approval_is_one_run() {
 fn a_decision_after_the_caller_left_is_a_permit_for_the_identical_retry() {
     let mut bench = EngineBench::in_acme("s-1");
     let gone = bench.request("s-1", "ticket.delete", json!({"id": 1}));
-    bench.tell(EngineCommand::AskerLeft(gone));
+    bench.handle(EngineCommand::CallerLeft(gone));
     bench.pass("c-2");
     assert!(bench.waits(gone), "nobody is there to be told");
 
@@ -352,7 +352,7 @@ fn a_decision_after_the_caller_left_is_a_permit_for_the_identical_retry() {
 fn a_permit_expires() {
     let mut bench = EngineBench::in_acme("s-1");
     let gone = bench.request("s-1", "ticket.delete", json!({}));
-    bench.tell(EngineCommand::AskerLeft(gone));
+    bench.handle(EngineCommand::CallerLeft(gone));
     bench.pass("c-2");
     bench.advance(PERMIT_LIFETIME.as_secs());
     let late = bench.request("s-1", "ticket.delete", json!({}));
@@ -365,7 +365,7 @@ fn a_permit_does_not_count_for_another_session() {
     bench.start("s-2");
     bench.pass("c-2");
     let gone = bench.request("s-1", "ticket.delete", json!({}));
-    bench.tell(EngineCommand::AskerLeft(gone));
+    bench.handle(EngineCommand::CallerLeft(gone));
     bench.pass("c-3");
     let thief = bench.request("s-2", "ticket.delete", json!({}));
     assert!(bench.waits(thief));
@@ -418,7 +418,7 @@ fn a_decision_seen_under_other_atlases_does_not_count() {
 fn a_run_by_permit_is_recorded_with_the_permit() {
     let mut bench = EngineBench::in_acme("s-1");
     let gone = bench.request("s-1", "ticket.delete", json!({}));
-    bench.tell(EngineCommand::AskerLeft(gone));
+    bench.handle(EngineCommand::CallerLeft(gone));
     bench.pass("c-2");
     let before = bench.payloads("checkpoint_passed").len();
     let retry = bench.request("s-1", "ticket.delete", json!({}));
@@ -438,17 +438,21 @@ fn unused_permits_are_dropped() {
     let mut bench = EngineBench::in_acme("s-1");
     for (n, gate) in [(1, "c-2"), (2, "c-3")] {
         let gone = bench.request("s-1", "ticket.delete", json!({"n": n}));
-        bench.tell(EngineCommand::AskerLeft(gone));
+        bench.handle(EngineCommand::CallerLeft(gone));
         bench.pass(gate);
         let permits = |bench: &EngineBench| {
-            let kept = bench.kept().into_iter();
+            let kept = bench.persisted_state().into_iter();
             kept.filter(|c| c.kind == StateKind::Permit).count()
         };
         assert_eq!(permits(&bench), 1);
         bench.advance(PERMIT_LIFETIME.as_secs());
     }
     bench.end("s-1");
-    let kept: Vec<_> = bench.kept().into_iter().map(|c| c.kind).collect();
+    let kept: Vec<_> = bench
+        .persisted_state()
+        .into_iter()
+        .map(|c| c.kind)
+        .collect();
     assert_eq!(kept, [StateKind::Counter], "nothing of a session is left");
 }
 

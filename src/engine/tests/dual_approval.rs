@@ -52,7 +52,10 @@ fn only_the_second_of_two_approvals_releases_the_request() {
     assert!(matches!(bench.reply(first), Reply::Approved(_)));
     assert!(bench.waits(ask), "the agent is not released");
     assert_eq!(bench.held_ids(), ["c-1"]);
-    assert_eq!(bench.held("c-1").progress(), Some(("1 of 2", Some("op-1"))));
+    assert_eq!(
+        bench.held("c-1").approval_progress(),
+        Some(("1 of 2", Some("op-1")))
+    );
     let held = bench.held("c-1");
     assert_eq!(
         bench.payloads("checkpoint_approved"),
@@ -161,7 +164,10 @@ fn the_first_approval_survives_a_restart_but_not_another_atlas() {
     let (mut bench, _) = held();
     pass_as(&mut bench, "op-1", "as agreed");
     let mut next = restart(&bench, &[&atlas(TWO)]);
-    assert_eq!(next.held("c-1").progress(), Some(("1 of 2", Some("op-1"))));
+    assert_eq!(
+        next.held("c-1").approval_progress(),
+        Some(("1 of 2", Some("op-1")))
+    );
     let again = next.request("s-1", "ban", json!({"user": "m"}));
     let same = pass_as(&mut next, "op-1", "as agreed");
     assert_eq!(
@@ -189,7 +195,10 @@ fn an_approval_of_another_request_does_not_count() {
     let mut held = (*bench.engine.state.held.get(&id).unwrap().held).clone();
     held.approval.as_mut().unwrap().request_hash = Digest::of("another");
     bench.engine.state.held.replace(Arc::new(held));
-    assert_eq!(bench.held("c-1").progress(), Some(("0 of 2", None)));
+    assert_eq!(
+        bench.held("c-1").approval_progress(),
+        Some(("0 of 2", None))
+    );
     let next = pass_as(&mut bench, "op-2", "seen it");
     assert!(matches!(bench.reply(next), Reply::Approved(_)), "the first");
     assert!(bench.waits(ask));

@@ -134,7 +134,7 @@ fn an_earlier_permit_does_not_cover_an_approval_required_at_the_retry() {
     bench.start("s-1");
     let left = bench.request("s-1", "a", json!({}));
     bench.returns(json!({"continue": true}));
-    bench.tell(EngineCommand::AskerLeft(left));
+    bench.handle(EngineCommand::CallerLeft(left));
     bench.pass("c-1");
     let retry = bench.request("s-1", "a", json!({}));
     bench.returns(json!({
@@ -179,7 +179,7 @@ fn extensions_are_called_again_under_another_atlas() {
     let (engine, _) = Engine::restore(
         atlases_of(&[&body("version: \"2\"")]),
         Box::new(CountedIds::starting_at(1000)),
-        first.kept(),
+        first.persisted_state(),
         BTreeSet::new(),
         first.now,
     )
@@ -242,7 +242,7 @@ fn no_extension_is_called_for_a_refused_session() {
     let (engine, _) = Engine::restore(
         atlases_of(&[&other]),
         Box::new(CountedIds::starting_at(1000)),
-        before.kept(),
+        before.persisted_state(),
         BTreeSet::new(),
         before.now,
     )

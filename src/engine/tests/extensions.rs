@@ -147,7 +147,7 @@ fn a_suspended_request_of_a_gone_caller_is_dropped_and_the_next_one_runs() {
     let left = bench.request("s-1", "a", json!({}));
     let next = bench.request("s-1", "a", json!({"n": 2}));
     assert_eq!(bench.calls().len(), 1);
-    bench.tell(EngineCommand::AskerLeft(left));
+    bench.handle(EngineCommand::CallerLeft(left));
     assert_eq!(bench.calls().len(), 2);
     bench.returns(json!(false));
     bench.allowed(next);
@@ -303,7 +303,7 @@ fn an_agent_answer_is_dropped_if_the_caller_leaves_before_validation() {
         release: ReleaseTo::default(),
     };
     let left = bench.ask(|ask| EngineCommand::Answer(ask, answer.clone()));
-    bench.tell(EngineCommand::AskerLeft(left));
+    bench.handle(EngineCommand::CallerLeft(left));
     bench.returns(json!(true));
     assert_eq!(
         bench.engine.sessions()[0].actions,
@@ -330,9 +330,9 @@ fn all_triggers_are_called_once_before_the_request_continues() {
     let first = bench.calls().remove(0).id;
     let returned = extension::CallResult {
         outcome: Ok(json!(false)),
-        took: Duration::ZERO,
+        duration: Duration::ZERO,
     };
-    bench.tell(EngineCommand::Returned(first, returned));
+    bench.handle(EngineCommand::ExtensionReturned(first, returned));
     bench.allowed(ask);
 }
 
@@ -341,7 +341,7 @@ fn a_queued_command_is_dropped_when_its_caller_leaves() {
     let mut bench = bench(MOOD, table(&["mood"], &[], &[]));
     bench.request("s-1", "a", json!({}));
     let left = bench.request("s-1", "a", json!({"n": 2}));
-    bench.tell(EngineCommand::AskerLeft(left));
+    bench.handle(EngineCommand::CallerLeft(left));
     bench.returns(json!(false));
     assert_eq!(bench.calls().len(), 1, "nobody is there to hear about it");
     assert_eq!(bench.engine.sessions()[0].actions, 1);

@@ -169,7 +169,11 @@ fn handlers_run_by_priority_and_see_the_input_of_the_previous_one() {
         .map(|record| record["action_taken"].clone())
         .collect();
     assert_eq!(taken, [json!("modify"), json!("continue")]);
-    let kept = format!("{:?} {:?}", bench.kept(), bench.payloads("input_received"));
+    let kept = format!(
+        "{:?} {:?}",
+        bench.persisted_state(),
+        bench.payloads("input_received")
+    );
     assert!(
         !kept.contains("politely"),
         "input is not kept, changed or not"

@@ -32,7 +32,7 @@ fn two_identical_requests_with_waiting_callers_are_two_decisions() {
 fn a_retry_joins_when_the_earlier_caller_is_gone() {
     let mut bench = bench();
     let gone = pay(&mut bench);
-    bench.tell(EngineCommand::AskerLeft(gone));
+    bench.handle(EngineCommand::CallerLeft(gone));
     let retry = pay(&mut bench);
     assert_eq!(bench.held_ids(), ["c-1"]);
     assert_eq!(bench.held("c-1").joined, 1);
@@ -45,11 +45,11 @@ fn a_retry_joins_when_the_earlier_caller_is_gone() {
 fn two_approvals_after_the_callers_left_are_two_permits() {
     let mut bench = bench();
     let (one, two) = (pay(&mut bench), pay(&mut bench));
-    bench.tell(EngineCommand::AskerLeft(one));
-    bench.tell(EngineCommand::AskerLeft(two));
+    bench.handle(EngineCommand::CallerLeft(one));
+    bench.handle(EngineCommand::CallerLeft(two));
     bench.pass("c-1");
     bench.pass("c-2");
-    let kept = bench.kept();
+    let kept = bench.persisted_state();
     let permits = kept
         .iter()
         .filter(|change| change.kind == StateKind::Permit);
@@ -62,7 +62,7 @@ fn two_approvals_after_the_callers_left_are_two_permits() {
     assert!(bench.waits(third), "no permit is left");
     assert!(
         bench
-            .kept()
+            .persisted_state()
             .iter()
             .all(|change| change.kind != StateKind::Permit)
     );
@@ -105,7 +105,7 @@ fn parked_requests_are_limited_by_bytes() {
     assert!(bench.denied(refused).reason.contains("MiB"));
     let _ = MAX_HELD_BYTES;
     // A caller that leaves makes room.
-    bench.tell(EngineCommand::AskerLeft(CallerId(2)));
+    bench.handle(EngineCommand::CallerLeft(CallerId(2)));
     let ask = bench.request("s-1", "pay", json!({ "text": text }));
     assert!(bench.waits(ask));
 }
@@ -137,7 +137,7 @@ fn queue_indexes_and_byte_counts_follow_the_held_requests() {
     assert_eq!(queue(&bench), (2, 2, 25));
     bench.pass("c-2");
     assert_eq!(queue(&bench), (1, 1, 12));
-    bench.tell(EngineCommand::AskerLeft(one));
+    bench.handle(EngineCommand::CallerLeft(one));
     bench.end("s-1");
     assert_eq!(queue(&bench), (0, 0, 0));
 }
@@ -146,8 +146,8 @@ fn queue_indexes_and_byte_counts_follow_the_held_requests() {
 fn a_retry_uses_a_permit_before_it_joins_a_held_request() {
     let mut bench = bench();
     let (one, two) = (pay(&mut bench), pay(&mut bench));
-    bench.tell(EngineCommand::AskerLeft(one));
-    bench.tell(EngineCommand::AskerLeft(two));
+    bench.handle(EngineCommand::CallerLeft(one));
+    bench.handle(EngineCommand::CallerLeft(two));
     bench.pass("c-1");
     let retry = pay(&mut bench);
     bench.allowed(retry);

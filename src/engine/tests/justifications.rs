@@ -186,7 +186,7 @@ fn a_passed_gate_names_only_contexts_that_its_release_takes_along() {
     let mut bench = EngineBench::new(&[&atlas(GIVING)]);
     bench.start("s-1");
     let gone = bench.request("s-1", "do", json!({}));
-    bench.tell(EngineCommand::AskerLeft(gone));
+    bench.handle(EngineCommand::CallerLeft(gone));
     bench.pass("c-1");
     let passed = &bench.payloads("checkpoint_passed")[0];
     assert_eq!(passed["injected_contexts"], json!([]));

@@ -87,7 +87,7 @@ fn a_denial_because_of_a_full_queue_is_recorded() {
     held.session = "s-9".parse().unwrap();
     held.request_hash = Digest::ZERO;
     for n in 0..MAX_HELD {
-        held.id = GateId::numbered(1_000_000 + n as u64);
+        held.id = GateId::from_number(1_000_000 + n as u64);
         waiting.held = Arc::new(held.clone());
         bench.engine.state.held.insert(waiting.clone());
     }

@@ -5,7 +5,7 @@ use crate::atlas::document::{NoticeTrigger, RiskTier};
 use crate::engine::notice::StewardNotice;
 
 /// Builds an Atlas with this name whose steward asks for these notices.
-fn told_of(id: &str, triggers: &str, body: &str) -> String {
+fn notifying_atlas(id: &str, triggers: &str, body: &str) -> String {
     format!(
         "atlas_version: '1.0'\natlas_id: {id}\nversion: '3'\nname: {id}\n\
          steward:\n  id: {id}\n  notifications:\n    \
@@ -25,7 +25,7 @@ impl EngineBench {
     }
 
     /// Returns the Atlas and the trigger of every notice.
-    fn told(&self) -> Vec<(&str, &str)> {
+    fn notified(&self) -> Vec<(&str, &str)> {
         let notices = self.notices().into_iter();
         notices
             .map(|notice| (notice.atlas_id.as_str(), notice.trigger.as_str()))
@@ -52,12 +52,12 @@ const PAY: &str = "actions: [{action_id: pay, risk_tier: low}]\n\
 // covers B16
 #[test]
 fn only_the_steward_of_the_overruled_policy_is_notified() {
-    let mine = told_of("mine", BOTH, PAY);
-    let other = told_of("other", BOTH, "");
+    let mine = notifying_atlas("mine", BOTH, PAY);
+    let other = notifying_atlas("other", BOTH, "");
     let mut bench = EngineBench::new(&[&other, &mine]);
     bench.start("s-1");
     bench.request("s-1", "pay", json!({"card": "4111"}));
-    assert_eq!(bench.told(), []);
+    assert_eq!(bench.notified(), []);
     bench.pass("c-1");
     let wanted = StewardNotice {
         trigger: NoticeTrigger::PolicyOverride,
@@ -77,7 +77,7 @@ fn only_the_steward_of_the_overruled_policy_is_notified() {
     assert_eq!(bench.cause_of(&wanted), "policy_override");
     let retry = bench.request("s-1", "pay", json!({"card": "4111"}));
     bench.allowed(retry);
-    assert_eq!(bench.told().len(), 1, "it is told once");
+    assert_eq!(bench.notified().len(), 1, "it is told once");
 }
 
 // covers B16
@@ -89,14 +89,14 @@ fn a_required_approval_is_notified_and_a_refusal_is_not() {
         (BOTH, vec![("mine", "policy_override")]),
         ("high_risk_action", vec![]),
     ] {
-        let mut bench = EngineBench::new(&[&told_of("mine", triggers, body)]);
+        let mut bench = EngineBench::new(&[&notifying_atlas("mine", triggers, body)]);
         bench.start("s-1");
         bench.request("s-1", "pay", json!({}));
         bench.refuse("c-1", "no");
-        assert_eq!(bench.told(), []);
+        assert_eq!(bench.notified(), []);
         bench.request("s-1", "pay", json!({}));
         bench.pass("c-2");
-        assert_eq!(bench.told(), told, "{triggers}");
+        assert_eq!(bench.notified(), told, "{triggers}");
     }
 }
 
@@ -106,11 +106,11 @@ fn a_high_risk_run_is_notified_exactly_once() {
     let body = "actions: [{action_id: ban, risk_tier: critical}, {action_id: cut, risk_tier: high}, \
         {action_id: look, risk_tier: medium}]\ndefault_decision: allow\n\
         checkpoints: [{checkpoint_id: sure, trigger: {type: action_pre, patterns: [ban]}, mode: blocking}]\n";
-    let mut bench = EngineBench::new(&[&told_of("mine", BOTH, body)]);
+    let mut bench = EngineBench::new(&[&notifying_atlas("mine", BOTH, body)]);
     bench.start("s-1");
     let look = bench.request("s-1", "look", json!({}));
     bench.allowed(look);
-    assert_eq!(bench.told(), [], "medium is not high");
+    assert_eq!(bench.notified(), [], "medium is not high");
     // No gate is in the way.
     let cut = bench.request("s-1", "cut", json!({}));
     bench.allowed(cut);
@@ -122,7 +122,7 @@ fn a_high_risk_run_is_notified_exactly_once() {
     assert_eq!((notice.risk, notice.passed.len()), (RiskTier::High, 0));
     // A gate is in the way.
     bench.request("s-1", "ban", json!({"n": 1}));
-    assert_eq!(bench.told().len(), 1, "it is held, and does not run");
+    assert_eq!(bench.notified().len(), 1, "it is held, and does not run");
     bench.pass("c-1");
     let [_, notice] = bench.notices()[..] else {
         panic!()
@@ -132,15 +132,15 @@ fn a_high_risk_run_is_notified_exactly_once() {
     assert_eq!(notice.approver.as_deref(), Some("op-1"));
     // The caller had left: the action runs later, by the permit.
     let left = bench.request("s-1", "ban", json!({"n": 2}));
-    bench.tell(EngineCommand::AskerLeft(left));
+    bench.handle(EngineCommand::CallerLeft(left));
     bench.pass("c-2");
-    assert_eq!(bench.told().len(), 2, "it does not run yet");
+    assert_eq!(bench.notified().len(), 2, "it does not run yet");
     let again = bench.request("s-1", "ban", json!({"n": 2}));
     bench.allowed(again);
     let [.., notice] = bench.notices()[..] else {
         panic!()
     };
-    assert_eq!(bench.told().len(), 3);
+    assert_eq!(bench.notified().len(), 3);
     assert_eq!(bench.cause_of(notice), "checkpoint_passed");
     assert_eq!(notice.gate, Some("c-2".parse().unwrap()));
     assert_eq!(notice.passed, ["sure"]);
@@ -148,48 +148,48 @@ fn a_high_risk_run_is_notified_exactly_once() {
     // A denied action causes no notice.
     bench.request("s-1", "ban", json!({"n": 3}));
     bench.refuse("c-3", "no");
-    assert_eq!(bench.told().len(), 3);
+    assert_eq!(bench.notified().len(), 3);
 }
 
 // covers B16
 #[test]
 fn only_stewards_concerned_by_an_action_are_notified() {
     let all = "default_decision: allow\nunknown_actions: allow\n";
-    let declares = told_of(
+    let declares = notifying_atlas(
         "declares",
         BOTH,
         &format!("{all}actions: [{{action_id: ban, risk_tier: high}}]\n"),
     );
-    let lists = told_of(
+    let lists = notifying_atlas(
         "lists",
         BOTH,
         &format!("{all}capabilities: [{{capability_id: c, actions: ['b*']}}]\n"),
     );
-    let rules = told_of(
+    let rules = notifying_atlas(
         "rules",
         BOTH,
         &format!("{all}policies: [{{policy_id: p, type: allow, actions: [ban]}}]\n"),
     );
-    let watches = told_of(
+    let watches = notifying_atlas(
         "watches",
         BOTH,
         &format!(
             "{all}checkpoints: [{{checkpoint_id: w, trigger: {{type: action_pre, patterns: [ban]}}, mode: observational}}]\n"
         ),
     );
-    let weighs = told_of(
+    let weighs = notifying_atlas(
         "weighs",
         BOTH,
         &format!(
             "{all}checkpoints: [{{checkpoint_id: w, trigger: {{type: risk_threshold, min_tier: high}}, mode: observational}}]\n"
         ),
     );
-    let elsewhere = told_of(
+    let elsewhere = notifying_atlas(
         "elsewhere",
         BOTH,
         &format!("{all}actions: [{{action_id: look, risk_tier: low}}]\n"),
     );
-    let deaf = told_of("deaf", "policy_override", all);
+    let deaf = notifying_atlas("deaf", "policy_override", all);
     let atlases = [
         &declares, &lists, &rules, &watches, &weighs, &elsewhere, &deaf,
     ];
@@ -197,12 +197,12 @@ fn only_stewards_concerned_by_an_action_are_notified() {
     bench.start("s-1");
     let ban = bench.request("s-1", "ban", json!({}));
     bench.allowed(ban);
-    let told: Vec<_> = bench.told().into_iter().map(|(id, _)| id).collect();
+    let told: Vec<_> = bench.notified().into_iter().map(|(id, _)| id).collect();
     assert_eq!(told, ["declares", "lists", "rules", "watches", "weighs"]);
     // An action that no Atlas knows concerns all of them.
     let mut bench = EngineBench::new(&[&elsewhere, &deaf].map(String::as_str));
     bench.start("s-1");
     let drop = bench.request("s-1", "drop_database", json!({}));
     bench.allowed(drop);
-    assert_eq!(bench.told(), [("elsewhere", "high_risk_action")]);
+    assert_eq!(bench.notified(), [("elsewhere", "high_risk_action")]);
 }

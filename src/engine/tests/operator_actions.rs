@@ -33,7 +33,7 @@ fn claimant(bench: &EngineBench) -> Option<String> {
 /// Returns the entries of the log.
 fn entries(bench: &EngineBench) -> Vec<Value> {
     let entries = bench.effects.iter().filter_map(|effect| match effect {
-        Effect::Enter(payload) => Some(payload.fields().into()),
+        Effect::AppendToLog(payload) => Some(payload.fields().into()),
         _ => None,
     });
     entries.collect()
@@ -106,10 +106,10 @@ fn an_override_stays_listed_until_acknowledged_also_after_a_restart() {
     let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     bench.request("s-1", "pay", json!({}));
-    assert_eq!(bench.engine.overruled(), []);
+    assert_eq!(bench.engine.overruled_denials(), []);
     bench.pass("c-1");
     let mut next = restart(&bench, &[&atlas(body)]);
-    let overruled = next.engine.overruled();
+    let overruled = next.engine.overruled_denials();
     assert_eq!(overruled.len(), 1);
     assert_eq!(overruled[0].by, "op-1");
     let acknowledge = |gates: Vec<GateId>| {
@@ -129,7 +129,7 @@ fn an_override_stays_listed_until_acknowledged_also_after_a_restart() {
         })]
     );
     let mut last = restart(&next, &[&atlas(body)]);
-    assert_eq!(last.engine.overruled(), [], "it does not come back");
+    assert_eq!(last.engine.overruled_denials(), [], "it does not come back");
     let ask = last.ask(|ask| EngineCommand::Operate(ask, acknowledge(gates)));
     let nothing = Reply::Refused(DecisionRefusal::NothingToAcknowledge);
     assert_eq!(last.reply(ask), &nothing);
@@ -155,7 +155,7 @@ fn an_acknowledged_fault_is_kept_until_the_record_is_intact() {
     );
     let mut next = restart(&bench, &[ACME]);
     assert_eq!(next.engine.acknowledged_fault(), Some(&fault));
-    next.tell(EngineCommand::RecordSound);
+    next.handle(EngineCommand::RecordIntact);
     assert_eq!(next.engine.acknowledged_fault(), None);
     let last = restart(&next, &[ACME]);
     assert_eq!(last.engine.acknowledged_fault(), None);
@@ -165,7 +165,7 @@ fn an_acknowledged_fault_is_kept_until_the_record_is_intact() {
 fn a_change_of_operator_is_recorded_and_needs_a_valid_name() {
     let (mut bench, _) = held();
     let seat = |operator: &str| {
-        OperatorAction::TakeSeat(OperatorChange {
+        OperatorAction::ChangeOperator(OperatorChange {
             operator: operator.to_owned(),
             before: "op-1".to_owned(),
         })
@@ -174,7 +174,11 @@ fn a_change_of_operator_is_recorded_and_needs_a_valid_name() {
     assert_eq!(bench.reply(ask), &Reply::Acted);
     let entry = json!({"operator": "op-2", "before": "op-1"});
     assert_eq!(entries(&bench), [entry]);
-    assert!(bench.effects.contains(&Effect::Seat("op-2".to_owned())));
+    assert!(
+        bench
+            .effects
+            .contains(&Effect::SetOperator("op-2".to_owned()))
+    );
     for name in ["", "a\u{202e}b", "agent bot"] {
         let ask = bench.ask(|ask| EngineCommand::Operate(ask, seat(name)));
         let refused = matches!(

@@ -104,7 +104,7 @@ fn a_permit_from_an_override_survives_a_restart() {
     let (engine, _) = Engine::restore(
         atlases_of(&[&atlas(OVERRIDABLE)]),
         Box::new(CountedIds::starting_at(1000)),
-        bench.kept(),
+        bench.persisted_state(),
         BTreeSet::new(),
         bench.now,
     )
@@ -124,7 +124,7 @@ fn a_permit_opens_only_the_gates_that_were_passed() {
     let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     let left = bench.request("s-1", "pay", json!({}));
-    bench.tell(EngineCommand::AskerLeft(left));
+    bench.handle(EngineCommand::CallerLeft(left));
     bench.pass("c-1");
     bench.request("s-1", "look", json!({}));
     let retry = bench.request("s-1", "pay", json!({}));

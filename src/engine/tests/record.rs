@@ -27,7 +27,7 @@ impl EngineBench {
         }
     }
 
-    pub(super) fn hear(&mut self, text: &str) -> CallerId {
+    pub(super) fn send_input(&mut self, text: &str) -> CallerId {
         let input = InputReport {
             session: session(),
             text: text.to_owned(),
@@ -102,7 +102,7 @@ fn busy(level: &str) -> EngineBench {
          patterns: [m]}}, mode: blocking}}\n"
     );
     let mut bench = bench(&body);
-    bench.hear("a refund");
+    bench.send_input("a refund");
     let low = bench.request("s-1", "l", json!({}));
     bench.complete(low, Ok("done"));
     let gated = bench.request("s-1", "m", json!({}));
@@ -163,7 +163,7 @@ fn the_most_detailed_level_of_several_atlases_applies() {
         atlas("trace_config: {level: standard}\n").replace("atlas_id: test", "atlas_id: b");
     let mut bench = EngineBench::new(&[&minimal, &standard]);
     bench.start("s-1");
-    bench.hear("hello");
+    bench.send_input("hello");
     bench.request("s-1", "l", json!({}));
     assert_eq!(
         bench.records(),
@@ -324,7 +324,7 @@ fn a_steward_can_add_sync_events_and_remove_none() {
 #[test]
 fn an_agent_waits_only_for_sync_records() {
     let mut bench = bench(TIERS);
-    bench.hear("hello");
+    bench.send_input("hello");
     let low = bench.request("s-1", "l", json!({}));
     bench.complete(low, Ok("done"));
     let waited = |bench: &EngineBench| {

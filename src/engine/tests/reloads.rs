@@ -44,7 +44,7 @@ fn an_atlas_without_gates_releases_no_held_request() {
     assert!(bench.waits(asked));
     assert_eq!(bench.held_ids(), ["c-2"]);
     bench.advance(1000);
-    bench.tell(EngineCommand::DeadlineReached("c-2".parse().unwrap()));
+    bench.handle(EngineCommand::DeadlineReached("c-2".parse().unwrap()));
     assert!(matches!(bench.reply(asked), Reply::Denied(_)));
 }
 
@@ -52,7 +52,7 @@ fn an_atlas_without_gates_releases_no_held_request() {
 fn a_permit_from_an_earlier_atlas_opens_nothing() {
     let mut bench = EngineBench::in_acme("s-1");
     let gone = bench.request("s-1", "ticket.delete", json!({}));
-    bench.tell(EngineCommand::AskerLeft(gone));
+    bench.handle(EngineCommand::CallerLeft(gone));
     bench.pass("c-2");
     bench.reload(&stricter());
     let retry = bench.request("s-1", "ticket.delete", json!({}));

@@ -471,7 +471,7 @@ fn a_caller_that_left_at_the_start_gate_runs_nothing() {
     let mut bench = EngineBench::acme();
     bench.start("s-1");
     let gone = bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
-    bench.tell(EngineCommand::AskerLeft(gone));
+    bench.handle(EngineCommand::CallerLeft(gone));
     bench.pass("c-1");
     assert!(bench.waits(gone));
     assert_eq!(bench.engine.sessions()[0].actions, 0);

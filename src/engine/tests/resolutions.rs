@@ -56,7 +56,12 @@ impl EngineBench {
         }
     }
 
-    fn rely(&mut self, session: &str, action: &str, resolution: &str) -> CallerId {
+    fn request_with_resolution(
+        &mut self,
+        session: &str,
+        action: &str,
+        resolution: &str,
+    ) -> CallerId {
         let request = ActionRequest {
             session: session.parse().unwrap(),
             action: action.to_owned(),
@@ -139,20 +144,20 @@ fn an_invented_foreign_expired_or_uncovered_resolution_is_denied() {
         ("s-1", "unheard.of", id.as_str()),
     ];
     for (session, action, resolution) in cases {
-        let ask = bench.rely(session, action, resolution);
+        let ask = bench.request_with_resolution(session, action, resolution);
         assert_eq!(
             bench.denied(ask).code,
             DenyCode::Resolution,
             "{session} {action}"
         );
     }
-    let good = bench.rely("s-1", "read", &id);
+    let good = bench.request_with_resolution("s-1", "read", &id);
     bench.allowed(good);
     // A listed action with a constraint still meets that constraint.
-    let gated = bench.rely("s-1", "drop", &id);
+    let gated = bench.request_with_resolution("s-1", "drop", &id);
     assert!(bench.waits(gated));
     bench.advance(RESOLUTION_LIFETIME.as_secs());
-    let late = bench.rely("s-1", "read", &id);
+    let late = bench.request_with_resolution("s-1", "read", &id);
     assert_eq!(bench.denied(late).code, DenyCode::Resolution);
 }
 
@@ -201,7 +206,7 @@ fn a_resolution_from_another_atlas_is_denied() {
     let ask = bench.resolve(None);
     let id = bench.resolved(ask).id.clone();
     bench.engine.atlas_hash = Digest::of("another Atlas");
-    let ask = bench.rely("s-1", "read", &id);
+    let ask = bench.request_with_resolution("s-1", "read", &id);
     let denied = bench.denied(ask);
     assert_eq!(denied.code, DenyCode::Resolution);
     assert!(denied.reason.contains("another Atlas"), "{}", denied.reason);

@@ -8,7 +8,7 @@ pub(super) fn restart(bench: &EngineBench, atlases: &[&str]) -> EngineBench {
     let restored = Engine::restore(
         atlases_of(atlases),
         ids,
-        bench.kept(),
+        bench.persisted_state(),
         BTreeSet::new(),
         bench.now,
     );
@@ -60,7 +60,7 @@ fn requests_that_expired_during_downtime_are_denied_at_start() {
 fn permits_survive_a_restart() {
     let mut bench = EngineBench::in_acme("s-1");
     let gone = bench.request("s-1", "ticket.delete", json!({}));
-    bench.tell(EngineCommand::AskerLeft(gone));
+    bench.handle(EngineCommand::CallerLeft(gone));
     bench.pass("c-2");
     let mut next = restart(&bench, &[ACME]);
     let retry = next.request("s-1", "ticket.delete", json!({}));
@@ -198,7 +198,7 @@ fn a_lost_start_gate_is_raised_again() {
 fn a_permit_given_under_another_atlas_is_void() {
     let mut bench = EngineBench::in_acme("s-1");
     let gone = bench.request("s-1", "ticket.delete", json!({}));
-    bench.tell(EngineCommand::AskerLeft(gone));
+    bench.handle(EngineCommand::CallerLeft(gone));
     bench.pass("c-2");
     let changed = ACME.replace("min_length: 20", "min_length: 30");
     let mut next = restart(&bench, &[&changed]);
@@ -221,7 +221,7 @@ fn a_start_gate_of_another_atlas_is_raised_anew() {
 #[test]
 fn unreadable_state_stops_the_start() {
     let bench = EngineBench::in_acme("s-1");
-    let mut kept = bench.kept();
+    let mut kept = bench.persisted_state();
     kept.push(StateChange {
         kind: StateKind::Held,
         key: "c-9".to_owned(),

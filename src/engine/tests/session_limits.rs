@@ -36,7 +36,7 @@ fn fill(bench: &mut EngineBench, count: usize) {
     let (hash, now) = (bench.engine.atlas_hash(), bench.now);
     for n in 0..count {
         let id: SessionId = format!("f-{n}").parse().unwrap();
-        let session = Session::imagined(id, "bot".to_owned(), None, hash, now);
+        let session = Session::hypothetical(id, "bot".to_owned(), None, hash, now);
         bench.engine.state.add_session(session);
     }
 }

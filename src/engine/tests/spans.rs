@@ -61,7 +61,7 @@ fn bench() -> EngineBench {
 #[test]
 fn spans_nest_as_in_the_specification() {
     let mut bench = bench();
-    bench.hear("a refund, please");
+    bench.send_input("a refund, please");
     let ask = bench.request("s-1", "read", json!({}));
     bench.done(ask);
     bench.end("s-1");
@@ -115,9 +115,9 @@ fn a_gate_is_a_child_of_its_request_and_its_decision_a_child_of_the_gate() {
 fn a_request_with_its_gates_decision_permit_and_completion_is_one_operation() {
     let mut bench = bench();
     let asker = bench.request("s-1", "wipe", json!({}));
-    bench.tell(EngineCommand::AskerLeft(asker));
+    bench.handle(EngineCommand::CallerLeft(asker));
     let again = bench.request("s-1", "wipe", json!({}));
-    bench.tell(EngineCommand::AskerLeft(again));
+    bench.handle(EngineCommand::CallerLeft(again));
     bench.pass("c-1");
     // The caller had left: the identical retry uses the permit.
     let retry = bench.request("s-1", "wipe", json!({}));
@@ -146,7 +146,7 @@ fn a_request_with_its_gates_decision_permit_and_completion_is_one_operation() {
 #[test]
 fn actions_after_an_input_belong_to_its_operation() {
     let mut bench = bench();
-    bench.hear("one");
+    bench.send_input("one");
     for _ in 0..2 {
         let ask = bench.request("s-1", "read", json!({}));
         bench.done(ask);
@@ -158,7 +158,7 @@ fn actions_after_an_input_belong_to_its_operation() {
         contains_action: false,
     };
     bench.ask(|ask| EngineCommand::Report(ask, AgentReport::Output(output)));
-    bench.hear("two");
+    bench.send_input("two");
     bench.end("s-1");
     let numbers: Vec<_> = bench
         .operations()
@@ -236,7 +236,7 @@ fn a_session_and_its_actions_are_recorded_in_full() {
 #[test]
 fn a_checkpoint_is_recorded_from_firing_to_completion() {
     let mut bench = bench();
-    bench.hear("a refund");
+    bench.send_input("a refund");
     let hash = Digest::of("a refund").to_string();
     assert_eq!(
         bench.payloads("checkpoint_triggered"),
@@ -272,7 +272,7 @@ fn a_context_request_is_recorded_with_its_type_and_query() {
                 checkpoints: [{checkpoint_id: i, trigger: {type: interactive}}]\n";
     let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
-    bench.hear("my money: a refund, a refund");
+    bench.send_input("my money: a refund, a refund");
     let ask = |query: Option<&str>, hints: &[&str], checkpoint: Option<&str>| ContextRequest {
         session: "s-1".parse().unwrap(),
         query: query.map(str::to_owned),

@@ -17,7 +17,7 @@ use crate::engine::command::{StateChange, StateKind};
 use crate::engine::transaction::changed_state;
 
 /// Key of the stored row. Keys of limits contain slashes, so they differ.
-pub(in crate::engine) const UNKNOWN: &str = "unknown";
+pub(in crate::engine) const UNKNOWN_KEY: &str = "unknown";
 
 /// State of the limits whose usage is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,7 +81,7 @@ impl Engine {
             since: now,
             budgets: true,
         };
-        changed_state(StateKind::Usage, UNKNOWN, Some(&unknown))
+        changed_state(StateKind::Usage, UNKNOWN_KEY, Some(&unknown))
     }
 
     /// Returns the state after an operator loaded another version of the Atlas: budgets with unknown usage
@@ -93,7 +93,7 @@ impl Engine {
             budgets: false,
             ..unknown
         };
-        let change = changed_state(StateKind::Usage, UNKNOWN, Some(&accepted));
+        let change = changed_state(StateKind::Usage, UNKNOWN_KEY, Some(&accepted));
         Some(change)
     }
 

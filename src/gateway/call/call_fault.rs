@@ -48,7 +48,7 @@ impl CallFault {
     }
 
     /// Creates a fault for parameters that do not fit the call.
-    pub fn params(path: &str, why: impl std::fmt::Display) -> Self {
+    pub fn wrong_params(path: &str, why: impl std::fmt::Display) -> Self {
         let why = one_line(&why.to_string());
         let message = match path {
             "" => format!("wrong parameters: {why}"),
@@ -67,7 +67,7 @@ impl CallFault {
             below => below,
         });
         match below {
-            Some(path) => Self::params(path, fault.reason()),
+            Some(path) => Self::wrong_params(path, fault.reason()),
             None => Self::new(Self::REQUEST, format!("ambiguous JSON {fault}")),
         }
     }
@@ -105,13 +105,13 @@ impl CallFault {
 
     /// Returns the questions to the agent, if they are the reason of this fault.
     #[must_use]
-    pub fn asked(&self) -> Option<AgentQuestions> {
+    pub fn agent_questions(&self) -> Option<AgentQuestions> {
         let asked = self.data.as_ref()?.get("asked")?;
         serde_json::from_value(asked.clone()).ok()
     }
 
     /// Creates a fault for answers that break rules.
-    pub(super) fn invalid(invalid: &InvalidAnswers) -> Self {
+    pub(super) fn invalid_answers(invalid: &InvalidAnswers) -> Self {
         let problems = invalid.problems.iter().map(|problem| {
             let gate = invalid.held.gates.get(problem.gate);
             json!({
@@ -134,7 +134,7 @@ impl CallFault {
 
     /// Returns the code of the denial, if this fault is a denial.
     #[must_use]
-    pub fn denied(&self) -> Option<DenyCode> {
+    pub fn deny_code(&self) -> Option<DenyCode> {
         let code = self.data.as_ref()?.get("code")?;
         serde_json::from_value(code.clone()).ok()
     }

@@ -30,7 +30,7 @@ pub(in crate::gateway) struct OpenedSession {
 
 impl OpenedSession {
     pub(in crate::gateway) fn result(&self) -> Result<Value, CallFault> {
-        let mut result = told(&self.started)?;
+        let mut result = serialize_result(&self.started)?;
         if let Some(fields) = result.as_object_mut() {
             fields.insert("session".to_owned(), self.session.to_string().into());
             fields.insert("key".to_owned(), self.key.reveal().into());
@@ -44,7 +44,7 @@ impl OpenedSession {
 
 impl StartParams {
     /// Starts the session, or resumes it with its secret.
-    pub(in crate::gateway) async fn begin(
+    pub(in crate::gateway) async fn start_session(
         self,
         key: Option<SessionKey>,
         from: Option<Caller>,
@@ -86,40 +86,39 @@ fn secret_fault(error: getrandom::Error) -> CallFault {
 
 impl AgentCall {
     /// Executes the call. The caller has already checked that the connection may act for the session.
-    pub(in crate::gateway) async fn carry_out(
-        self,
-        hall: &GatewayState,
-    ) -> Result<Value, CallFault> {
+    pub(in crate::gateway) async fn execute(self, hall: &GatewayState) -> Result<Value, CallFault> {
         let agents = &hall.agents;
         match self {
-            Self::Start(start) => start.begin(None, None, agents).await?.result(),
+            Self::Start(start) => start.start_session(None, None, agents).await?.result(),
             Self::End(call) => {
                 hall.forget_runs(&call.session);
-                Ok(handed(&agents.end_session(call.into()).await?))
+                Ok(injected_result(&agents.end_session(call.into()).await?))
             }
             Self::Input(call) => {
                 let session = call.session.clone();
-                taken(
-                    hall.waiting(session, agents.send_input(call.into()))
+                event_result(
+                    hall.wait_for_answer(session, agents.send_input(call.into()))
                         .await?,
                 )
             }
-            Self::Request(call) => call.carry_out(hall).await,
-            Self::Completed(call) => call.carry_out(hall).await,
-            Self::Context(call) => taken(agents.send_context_request(call.into()).await?),
-            Self::Feedback(call) => done(agents.context_feedback(call.into()).await),
-            Self::Turn(call) => Ok(turned(&agents.turn(SessionTurn::from(*call)).await?)),
-            Self::HandOver(call) => done(agents.hand_over(call.into()).await),
-            Self::Answer(call) => call.carry_out(agents).await,
-            Self::Error(call) => taken(agents.send_error(call.into()).await?),
-            Self::Recovered(call) => done(agents.error_recovered(call.into()).await),
-            Self::Output(call) => done(agents.output(call.into()).await),
-            Self::Resolve(call) => told(&agents.resolve(call.into()).await?),
+            Self::Request(call) => call.execute(hall).await,
+            Self::Completed(call) => call.execute(hall).await,
+            Self::Context(call) => event_result(agents.send_context_request(call.into()).await?),
+            Self::Feedback(call) => empty_result(agents.context_feedback(call.into()).await),
+            Self::Turn(call) => Ok(turn_result(&agents.turn(SessionTurn::from(*call)).await?)),
+            Self::HandOver(call) => empty_result(agents.hand_over(call.into()).await),
+            Self::Answer(call) => call.execute(agents).await,
+            Self::Error(call) => event_result(agents.send_error(call.into()).await?),
+            Self::Recovered(call) => empty_result(agents.error_recovered(call.into()).await),
+            Self::Output(call) => empty_result(agents.output(call.into()).await),
+            Self::Resolve(call) => serialize_result(&agents.resolve(call.into()).await?),
             Self::WrapperConstructed(call) => {
                 let noted = agents.report_wrapper(call.into()).await?;
                 Ok(json!({ "failures": noted.failures }))
             }
-            Self::WrapperVerified(call) => done(agents.report_wrapper_check(call.into()).await),
+            Self::WrapperVerified(call) => {
+                empty_result(agents.report_wrapper_check(call.into()).await)
+            }
             Self::Status => {
                 let problem = agents.store_problem();
                 let recording = problem.is_none();
@@ -131,17 +130,17 @@ impl AgentCall {
 }
 
 impl RequestParams {
-    async fn carry_out(self, hall: &GatewayState) -> Result<Value, CallFault> {
+    async fn execute(self, hall: &GatewayState) -> Result<Value, CallFault> {
         let Some(call) = self.call_id() else {
-            return self.ask(hall).await;
+            return self.request_action(hall).await;
         };
         let params = Value::Object(self.params.clone());
         let what = request_hash(&self.session, &self.action, &params);
         let of = (self.session.clone(), call, what);
-        match hall.join(of) {
+        match hall.join_request(of) {
             JoinedRequest::First(first) => {
-                let outcome = self.ask(hall).await;
-                first.tell(&outcome);
+                let outcome = self.request_action(hall).await;
+                first.publish(&outcome);
                 outcome
             }
             JoinedRequest::Later(mut told) => {
@@ -150,17 +149,17 @@ impl RequestParams {
                 match outcome {
                     Some(outcome) => outcome,
                     // The first caller disconnected without an answer.
-                    None => self.ask(hall).await,
+                    None => self.request_action(hall).await,
                 }
             }
         }
     }
 
-    async fn ask(self, hall: &GatewayState) -> Result<Value, CallFault> {
+    async fn request_action(self, hall: &GatewayState) -> Result<Value, CallFault> {
         let session = self.session.clone();
         let (name, call) = (self.reference.clone(), self.call_id());
         let asked = hall.agents.request_action(self.into());
-        match hall.waiting(session.clone(), asked).await? {
+        match hall.wait_for_answer(session.clone(), asked).await? {
             RequestReply::Allowed(allowed) => {
                 if let (Some(name), Some(call)) = (name, call) {
                     let named = NamedRun {
@@ -170,7 +169,7 @@ impl RequestParams {
                     };
                     hall.name_run(session, named);
                 }
-                told(&allowed)
+                serialize_result(&allowed)
             }
             RequestReply::Asked(asked) => Err(CallFault::answer_first(&asked)),
         }
@@ -178,12 +177,12 @@ impl RequestParams {
 }
 
 impl CompletedParams {
-    async fn carry_out(self, hall: &GatewayState) -> Result<Value, CallFault> {
+    async fn execute(self, hall: &GatewayState) -> Result<Value, CallFault> {
         let runs = match self.run {
             RunName::Execution(execution) => vec![execution],
             RunName::Reference(name) => match hall.take_runs(&self.session, name.as_str()) {
-                RunLookup::Runs(runs) => runs,
-                RunLookup::Done => Vec::new(),
+                RunLookup::Found(runs) => runs,
+                RunLookup::Reported => Vec::new(),
                 RunLookup::Unknown => return Err(unknown_run(&name)),
             },
         };
@@ -202,7 +201,7 @@ impl CompletedParams {
                 Err(denied) => outcome = outcome.and(Err(CallFault::from(denied))),
             }
         }
-        outcome.map(|()| handed(&given))
+        outcome.map(|()| injected_result(&given))
     }
 }
 
@@ -219,18 +218,18 @@ fn unknown_run(name: &ExternalName) -> CallFault {
 }
 
 impl AnswerParams {
-    async fn carry_out(self, agents: &AgentHandle) -> Result<Value, CallFault> {
+    async fn execute(self, agents: &AgentHandle) -> Result<Value, CallFault> {
         match agents.answer(self.into()).await? {
-            AnswerReply::Allowed(allowed) => told(&allowed),
-            AnswerReply::Accepted(accepted) => told(&accepted),
-            AnswerReply::Invalid(invalid) => Err(CallFault::invalid(&invalid)),
+            AnswerReply::Allowed(allowed) => serialize_result(&allowed),
+            AnswerReply::Accepted(accepted) => serialize_result(&accepted),
+            AnswerReply::Invalid(invalid) => Err(CallFault::invalid_answers(&invalid)),
             AnswerReply::Asked(asked) => Err(CallFault::answer_first(&asked)),
         }
     }
 }
 
 /// Builds a result with the injected contexts, or an empty one.
-fn handed(given: &Injected) -> Value {
+fn injected_result(given: &Injected) -> Value {
     if given.is_empty() {
         return json!({});
     }
@@ -238,18 +237,18 @@ fn handed(given: &Injected) -> Value {
 }
 
 /// Builds an empty result.
-fn done(result: Result<(), DenialReply>) -> Result<Value, CallFault> {
+fn empty_result(result: Result<(), DenialReply>) -> Result<Value, CallFault> {
     result.map(|()| json!({})).map_err(CallFault::from)
 }
 
-fn taken(taken: EventReply) -> Result<Value, CallFault> {
+fn event_result(taken: EventReply) -> Result<Value, CallFault> {
     match taken {
-        EventReply::Accepted(accepted) => told(&accepted),
+        EventReply::Accepted(accepted) => serialize_result(&accepted),
         EventReply::Asked(asked) => Err(CallFault::answer_first(&asked)),
     }
 }
 
-fn told(result: &impl Serialize) -> Result<Value, CallFault> {
+fn serialize_result(result: &impl Serialize) -> Result<Value, CallFault> {
     serde_json::to_value(result).map_err(|error| {
         CallFault::from(DenialReply {
             code: DenyCode::Unavailable,
@@ -260,12 +259,12 @@ fn told(result: &impl Serialize) -> Result<Value, CallFault> {
     })
 }
 
-fn turned(taken: &TurnReply) -> Value {
+fn turn_result(taken: &TurnReply) -> Value {
     let outcome = &taken.outcome;
     let mut turned = json!({
         "decision": outcome.decided.decision,
         "rule": outcome.decided.rule.number(),
-        "frozen": outcome.freeze.holds(),
+        "frozen": outcome.freeze.is_frozen(),
         "summary": outcome.summary.as_str(),
         "source": outcome.source.as_str(),
         "version": outcome.version,

@@ -6,48 +6,48 @@ use crate::gateway::hook::Host;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgentLimits {
     /// Reaction of the agent to a late hook.
-    pub late: &'static str,
+    pub on_late_hook: &'static str,
     /// Reaction of the agent to a hook that cannot be run or dies.
-    pub broken: &'static str,
+    pub on_broken_hook: &'static str,
     /// Tells whether the agent can ask its own user.
-    pub ask: &'static str,
+    pub asks_user: &'static str,
     /// Steps for which no hook is called.
-    pub unseen: &'static str,
+    pub uncovered: &'static str,
 }
 
 /// Returns the limits of a connected agent.
 #[must_use]
-pub fn bounds(host: Host) -> AgentLimits {
+pub fn agent_limits(host: Host) -> AgentLimits {
     match host {
         Host::ClaudeCode => AgentLimits {
-            late: "goes on",
-            broken: "stops",
-            ask: "yes",
-            unseen: "everything, where managed settings switch hooks off",
+            on_late_hook: "goes on",
+            on_broken_hook: "stops",
+            asks_user: "yes",
+            uncovered: "everything, where managed settings switch hooks off",
         },
         Host::Codex => AgentLimits {
-            late: "goes on",
-            broken: "stops",
-            ask: "no, denies",
-            unseen: "everything, until each hook is trusted in Codex (/hooks)",
+            on_late_hook: "goes on",
+            on_broken_hook: "stops",
+            asks_user: "no, denies",
+            uncovered: "everything, until each hook is trusted in Codex (/hooks)",
         },
         Host::Gemini => AgentLimits {
-            late: "goes on",
-            broken: "stops",
-            ask: "yes",
-            unseen: "everything, in a folder that is not trusted",
+            on_late_hook: "goes on",
+            on_broken_hook: "stops",
+            asks_user: "yes",
+            uncovered: "everything, in a folder that is not trusted",
         },
         Host::Cursor => AgentLimits {
-            late: "stops",
-            broken: "stops",
-            ask: "no, denies",
-            unseen: "files that completions (Tab) read and edit",
+            on_late_hook: "stops",
+            on_broken_hook: "stops",
+            asks_user: "no, denies",
+            uncovered: "files that completions (Tab) read and edit",
         },
         Host::Copilot => AgentLimits {
-            late: "goes on",
-            broken: "stops",
-            ask: "yes, not in the cloud",
-            unseen: "what it is told: prompts are recorded, never held",
+            on_late_hook: "goes on",
+            on_broken_hook: "stops",
+            asks_user: "yes, not in the cloud",
+            uncovered: "what it is told: prompts are recorded, never held",
         },
     }
 }

@@ -89,19 +89,19 @@ pub(super) enum EventPhase {
     /// Before a prompt of the user, which may be held.
     Prompt,
     /// Before a tool call.
-    Before,
+    BeforeTool,
     /// At the end of a session, when agents hardly wait.
-    End,
+    SessionEnd,
     /// At any other time, when nothing is held.
-    Beside,
+    Other,
 }
 
 impl EventPhase {
     /// Returns true if a request may be held for an operator.
     pub(super) fn is_gate(self) -> bool {
         match self {
-            Self::Prompt | Self::Before => true,
-            Self::End | Self::Beside => false,
+            Self::Prompt | Self::BeforeTool => true,
+            Self::SessionEnd | Self::Other => false,
         }
     }
 }
@@ -112,49 +112,49 @@ impl EventPhase {
 pub(super) fn events(host: Host) -> &'static [(&'static str, EventPhase)] {
     match host {
         Host::ClaudeCode => &[
-            ("SessionStart", EventPhase::Beside),
+            ("SessionStart", EventPhase::Other),
             ("UserPromptSubmit", EventPhase::Prompt),
-            ("PreToolUse", EventPhase::Before),
-            ("PostToolUse", EventPhase::Beside),
-            ("PostToolUseFailure", EventPhase::Beside),
-            ("SubagentStop", EventPhase::Beside),
-            ("Stop", EventPhase::Beside),
-            ("StopFailure", EventPhase::Beside),
-            ("SessionEnd", EventPhase::End),
+            ("PreToolUse", EventPhase::BeforeTool),
+            ("PostToolUse", EventPhase::Other),
+            ("PostToolUseFailure", EventPhase::Other),
+            ("SubagentStop", EventPhase::Other),
+            ("Stop", EventPhase::Other),
+            ("StopFailure", EventPhase::Other),
+            ("SessionEnd", EventPhase::SessionEnd),
         ],
         Host::Codex => &[
-            ("SessionStart", EventPhase::Beside),
+            ("SessionStart", EventPhase::Other),
             ("UserPromptSubmit", EventPhase::Prompt),
-            ("PreToolUse", EventPhase::Before),
-            ("PostToolUse", EventPhase::Beside),
-            ("SubagentStop", EventPhase::Beside),
-            ("Stop", EventPhase::Beside),
-            ("SessionEnd", EventPhase::End),
+            ("PreToolUse", EventPhase::BeforeTool),
+            ("PostToolUse", EventPhase::Other),
+            ("SubagentStop", EventPhase::Other),
+            ("Stop", EventPhase::Other),
+            ("SessionEnd", EventPhase::SessionEnd),
         ],
         Host::Gemini => &[
-            ("SessionStart", EventPhase::Beside),
+            ("SessionStart", EventPhase::Other),
             ("BeforeAgent", EventPhase::Prompt),
-            ("BeforeTool", EventPhase::Before),
-            ("AfterTool", EventPhase::Beside),
-            ("AfterAgent", EventPhase::Beside),
-            ("SessionEnd", EventPhase::End),
+            ("BeforeTool", EventPhase::BeforeTool),
+            ("AfterTool", EventPhase::Other),
+            ("AfterAgent", EventPhase::Other),
+            ("SessionEnd", EventPhase::SessionEnd),
         ],
         Host::Cursor => &[
-            ("sessionStart", EventPhase::Beside),
+            ("sessionStart", EventPhase::Other),
             ("beforeSubmitPrompt", EventPhase::Prompt),
-            ("preToolUse", EventPhase::Before),
-            ("postToolUse", EventPhase::Beside),
-            ("postToolUseFailure", EventPhase::Beside),
-            ("afterAgentResponse", EventPhase::Beside),
-            ("sessionEnd", EventPhase::End),
+            ("preToolUse", EventPhase::BeforeTool),
+            ("postToolUse", EventPhase::Other),
+            ("postToolUseFailure", EventPhase::Other),
+            ("afterAgentResponse", EventPhase::Other),
+            ("sessionEnd", EventPhase::SessionEnd),
         ],
         Host::Copilot => &[
-            ("sessionStart", EventPhase::Beside),
+            ("sessionStart", EventPhase::Other),
             ("userPromptSubmitted", EventPhase::Prompt),
-            ("preToolUse", EventPhase::Before),
-            ("postToolUse", EventPhase::Beside),
-            ("errorOccurred", EventPhase::Beside),
-            ("sessionEnd", EventPhase::End),
+            ("preToolUse", EventPhase::BeforeTool),
+            ("postToolUse", EventPhase::Other),
+            ("errorOccurred", EventPhase::Other),
+            ("sessionEnd", EventPhase::SessionEnd),
         ],
     }
 }
@@ -171,33 +171,36 @@ const OUTPUT_EVENTS: [&str; 3] = ["Stop", "AfterAgent", "afterAgentResponse"];
 pub(in crate::gateway) fn intercepts(host: Host) -> (bool, bool, bool) {
     let has = |wanted: EventPhase| events(host).iter().any(|(_, when)| *when == wanted);
     let output = event_names(host).any(|name| OUTPUT_EVENTS.contains(&name));
-    (has(EventPhase::Prompt), output, has(EventPhase::Before))
+    (has(EventPhase::Prompt), output, has(EventPhase::BeforeTool))
 }
 
 /// Returns the event before a tool call.
-pub(super) fn gate(host: Host) -> &'static str {
+pub(super) fn tool_event(host: Host) -> &'static str {
     let found = events(host)
         .iter()
-        .find(|(_, when)| *when == EventPhase::Before);
+        .find(|(_, when)| *when == EventPhase::BeforeTool);
     found.map_or("", |(name, _)| *name)
 }
 
 /// Timeout in seconds of an event at which nothing is held.
-const BESIDE: u64 = 30;
+const OTHER_TIMEOUT_S: u64 = 30;
 
 /// Returns the timeout of an event's hook in seconds.
-pub(super) fn timer(host: Host, when: EventPhase, timeout: u64) -> u64 {
+pub(super) fn timeout_s(host: Host, when: EventPhase, timeout: u64) -> u64 {
     match (when, host) {
-        (EventPhase::Prompt | EventPhase::Before, _) => timeout,
+        (EventPhase::Prompt | EventPhase::BeforeTool, _) => timeout,
         // Codex allows no longer timeout.
-        (EventPhase::End, Host::Codex) => 3,
-        (EventPhase::End, Host::ClaudeCode | Host::Gemini | Host::Cursor | Host::Copilot) => 10,
-        (EventPhase::Beside, _) => BESIDE,
+        (EventPhase::SessionEnd, Host::Codex) => 3,
+        (
+            EventPhase::SessionEnd,
+            Host::ClaudeCode | Host::Gemini | Host::Cursor | Host::Copilot,
+        ) => 10,
+        (EventPhase::Other, _) => OTHER_TIMEOUT_S,
     }
 }
 
 /// Returns the timeout in seconds that a handler states.
-pub(super) fn pinned(host: Host, handler: &Value) -> Option<u64> {
+pub(super) fn handler_timeout_s(host: Host, handler: &Value) -> Option<u64> {
     let number = |name: &str| handler.get(name)?.as_u64();
     match host {
         Host::ClaudeCode | Host::Codex | Host::Cursor => number("timeout"),

@@ -6,7 +6,7 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodexTrust {
     /// The user trusted a hash. Only Codex knows whether it is still the right one.
-    Given,
+    Trusted,
     /// No hash was trusted.
     Missing,
     /// The hook, or every hook, is disabled.
@@ -43,7 +43,7 @@ pub fn codex_trust(config: &str, file: &Path) -> CodexTrust {
             return CodexTrust::Off;
         }
         if lines.iter().any(|line| line.starts_with("trusted_hash=")) {
-            trust = CodexTrust::Given;
+            trust = CodexTrust::Trusted;
         }
     }
     trust
@@ -57,7 +57,7 @@ mod tests {
     fn only_a_trusted_hash_of_the_same_hook_counts() {
         let file = Path::new("/p/.codex/hooks.json");
         let given = "[hooks.state.\"/p/.codex/hooks.json:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:1\"\n";
-        assert_eq!(codex_trust(given, file), CodexTrust::Given);
+        assert_eq!(codex_trust(given, file), CodexTrust::Trusted);
         let other = given.replace("pre_tool_use", "stop");
         assert_eq!(codex_trust(&other, file), CodexTrust::Missing);
         let elsewhere = given.replace("/p/", "/q/");

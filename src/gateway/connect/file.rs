@@ -58,12 +58,12 @@ impl SettingsFile {
     /// # Errors
     /// Fails when the file cannot be written, or when another process changed it since it was read. The file is
     /// unchanged then.
-    pub fn change(&self, new: Option<&str>) -> io::Result<Option<PathBuf>> {
+    pub fn replace_text(&self, new: Option<&str>) -> io::Result<Option<PathBuf>> {
         if Self::read(&self.path)?.text != self.text {
             return Err(io::Error::other("somebody else has changed it meanwhile"));
         }
         let backup = match &self.text {
-            Some(text) => Some(self.keep(text)?),
+            Some(text) => Some(self.write_backup(text)?),
             None => None,
         };
         match new {
@@ -73,7 +73,7 @@ impl SettingsFile {
         Ok(backup)
     }
 
-    fn keep(&self, text: &str) -> io::Result<PathBuf> {
+    fn write_backup(&self, text: &str) -> io::Result<PathBuf> {
         for number in 1..=MAX_BACKUPS {
             let mut name = self.path.as_os_str().to_owned();
             name.push(".cra-backup");

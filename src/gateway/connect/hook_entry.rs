@@ -40,16 +40,16 @@ pub(super) struct HookHandler {
 }
 
 /// Returns all entries of an agent with their events.
-pub(super) fn all(host: Host, wiring: &HookConfig) -> Vec<(&'static str, HookEntry)> {
+pub(super) fn all_entries(host: Host, wiring: &HookConfig) -> Vec<(&'static str, HookEntry)> {
     let events = agent_table::events(host).iter();
     let entries = events.map(|(event, when)| (*event, entry(host, *when, wiring)));
     entries.collect()
 }
 
 fn entry(host: Host, when: EventPhase, wiring: &HookConfig) -> HookEntry {
-    let timer = agent_table::timer(host, when, wiring.timeout);
+    let timer = agent_table::timeout_s(host, when, wiring.timeout);
     let command = command(host, when, wiring);
-    let status = (when == EventPhase::Before).then_some("Waiting for the operator (cra)");
+    let status = (when == EventPhase::BeforeTool).then_some("Waiting for the operator (cra)");
     let shared = HookHandler {
         kind: Some("command"),
         command: Some(command.clone()),
@@ -90,7 +90,7 @@ pub(super) const NAME: &str = "cra";
 /// dies, but stop when it exits with 2: the shell exits with 2 in that case. Cursor and Copilot stop
 /// without help.
 fn command(host: Host, when: EventPhase, wiring: &HookConfig) -> String {
-    let timer = agent_table::timer(host, when, wiring.timeout).to_string();
+    let timer = agent_table::timeout_s(host, when, wiring.timeout).to_string();
     let program = wiring.program.to_string_lossy();
     let offline = wiring.offline.as_str();
     let first = [
@@ -132,7 +132,7 @@ pub(super) fn command_words(handler: &Value) -> Vec<String> {
 /// Returns true if a handler runs our hook for that agent, with any program path and any other arguments.
 pub(super) fn is_ours(host: Host, handler: &Value) -> bool {
     let words = command_words(handler);
-    let Some(program) = program(&words) else {
+    let Some(program) = program_index(&words) else {
         return false;
     };
     let rest = words.get(program..).unwrap_or_default();
@@ -140,7 +140,7 @@ pub(super) fn is_ours(host: Host, handler: &Value) -> bool {
         .any(|pair| pair == ["hook", host.as_str()].map(str::to_owned))
 }
 
-fn program(words: &[String]) -> Option<usize> {
+fn program_index(words: &[String]) -> Option<usize> {
     let named = |word: &String| {
         Path::new(word)
             .file_name()
@@ -151,7 +151,7 @@ fn program(words: &[String]) -> Option<usize> {
 
 /// Reads hook settings from a command line.
 pub(super) fn parse_hook_config(words: &[String]) -> Option<HookConfig> {
-    let rest = words.get(program(words)?..)?;
+    let rest = words.get(program_index(words)?..)?;
     let (program, rest) = rest.split_first()?;
     let after = |name: &str| {
         let at = rest.iter().position(|word| word == name)?;
@@ -162,7 +162,7 @@ pub(super) fn parse_hook_config(words: &[String]) -> Option<HookConfig> {
     Some(HookConfig {
         program: program.into(),
         timeout: after("--timer")?.parse().ok()?,
-        offline: OfflineBehavior::named(after("--offline").unwrap_or("deny"))?,
+        offline: OfflineBehavior::from_name(after("--offline").unwrap_or("deny"))?,
         place: place.flatten().map(str::to_owned).collect(),
         key: after("--key").map(str::to_owned),
     })

@@ -13,7 +13,7 @@ use crate::base::json;
 pub enum JsonEditError {
     /// The text is not JSON.
     #[error("it is not JSON at line {line}, column {column}: {what}")]
-    Form {
+    Syntax {
         /// The line, from 1.
         line: usize,
         /// The column, from 1.
@@ -23,7 +23,7 @@ pub enum JsonEditError {
     },
     /// A value has another type than it should.
     #[error("line {line}: `{name}` is not {wanted}")]
-    Shape {
+    WrongType {
         /// The line, from 1.
         line: usize,
         /// Name of the value.
@@ -33,7 +33,7 @@ pub enum JsonEditError {
     },
     /// A name occurs twice, so it is unclear which one counts.
     #[error("line {line}: `{name}` is there twice")]
-    Twice {
+    DuplicateName {
         /// The line of the second one, from 1.
         line: usize,
         /// The name.
@@ -126,11 +126,11 @@ impl JsonText {
         json::check_keys(bare.as_bytes()).map_err(|error| {
             let (line, column) = error.place(bare.as_bytes());
             match error {
-                json::StrictJsonError::Ambiguous(fault) => JsonEditError::Twice {
+                json::StrictJsonError::Ambiguous(fault) => JsonEditError::DuplicateName {
                     line,
                     name: fault.path,
                 },
-                error => JsonEditError::Form {
+                error => JsonEditError::Syntax {
                     line,
                     column,
                     what: error.message(),
@@ -138,7 +138,7 @@ impl JsonText {
             }
         })?;
         let text = Self(text.to_owned());
-        text.object("the whole", &text.root()?)?;
+        text.check_object("the whole", &text.root()?)?;
         Ok(text)
     }
 
@@ -152,7 +152,7 @@ impl JsonText {
             text: &self.0,
             at: 0,
         };
-        walk.value().ok_or_else(|| JsonEditError::Form {
+        walk.value().ok_or_else(|| JsonEditError::Syntax {
             line: self.line(walk.at),
             column: 1,
             what: "it cannot be read".to_owned(),
@@ -166,14 +166,14 @@ impl JsonText {
     }
 
     /// Checks that a value is an object in which each name occurs once.
-    pub(super) fn object(&self, name: &str, node: &JsonNode) -> Result<(), JsonEditError> {
+    pub(super) fn check_object(&self, name: &str, node: &JsonNode) -> Result<(), JsonEditError> {
         let JsonKind::Object(members) = &node.kind else {
-            return Err(self.shape(name, node, "an object"));
+            return Err(self.shape_error(name, node, "an object"));
         };
         for (at, member) in members.iter().enumerate() {
             let earlier = members.iter().take(at);
             if earlier.into_iter().any(|other| other.name == member.name) {
-                return Err(JsonEditError::Twice {
+                return Err(JsonEditError::DuplicateName {
                     line: self.line(member.start),
                     name: member.name.clone(),
                 });
@@ -183,15 +183,15 @@ impl JsonText {
     }
 
     /// Checks that a value is a list.
-    pub(super) fn array(&self, name: &str, node: &JsonNode) -> Result<(), JsonEditError> {
+    pub(super) fn check_array(&self, name: &str, node: &JsonNode) -> Result<(), JsonEditError> {
         match node.kind {
             JsonKind::Array(_) => Ok(()),
-            JsonKind::Object(_) | JsonKind::Other => Err(self.shape(name, node, "a list")),
+            JsonKind::Object(_) | JsonKind::Other => Err(self.shape_error(name, node, "a list")),
         }
     }
 
-    fn shape(&self, name: &str, node: &JsonNode, wanted: &'static str) -> JsonEditError {
-        JsonEditError::Shape {
+    fn shape_error(&self, name: &str, node: &JsonNode, wanted: &'static str) -> JsonEditError {
+        JsonEditError::WrongType {
             line: self.line(node.span.start),
             name: name.to_owned(),
             wanted,
@@ -219,7 +219,7 @@ impl JsonText {
         let nl = self.newline();
         let children = parent.children();
         let (Some(first), Some(last)) = (children.first(), children.last()) else {
-            let added = match self.unit() {
+            let added = match self.indent_unit() {
                 Some(unit) => {
                     let outer = self.indent(parent.span.start);
                     let inner = format!("{outer}{unit}");
@@ -228,34 +228,34 @@ impl JsonText {
                 }
                 None => format!("{name}{}", compact(value)),
             };
-            self.put(parent.span.start + 1..parent.span.end - 1, &added);
+            self.replace_span(parent.span.start + 1..parent.span.end - 1, &added);
             return;
         };
         let gap = self.0.get(parent.span.start + 1..first.start);
         let added = match gap.unwrap_or_default().rsplit_once('\n') {
             Some((_, inner)) => {
                 let inner = inner.to_owned();
-                let unit = self.unit().unwrap_or_default();
+                let unit = self.indent_unit().unwrap_or_default();
                 let value = self.pretty(value, &inner, &unit);
                 format!(",{nl}{inner}{name}{value}")
             }
             None => format!(", {name}{}", compact(value)),
         };
-        self.put(last.end..last.end, &added);
+        self.replace_span(last.end..last.end, &added);
     }
 
     /// Replaces one value by another.
     pub(super) fn replace(&mut self, node: &JsonNode, value: &impl Serialize) {
         let written = self.0.get(node.span.clone()).unwrap_or_default();
         let one_line = !written.contains('\n');
-        let new = match self.unit() {
+        let new = match self.indent_unit() {
             Some(unit) if !one_line => {
                 let inner = self.indent(node.span.start);
                 self.pretty(value, &inner, &unit)
             }
             Some(_) | None => compact(value),
         };
-        self.put(node.span.clone(), &new);
+        self.replace_span(node.span.clone(), &new);
     }
 
     /// Removes a child together with its comma.
@@ -268,10 +268,10 @@ impl JsonText {
             (Some(before), Some(child), None) => before.end..child.end,
             (None, Some(_), None) => parent.span.start + 1..parent.span.end - 1,
         };
-        self.put(gone, "");
+        self.replace_span(gone, "");
     }
 
-    fn put(&mut self, span: Range<usize>, new: &str) {
+    fn replace_span(&mut self, span: Range<usize>, new: &str) {
         if self.0.get(span.clone()).is_some() {
             self.0.replace_range(span, new);
         }
@@ -286,7 +286,7 @@ impl JsonText {
     }
 
     /// Returns the indentation of one level; `None` if everything is on one line.
-    fn unit(&self) -> Option<String> {
+    fn indent_unit(&self) -> Option<String> {
         let root = self.root().ok()?;
         let Some(first) = root.children().first().cloned() else {
             return Some("  ".to_owned());
@@ -335,12 +335,12 @@ impl JsonTextParser<'_> {
         skipped.bytes().next()
     }
 
-    fn take(&mut self, wanted: u8) -> Option<()> {
+    fn expect_byte(&mut self, wanted: u8) -> Option<()> {
         (self.peek()? == wanted).then(|| self.at += 1)
     }
 
     /// Reads the next separator. Returns true if another child follows.
-    fn more(&mut self) -> Option<bool> {
+    fn next_separator(&mut self) -> Option<bool> {
         let found = self.peek()?;
         self.at += 1;
         match found {
@@ -354,8 +354,8 @@ impl JsonTextParser<'_> {
         let found = self.peek()?;
         let start = self.at;
         let kind = match found {
-            b'{' => JsonKind::Object(self.object()?),
-            b'[' => JsonKind::Array(self.array()?),
+            b'{' => JsonKind::Object(self.check_object()?),
+            b'[' => JsonKind::Array(self.check_array()?),
             b'"' => {
                 self.string()?;
                 JsonKind::Other
@@ -374,9 +374,9 @@ impl JsonTextParser<'_> {
         })
     }
 
-    fn object(&mut self) -> Option<Vec<JsonMember>> {
+    fn check_object(&mut self) -> Option<Vec<JsonMember>> {
         let mut members = Vec::new();
-        self.take(b'{')?;
+        self.expect_byte(b'{')?;
         if self.peek()? == b'}' {
             self.at += 1;
             return Some(members);
@@ -385,25 +385,25 @@ impl JsonTextParser<'_> {
             self.peek()?;
             let start = self.at;
             let name = self.string()?;
-            self.take(b':')?;
+            self.expect_byte(b':')?;
             let value = self.value()?;
             members.push(JsonMember { name, start, value });
-            if !self.more()? {
+            if !self.next_separator()? {
                 return Some(members);
             }
         }
     }
 
-    fn array(&mut self) -> Option<Vec<JsonNode>> {
+    fn check_array(&mut self) -> Option<Vec<JsonNode>> {
         let mut items = Vec::new();
-        self.take(b'[')?;
+        self.expect_byte(b'[')?;
         if self.peek()? == b']' {
             self.at += 1;
             return Some(items);
         }
         loop {
             items.push(self.value()?);
-            if !self.more()? {
+            if !self.next_separator()? {
                 return Some(items);
             }
         }
@@ -411,7 +411,7 @@ impl JsonTextParser<'_> {
 
     fn string(&mut self) -> Option<String> {
         let start = self.at;
-        self.take(b'"')?;
+        self.expect_byte(b'"')?;
         loop {
             match self.text.as_bytes().get(self.at)? {
                 b'"' => break,

@@ -63,7 +63,7 @@ impl ConnectedAgent {
     /// Describes the current problem of the connection; `None` if it is unchanged and pins the console's
     /// key.
     #[must_use]
-    pub fn trouble(&self, key: Option<&AnswerVerifier>) -> Option<String> {
+    pub fn find_problem(&self, key: Option<&AnswerVerifier>) -> Option<String> {
         let state = match SettingsFile::read(&self.file) {
             Ok(found) => inspect(found.text(), self.agent, &self.wiring),
             Err(error) => return Some(format!("the settings cannot be read: {error}")),
@@ -78,7 +78,7 @@ impl ConnectedAgent {
                 .key_problem(self.agent, key)
                 .or_else(|| disabled_elsewhere(self.agent, &self.file, None)),
             Ok(SettingsState::Absent) => Some("its hooks were removed".to_owned()),
-            Ok(SettingsState::Changed(what)) => Some(first_of(&what)),
+            Ok(SettingsState::Changed(what)) => Some(summarize_problems(&what)),
             Err(error) => Some(format!("the settings cannot be read: {error}")),
         }
     }
@@ -95,7 +95,7 @@ pub fn disabled_elsewhere(agent: Host, file: &Path, folders: Option<&Folders>) -
     })
 }
 
-fn first_of(what: &[String]) -> String {
+fn summarize_problems(what: &[String]) -> String {
     match what {
         [] => String::new(),
         [one] => one.clone(),
@@ -135,11 +135,11 @@ impl ConnectionRegistry {
 
     /// Adds a connection. Members that were created for an earlier connection of the agent in this file
     /// count for this one.
-    pub fn remember(&mut self, mut connection: ConnectedAgent) {
+    pub fn add(&mut self, mut connection: ConnectedAgent) {
         let (agent, file) = (connection.agent, &connection.file);
         self.disconnected
             .retain(|gone| !(gone.agent == agent && gone.file == *file));
-        if let Some(earlier) = self.forget(connection.agent, &connection.file) {
+        if let Some(earlier) = self.remove(connection.agent, &connection.file) {
             let fresh = std::mem::take(&mut connection.made);
             connection.made = earlier.made;
             let fresh = fresh.into_iter();
@@ -164,7 +164,7 @@ impl ConnectionRegistry {
         self.disconnected.push(gone);
         let over = self.disconnected.len().saturating_sub(MAX_DISCONNECTED);
         self.disconnected.drain(..over);
-        self.forget(agent, file)
+        self.remove(agent, file)
     }
 
     /// Returns true if the user asked for the removal of a connection.
@@ -175,7 +175,7 @@ impl ConnectionRegistry {
     }
 
     /// Removes a connection.
-    pub fn forget(&mut self, agent: Host, file: &Path) -> Option<ConnectedAgent> {
+    pub fn remove(&mut self, agent: Host, file: &Path) -> Option<ConnectedAgent> {
         let mut all = self.connections.iter();
         let at = all.position(|connection| connection.agent == agent && connection.file == file)?;
         Some(self.connections.remove(at))

@@ -24,7 +24,7 @@ use crate::gateway::questions;
 const TOKEN_LEN: usize = 32;
 
 /// Parameters of a shell tool that do not change which program runs.
-const HARMLESS: [&str; 14] = [
+const HARMLESS_PARAMS: [&str; 14] = [
     "command",
     "description",
     "timeout",
@@ -50,7 +50,7 @@ pub struct AnswerCommand {
     /// Absolute path of the program.
     pub program: PathBuf,
     /// Options that tell where the console is.
-    pub place: Vec<String>,
+    pub location_args: Vec<String>,
 }
 
 /// Identity of a conversation for which hooks act.
@@ -126,20 +126,22 @@ impl AnswerCommand {
         let answers = answers.replace('\'', "\\u0027");
         format!(
             "{}{session} {} {token} '{answers}'",
-            self.beginning(),
+            self.command_prefix(),
             asked.gate
         )
     }
 
-    fn beginning(&self) -> String {
+    fn command_prefix(&self) -> String {
         let program = quote(&self.program.to_string_lossy());
-        let place: Vec<_> = self.place.iter().map(|word| quote(word)).collect();
+        let place: Vec<_> = self.location_args.iter().map(|word| quote(word)).collect();
         format!("{program} answer {} ", place.join(" "))
     }
 
     /// Reads a shell command that is exactly this one.
     fn read(&self, command: &str) -> Option<AnswerLine> {
-        let rest = command.trim_matches(' ').strip_prefix(&self.beginning())?;
+        let rest = command
+            .trim_matches(' ')
+            .strip_prefix(&self.command_prefix())?;
         let (words, answers) = rest.split_once(" '")?;
         let answers = answers.strip_suffix('\'')?;
         if answers.contains('\'') {
@@ -158,11 +160,15 @@ impl AnswerCommand {
     }
 
     /// Returns true if a tool call only answers a checkpoint of this conversation.
-    pub(super) fn is_use(&self, actions: &[ToolAction], speaker: ConversationIdentity<'_>) -> bool {
+    pub(super) fn is_answer_call(
+        &self,
+        actions: &[ToolAction],
+        speaker: ConversationIdentity<'_>,
+    ) -> bool {
         let [action] = actions else { return false };
         let harmless = |(name, value): (&String, &Value)| {
             let plain = value.is_string() || value.is_number() || value.is_boolean();
-            plain && HARMLESS.contains(&name.as_str())
+            plain && HARMLESS_PARAMS.contains(&name.as_str())
         };
         let tool = action.params.get("tool").and_then(Value::as_str);
         if action.name != "shell.run"
@@ -191,22 +197,24 @@ pub(super) fn verdict(
         secret: options.secret,
         conversation,
     };
-    let is_use = |actions: &[ToolAction]| options.answer_command.is_use(actions, speaker);
-    match &told.moment {
-        HookEventKind::Before {
+    let is_use = |actions: &[ToolAction]| options.answer_command.is_answer_call(actions, speaker);
+    match &told.kind {
+        HookEventKind::BeforeTool {
             actions: Ok(actions),
             ..
         } if is_use(actions) => Some(HookVerdict::Pass {
             context: None,
             approved: Some("cra: this command only answers a checkpoint".to_owned()),
         }),
-        HookEventKind::After { actions, .. } if is_use(actions) => Some(HookVerdict::pass(None)),
-        HookEventKind::Before { .. }
-        | HookEventKind::After { .. }
+        HookEventKind::AfterTool { actions, .. } if is_use(actions) => {
+            Some(HookVerdict::pass(None))
+        }
+        HookEventKind::BeforeTool { .. }
+        | HookEventKind::AfterTool { .. }
         | HookEventKind::Start
         | HookEventKind::End
         | HookEventKind::Prompt { .. }
-        | HookEventKind::Said(_)
+        | HookEventKind::Output(_)
         | HookEventKind::Failed { .. }
         | HookEventKind::Other => None,
     }

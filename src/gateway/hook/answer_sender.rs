@@ -11,10 +11,10 @@ use crate::base::digest::Digest;
 use crate::gateway::client::{BlockingClient, CallError};
 use crate::gateway::proof::AnswerVerifier;
 use crate::gateway::questions;
-use crate::gateway::wording::{KeyRemedy, denial};
+use crate::gateway::wording::{KeyRemedy, denial_text};
 
 /// Time for the console to accept answers: custom validators may check them.
-const TIME: Duration = Duration::from_mins(1);
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Caller that sends answers.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub struct AnswerSender {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerOutcome {
     /// The console accepted the answers.
-    Taken(String),
+    Accepted(String),
     /// The console refused the answers, or has further questions.
     Refused(String),
 }
@@ -55,7 +55,9 @@ pub fn send_answers(answerer: &AnswerSender, line: &AnswerLine) -> AnswerOutcome
         "release": "repeat",
     });
     match send(answerer, &params) {
-        Ok(result) => AnswerOutcome::Taken(questions::taken(line.gate.as_str(), &result)),
+        Ok(result) => {
+            AnswerOutcome::Accepted(questions::describe_accepted(line.gate.as_str(), &result))
+        }
         Err(error) => AnswerOutcome::Refused(refusal(answerer, line, &error)),
     }
 }
@@ -64,7 +66,8 @@ fn send(answerer: &AnswerSender, params: &Value) -> Result<Value, CallError> {
     // A store without a key has never had a console.
     let unreachable = || CallError::Unreachable(answerer.socket.clone());
     let key = answerer.key.clone().ok_or_else(unreachable)?;
-    let mut client = BlockingClient::connect(&answerer.socket, key, Instant::now() + TIME)?;
+    let mut client =
+        BlockingClient::connect(&answerer.socket, key, Instant::now() + ANSWER_TIMEOUT)?;
     client.call("checkpoint.answer", params)
 }
 
@@ -76,8 +79,8 @@ fn remedy(line: &AnswerLine) -> KeyRemedy {
 }
 
 fn refusal(answerer: &AnswerSender, line: &AnswerLine, error: &CallError) -> String {
-    let Some(asked) = questions::asked(error) else {
-        return denial(error, remedy(line));
+    let Some(asked) = questions::agent_questions(error) else {
+        return denial_text(error, remedy(line));
     };
     let command = answerer.command.line(&line.session, &line.token, &asked);
     format!(

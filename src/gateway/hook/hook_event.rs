@@ -35,7 +35,7 @@ pub struct HookEvent {
     /// Name of the session, as the agent gives it.
     pub session: Option<String>,
     /// Content of the event.
-    pub moment: HookEventKind,
+    pub kind: HookEventKind,
 }
 
 /// Content of an event.
@@ -53,7 +53,7 @@ pub enum HookEventKind {
         text: Option<String>,
     },
     /// A tool is about to run.
-    Before {
+    BeforeTool {
         /// Reference of this tool call.
         reference: String,
         /// The agent's own identifier of this call, if the payload has one.
@@ -62,7 +62,7 @@ pub enum HookEventKind {
         actions: Result<Vec<ToolAction>, String>,
     },
     /// A tool has run.
-    After {
+    AfterTool {
         /// Reference of this tool call.
         reference: String,
         /// Name of the tool, as the agent gives it.
@@ -75,7 +75,7 @@ pub enum HookEventKind {
         actions: Vec<ToolAction>,
     },
     /// The agent produced output.
-    Said(String),
+    Output(String),
     /// The agent failed.
     Failed {
         /// Kind of failure.
@@ -93,14 +93,14 @@ enum EventMeaning {
     Start,
     End,
     Prompt,
-    Before,
+    BeforeTool,
     BeforeShell,
     BeforeMcp,
     BeforeRead,
     BeforeAgent,
-    After,
+    AfterTool,
     AfterFailure,
-    Said,
+    Output,
     Failed,
 }
 
@@ -111,18 +111,18 @@ const EVENTS: &[(&str, EventMeaning)] = &[
     ("SessionEnd", EventMeaning::End), ("sessionEnd", EventMeaning::End),
     ("UserPromptSubmit", EventMeaning::Prompt), ("BeforeAgent", EventMeaning::Prompt), ("beforeSubmitPrompt", EventMeaning::Prompt),
     ("userPromptSubmitted", EventMeaning::Prompt), ("userPromptSubmit", EventMeaning::Prompt), ("UserPromptSubmitted", EventMeaning::Prompt),
-    ("PreToolUse", EventMeaning::Before), ("preToolUse", EventMeaning::Before), ("BeforeTool", EventMeaning::Before),
+    ("PreToolUse", EventMeaning::BeforeTool), ("preToolUse", EventMeaning::BeforeTool), ("BeforeTool", EventMeaning::BeforeTool),
     ("beforeShellExecution", EventMeaning::BeforeShell), ("beforeMCPExecution", EventMeaning::BeforeMcp),
     ("beforeReadFile", EventMeaning::BeforeRead), ("subagentStart", EventMeaning::BeforeAgent),
-    ("PostToolUse", EventMeaning::After), ("postToolUse", EventMeaning::After), ("AfterTool", EventMeaning::After),
+    ("PostToolUse", EventMeaning::AfterTool), ("postToolUse", EventMeaning::AfterTool), ("AfterTool", EventMeaning::AfterTool),
     ("PostToolUseFailure", EventMeaning::AfterFailure), ("postToolUseFailure", EventMeaning::AfterFailure),
-    ("Stop", EventMeaning::Said), ("SubagentStop", EventMeaning::Said), ("AfterAgent", EventMeaning::Said),
-    ("afterAgentResponse", EventMeaning::Said), ("agentStop", EventMeaning::Said),
+    ("Stop", EventMeaning::Output), ("SubagentStop", EventMeaning::Output), ("AfterAgent", EventMeaning::Output),
+    ("afterAgentResponse", EventMeaning::Output), ("agentStop", EventMeaning::Output),
     ("StopFailure", EventMeaning::Failed), ("errorOccurred", EventMeaning::Failed), ("ErrorOccurred", EventMeaning::Failed),
 ];
 
 /// Events with a tool in them that permit nothing when they are ignored.
-const HARMLESS: &[&str] = &[
+const IGNORED_EVENTS: &[&str] = &[
     "PermissionRequest",
     "permissionRequest",
     "PermissionDenied",
@@ -137,7 +137,7 @@ const HARMLESS: &[&str] = &[
 const MAX_INPUT_CHARS: usize = 2000;
 
 /// Returns the input of a tool as a text: only its command, if it has one.
-fn used(fields: &Map<String, Value>) -> Option<String> {
+fn tool_input_text(fields: &Map<String, Value>) -> Option<String> {
     let names = ["tool_input", "toolInput", "toolArgs", "arguments", "args"];
     let input = names.iter().find_map(|name| fields.get(*name))?;
     let text = match input.get("command").unwrap_or(input) {
@@ -148,7 +148,7 @@ fn used(fields: &Map<String, Value>) -> Option<String> {
 }
 
 /// Longest result in bytes that is reported: it is for people who read the record.
-const MOST: usize = 16 * 1024;
+const MAX_RESULT_BYTES: usize = 16 * 1024;
 
 impl HookEvent {
     /// Reads a payload. Unknown fields are ignored.
@@ -180,17 +180,17 @@ impl HookEvent {
         let session = text(&fields, &["session_id", "sessionId", "conversation_id"]);
         let kind = EVENTS.iter().find(|(name, _)| *name == event);
         let mut moment = match kind {
-            Some((_, kind)) => moment(host, *kind, &fields),
-            None => unnamed(&event, &fields),
+            Some((_, kind)) => read_kind(host, *kind, &fields),
+            None => unknown_event_kind(&event, &fields),
         };
-        if let (HookEventKind::Before { actions, .. }, Some(inexact)) = (&mut moment, inexact) {
+        if let (HookEventKind::BeforeTool { actions, .. }, Some(inexact)) = (&mut moment, inexact) {
             *actions = Err(inexact);
         }
         Ok(Self {
             host,
             event,
             session,
-            moment,
+            kind: moment,
         })
     }
 
@@ -198,8 +198,8 @@ impl HookEvent {
     #[must_use]
     pub fn is_gate(&self) -> bool {
         matches!(
-            self.moment,
-            HookEventKind::Before { .. } | HookEventKind::Prompt { .. }
+            self.kind,
+            HookEventKind::BeforeTool { .. } | HookEventKind::Prompt { .. }
         )
     }
 }
@@ -252,53 +252,53 @@ fn event(fields: &Map<String, Value>) -> Option<String> {
     })
 }
 
-fn moment(host: Host, kind: EventMeaning, fields: &Map<String, Value>) -> HookEventKind {
+fn read_kind(host: Host, kind: EventMeaning, fields: &Map<String, Value>) -> HookEventKind {
     match kind {
         EventMeaning::Start => HookEventKind::Start,
         EventMeaning::End => HookEventKind::End,
         EventMeaning::Prompt => HookEventKind::Prompt {
             id: text(fields, &["prompt_id", "turn_id", "generation_id"]),
-            text: fields.get("prompt").and_then(spoken),
+            text: fields.get("prompt").and_then(prompt_text),
         },
-        EventMeaning::Before => before(host, fields),
+        EventMeaning::BeforeTool => read_before_tool(host, fields),
         EventMeaning::BeforeShell => of_tool("Shell", Ok(fields.clone()), fields),
         EventMeaning::BeforeMcp => of_tool(&mcp_name(fields), input(fields), fields),
         EventMeaning::BeforeRead => of_tool("Read", Ok(fields.clone()), fields),
         EventMeaning::BeforeAgent => of_tool("Task", Ok(fields.clone()), fields),
-        EventMeaning::After => {
+        EventMeaning::AfterTool => {
             let response = ["tool_response", "toolResult", "tool_output"];
             let response = response.iter().find_map(|name| fields.get(*name));
             let failed = response
                 .and_then(|response| response.get("error"))
                 .filter(|error| !error.is_null());
-            HookEventKind::After {
+            HookEventKind::AfterTool {
                 reference: reference(fields),
                 tool: tool(fields),
-                used: used(fields),
+                used: tool_input_text(fields),
                 result: match failed {
-                    Some(error) => Err(cut(error)),
-                    None => Ok(response.map(cut).unwrap_or_default()),
+                    Some(error) => Err(truncated_text(error)),
+                    None => Ok(response.map(truncated_text).unwrap_or_default()),
                 },
-                actions: done(host, fields),
+                actions: finished_actions(host, fields),
             }
         }
         EventMeaning::AfterFailure => {
             let error = ["error", "error_message"];
             let error = error.iter().find_map(|name| fields.get(*name));
-            HookEventKind::After {
+            HookEventKind::AfterTool {
                 reference: reference(fields),
                 tool: tool(fields),
-                used: used(fields),
-                result: Err(error.map(cut).unwrap_or_default()),
-                actions: done(host, fields),
+                used: tool_input_text(fields),
+                result: Err(error.map(truncated_text).unwrap_or_default()),
+                actions: finished_actions(host, fields),
             }
         }
-        EventMeaning::Said => {
+        EventMeaning::Output => {
             let said = ["last_assistant_message", "prompt_response", "text"];
-            text(fields, &said).map_or(HookEventKind::Other, HookEventKind::Said)
+            text(fields, &said).map_or(HookEventKind::Other, HookEventKind::Output)
         }
         EventMeaning::Failed => {
-            let error = fields.get("error").map(cut).unwrap_or_default();
+            let error = fields.get("error").map(truncated_text).unwrap_or_default();
             let details = text(fields, &["error_details"]);
             HookEventKind::Failed {
                 kind: error.chars().take(100).collect(),
@@ -310,7 +310,7 @@ fn moment(host: Host, kind: EventMeaning, fields: &Map<String, Value>) -> HookEv
 
 /// Handles an event with an unknown name. If it could precede a tool call, it counts as a call that cannot
 /// be judged.
-fn unnamed(event: &str, fields: &Map<String, Value>) -> HookEventKind {
+fn unknown_event_kind(event: &str, fields: &Map<String, Value>) -> HookEventKind {
     let has = |names: &[&str]| names.iter().any(|name| fields.contains_key(*name));
     let over = has(&[
         "tool_response",
@@ -319,10 +319,10 @@ fn unnamed(event: &str, fields: &Map<String, Value>) -> HookEventKind {
         "error_message",
     ]);
     let names_tool = has(&["tool_name", "toolName"]);
-    if !names_tool || over || HARMLESS.contains(&event) {
+    if !names_tool || over || IGNORED_EVENTS.contains(&event) {
         return HookEventKind::Other;
     }
-    HookEventKind::Before {
+    HookEventKind::BeforeTool {
         reference: reference(fields),
         call: call_id(fields),
         actions: Err(format!("the event `{event}` is not known here")),
@@ -330,7 +330,7 @@ fn unnamed(event: &str, fields: &Map<String, Value>) -> HookEventKind {
 }
 
 /// Returns the text of a prompt: a string, or a list of parts that each have a text.
-fn spoken(prompt: &Value) -> Option<String> {
+fn prompt_text(prompt: &Value) -> Option<String> {
     match prompt {
         Value::String(text) => Some(text.clone()),
         Value::Array(parts) => {
@@ -352,7 +352,7 @@ fn tool(fields: &Map<String, Value>) -> String {
 }
 
 /// Reads an event before a tool call. A call without a tool name cannot be judged.
-fn before(host: Host, fields: &Map<String, Value>) -> HookEventKind {
+fn read_before_tool(host: Host, fields: &Map<String, Value>) -> HookEventKind {
     let name = text(fields, &["tool_name", "toolName"]);
     let context = fields.get("mcp_context").and_then(Value::as_object);
     let name = match (name, context) {
@@ -361,7 +361,7 @@ fn before(host: Host, fields: &Map<String, Value>) -> HookEventKind {
     };
     match name {
         Some(name) => of_tool(&name, input(fields), fields),
-        None => HookEventKind::Before {
+        None => HookEventKind::BeforeTool {
             reference: reference(fields),
             call: call_id(fields),
             actions: Err("it names no tool".to_owned()),
@@ -370,18 +370,18 @@ fn before(host: Host, fields: &Map<String, Value>) -> HookEventKind {
 }
 
 /// Returns the actions of a finished tool call; none, if its input does not show them.
-fn done(host: Host, fields: &Map<String, Value>) -> Vec<ToolAction> {
-    match before(host, fields) {
-        HookEventKind::Before {
+fn finished_actions(host: Host, fields: &Map<String, Value>) -> Vec<ToolAction> {
+    match read_before_tool(host, fields) {
+        HookEventKind::BeforeTool {
             actions: Ok(actions),
             ..
         } => actions,
-        HookEventKind::Before { .. }
+        HookEventKind::BeforeTool { .. }
         | HookEventKind::Start
         | HookEventKind::End
         | HookEventKind::Prompt { .. }
-        | HookEventKind::After { .. }
-        | HookEventKind::Said(_)
+        | HookEventKind::AfterTool { .. }
+        | HookEventKind::Output(_)
         | HookEventKind::Failed { .. }
         | HookEventKind::Other => Vec::new(),
     }
@@ -394,7 +394,7 @@ fn of_tool(
 ) -> HookEventKind {
     let cwd = text(fields, &["cwd"]);
     let subagent = text(fields, &["agent_id"]);
-    HookEventKind::Before {
+    HookEventKind::BeforeTool {
         reference: reference(fields),
         call: call_id(fields),
         actions: input.and_then(|input| actions(name, &input, cwd.as_deref(), subagent.as_deref())),
@@ -457,12 +457,12 @@ fn text(fields: &Map<String, Value>, names: &[&str]) -> Option<String> {
 }
 
 /// Returns a value as a text of limited length.
-fn cut(value: &Value) -> String {
+fn truncated_text(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    let mut end = text.len().min(MOST);
+    let mut end = text.len().min(MAX_RESULT_BYTES);
     while !text.is_char_boundary(end) {
         end -= 1;
     }

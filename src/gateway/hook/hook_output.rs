@@ -18,7 +18,7 @@ pub struct HookOutput {
 }
 
 impl HookOutput {
-    fn nothing() -> Self {
+    fn empty() -> Self {
         Self {
             out: String::new(),
             err: String::new(),
@@ -29,14 +29,14 @@ impl HookOutput {
     fn json(value: &Value) -> Self {
         Self {
             out: format!("{value}\n"),
-            ..Self::nothing()
+            ..Self::empty()
         }
     }
 
     /// Creates a denial of an unreadable payload.
     #[must_use]
     pub fn unreadable(host: Host, why: &UnreadablePayload) -> Self {
-        Self::refused(&format!(
+        Self::denial(&format!(
             "cra: this hook cannot be read, so nothing goes on: {why}. Is `cra hook {}` the right one?",
             host.as_str()
         ))
@@ -44,34 +44,36 @@ impl HookOutput {
 
     /// Creates a denial that every agent understands, for requests whose kind is unknown.
     #[must_use]
-    pub fn refused(reason: &str) -> Self {
+    pub fn denial(reason: &str) -> Self {
         Self {
             err: format!("{reason}\n"),
             code: 2,
-            ..Self::nothing()
+            ..Self::empty()
         }
     }
 }
 
 /// Encodes a verdict in the format of the agent.
 pub(super) fn encode(told: &HookEvent, verdict: &HookVerdict) -> HookOutput {
-    match &told.moment {
-        HookEventKind::Before { .. } => before(told, verdict),
-        HookEventKind::Prompt { .. } => prompt(told, verdict),
-        HookEventKind::Start | HookEventKind::After { .. } => beside(told, verdict.context()),
+    match &told.kind {
+        HookEventKind::BeforeTool { .. } => encode_before_tool(told, verdict),
+        HookEventKind::Prompt { .. } => encode_prompt(told, verdict),
+        HookEventKind::Start | HookEventKind::AfterTool { .. } => {
+            encode_context(told, verdict.context())
+        }
         HookEventKind::End
-        | HookEventKind::Said(_)
+        | HookEventKind::Output(_)
         | HookEventKind::Failed { .. }
-        | HookEventKind::Other => quiet(told.host),
+        | HookEventKind::Other => empty_output(told.host),
     }
 }
 
 /// Encodes a verdict before a tool call.
-fn before(told: &HookEvent, verdict: &HookVerdict) -> HookOutput {
+fn encode_before_tool(told: &HookEvent, verdict: &HookVerdict) -> HookOutput {
     match (told.host, verdict) {
         (Host::Codex | Host::Cursor, HookVerdict::Ask { reason })
-        | (_, HookVerdict::Deny { reason }) => deny(told, reason),
-        (Host::ClaudeCode, HookVerdict::Ask { reason }) => specific(
+        | (_, HookVerdict::Deny { reason }) => encode_denial(told, reason),
+        (Host::ClaudeCode, HookVerdict::Ask { reason }) => nested_output(
             told,
             &[
                 ("permissionDecision", "ask"),
@@ -81,7 +83,7 @@ fn before(told: &HookEvent, verdict: &HookVerdict) -> HookOutput {
         (Host::Gemini, HookVerdict::Ask { reason }) => {
             HookOutput::json(&json!({"decision": "ask", "reason": reason}))
         }
-        (Host::Copilot, HookVerdict::Ask { reason }) => flat(told, "ask", reason),
+        (Host::Copilot, HookVerdict::Ask { reason }) => encode_copilot(told, "ask", reason),
         (Host::ClaudeCode, HookVerdict::Pass { context, approved }) => {
             let mut said = Vec::new();
             if let Some(why) = approved {
@@ -94,12 +96,14 @@ fn before(told: &HookEvent, verdict: &HookVerdict) -> HookOutput {
                 .map(|(name, text)| (*name, text.as_str()))
                 .collect();
             if said.is_empty() {
-                return quiet(told.host);
+                return empty_output(told.host);
             }
-            specific(told, &said)
+            nested_output(told, &said)
         }
         // Codex treats a bare `allow` as an error, and runs the tool.
-        (Host::Codex, HookVerdict::Pass { context, .. }) => beside(told, context.as_deref()),
+        (Host::Codex, HookVerdict::Pass { context, .. }) => {
+            encode_context(told, context.as_deref())
+        }
         (Host::Gemini, HookVerdict::Pass { .. }) => HookOutput::json(&json!({"decision": "allow"})),
         // Cursor blocks on an empty answer, so the answer must say `allow`.
         (Host::Cursor, HookVerdict::Pass { .. }) => {
@@ -111,14 +115,14 @@ fn before(told: &HookEvent, verdict: &HookVerdict) -> HookOutput {
                 approved: Some(why),
                 ..
             },
-        ) => flat(told, "allow", why),
-        (Host::Copilot, HookVerdict::Pass { approved: None, .. }) => quiet(told.host),
+        ) => encode_copilot(told, "allow", why),
+        (Host::Copilot, HookVerdict::Pass { approved: None, .. }) => empty_output(told.host),
     }
 }
 
-fn deny(told: &HookEvent, reason: &str) -> HookOutput {
+fn encode_denial(told: &HookEvent, reason: &str) -> HookOutput {
     match told.host {
-        Host::ClaudeCode | Host::Codex => specific(
+        Host::ClaudeCode | Host::Codex => nested_output(
             told,
             &[
                 ("permissionDecision", "deny"),
@@ -130,12 +134,12 @@ fn deny(told: &HookEvent, reason: &str) -> HookOutput {
         Host::Cursor => HookOutput::json(
             &json!({"permission": "deny", "user_message": reason, "agent_message": reason}),
         ),
-        Host::Copilot => flat(told, "deny", reason),
+        Host::Copilot => encode_copilot(told, "deny", reason),
     }
 }
 
 /// Encodes a verdict before a user's prompt reaches the agent.
-fn prompt(told: &HookEvent, verdict: &HookVerdict) -> HookOutput {
+fn encode_prompt(told: &HookEvent, verdict: &HookVerdict) -> HookOutput {
     match (told.host, verdict) {
         // Agents cannot ask their user here, so a question is a denial.
         (host, HookVerdict::Deny { reason } | HookVerdict::Ask { reason }) => match host {
@@ -145,25 +149,25 @@ fn prompt(told: &HookEvent, verdict: &HookVerdict) -> HookOutput {
             Host::Gemini => HookOutput::json(&json!({"decision": "deny", "reason": reason})),
             Host::Cursor => HookOutput::json(&json!({"continue": false, "user_message": reason})),
             // Copilot ignores the answer: the prompt reaches the agent in any case.
-            Host::Copilot => quiet(host),
+            Host::Copilot => empty_output(host),
         },
         (Host::Cursor, HookVerdict::Pass { .. }) => HookOutput::json(&json!({"continue": true})),
-        (_, HookVerdict::Pass { context, .. }) => beside(told, context.as_deref()),
+        (_, HookVerdict::Pass { context, .. }) => encode_context(told, context.as_deref()),
     }
 }
 
 /// Encodes context for the agent, if the agent accepts it.
-fn beside(told: &HookEvent, context: Option<&str>) -> HookOutput {
+fn encode_context(told: &HookEvent, context: Option<&str>) -> HookOutput {
     let Some(context) = context else {
-        return quiet(told.host);
+        return empty_output(told.host);
     };
     match told.host {
         Host::ClaudeCode | Host::Codex | Host::Gemini => {
-            specific(told, &[("additionalContext", context)])
+            nested_output(told, &[("additionalContext", context)])
         }
         Host::Cursor => HookOutput::json(&json!({"additional_context": context})),
         Host::Copilot => {
-            let mut said = nested(told, &[("additionalContext", context)]);
+            let mut said = nested_fields(told, &[("additionalContext", context)]);
             said.insert("additionalContext".to_owned(), context.into());
             HookOutput::json(&said.into())
         }
@@ -171,20 +175,20 @@ fn beside(told: &HookEvent, context: Option<&str>) -> HookOutput {
 }
 
 /// Returns an empty answer. Codex takes any text for a decision; the other agents expect an object.
-fn quiet(host: Host) -> HookOutput {
+fn empty_output(host: Host) -> HookOutput {
     match host {
-        Host::Codex => HookOutput::nothing(),
+        Host::Codex => HookOutput::empty(),
         Host::ClaudeCode | Host::Gemini | Host::Cursor | Host::Copilot => {
             HookOutput::json(&json!({}))
         }
     }
 }
 
-fn specific(told: &HookEvent, said: &[(&str, &str)]) -> HookOutput {
-    HookOutput::json(&nested(told, said).into())
+fn nested_output(told: &HookEvent, said: &[(&str, &str)]) -> HookOutput {
+    HookOutput::json(&nested_fields(told, said).into())
 }
 
-fn nested(told: &HookEvent, said: &[(&str, &str)]) -> Map<String, Value> {
+fn nested_fields(told: &HookEvent, said: &[(&str, &str)]) -> Map<String, Value> {
     let mut fields = Map::new();
     fields.insert("hookEventName".to_owned(), told.event.clone().into());
     for (name, value) in said {
@@ -195,13 +199,13 @@ fn nested(told: &HookEvent, said: &[(&str, &str)]) -> Map<String, Value> {
 
 /// Encodes a decision in Copilot's format. When Copilot runs hooks meant for Claude Code, adds the nested
 /// format too.
-fn flat(told: &HookEvent, decision: &str, reason: &str) -> HookOutput {
+fn encode_copilot(told: &HookEvent, decision: &str, reason: &str) -> HookOutput {
     let said = [
         ("permissionDecision", decision),
         ("permissionDecisionReason", reason),
     ];
     let mut fields = if told.event.starts_with(char::is_uppercase) {
-        nested(told, &said)
+        nested_fields(told, &said)
     } else {
         Map::new()
     };

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use crate::base::digest::Digest;
-use crate::runtime::private_file::read_or_make;
+use crate::runtime::private_file::read_or_create;
 
 /// File name, in the folder of the store.
 const FILE_NAME: &str = "hook.key";
@@ -23,7 +23,7 @@ pub fn secret(folder: &Path) -> io::Result<Digest> {
 /// Fails when the folder cannot be read or written, or the file holds no secret.
 pub(in crate::gateway) fn secret_named(folder: &Path, name: &str) -> io::Result<Digest> {
     // Hooks run concurrently: the first one that needs the secret creates it for all.
-    let text = read_or_make(folder, name, || {
+    let text = read_or_create(folder, name, || {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;
         Ok(Digest::of(bytes).to_string())

@@ -88,7 +88,7 @@ pub fn actions(
     let mut params = input.clone();
     let beside = [("cwd", cwd), ("subagent", subagent), ("tool", Some(tool))];
     for (name, value) in beside {
-        put(&mut params, name, value.map(Value::from));
+        set_param(&mut params, name, value.map(Value::from));
     }
     let plain = |name| ToolAction {
         name,
@@ -98,20 +98,20 @@ pub fn actions(
         return Ok(vec![plain(name)]);
     }
     let Some((_, known)) = TOOLS.iter().find(|(name, _)| *name == tool) else {
-        return Ok(vec![plain(format!("tool.{}", tame(tool)))]);
+        return Ok(vec![plain(format!("tool.{}", safe_name(tool)))]);
     };
-    let judged = judged(*known, input, cwd);
+    let judged = deciding_params(*known, input, cwd);
     let (name, key, values) = judged.map_err(|why| format!("`{tool}` {why}"))?;
     let each = values.into_iter().map(|value| {
         let mut action = plain(name.to_owned());
-        put(&mut action.params, key, Some(value.into()));
+        set_param(&mut action.params, key, Some(value.into()));
         action
     });
     Ok(each.collect())
 }
 
 /// Sets a parameter to a reliable value. A different value under that name is kept as `asked_NAME`.
-fn put(params: &mut Map<String, Value>, name: &str, value: Option<Value>) {
+fn set_param(params: &mut Map<String, Value>, name: &str, value: Option<Value>) {
     if let Some(asked) = params.remove(name)
         && Some(&asked) != value.as_ref()
     {
@@ -124,13 +124,14 @@ fn put(params: &mut Map<String, Value>, name: &str, value: Option<Value>) {
 
 /// Returns the basis of judgement of a known tool: action name, name of the deciding parameter, and its
 /// values.
-fn judged(
+fn deciding_params(
     known: ToolKind,
     input: &Map<String, Value>,
     cwd: Option<&str>,
 ) -> Result<(&'static str, &'static str, Vec<String>), String> {
-    let needed =
-        |names: &[&str]| one(input, names)?.ok_or_else(|| lacks(names.first().unwrap_or(&"")));
+    let needed = |names: &[&str]| {
+        single_text(input, names)?.ok_or_else(|| missing_param_error(names.first().unwrap_or(&"")))
+    };
     let here = || cwd.unwrap_or(".").to_owned();
     let places = |found: Vec<String>| {
         let found = found.iter().map(|path| located(path, cwd));
@@ -138,7 +139,7 @@ fn judged(
     };
     // Patterns apply below the named folder, or below the agent's working directory.
     let below = |patterns: Vec<String>| {
-        let folder = one(input, PATHS)?.unwrap_or_else(here);
+        let folder = single_text(input, PATHS)?.unwrap_or_else(here);
         let folder = located(&folder, cwd);
         if patterns.is_empty() {
             return Ok(vec![folder]);
@@ -151,35 +152,36 @@ fn judged(
     Ok(match known {
         ToolKind::Shell => ("shell.run", "command", vec![command(input)?]),
         ToolKind::Read => match places(paths(input)?) {
-            found if found.is_empty() => return Err(lacks("file_path")),
+            found if found.is_empty() => return Err(missing_param_error("file_path")),
             found => ("file.read", "path", found),
         },
         ToolKind::ReadMany => {
             let mut found = paths(input)?;
-            found.extend(several(input, &["include"])?);
+            found.extend(all_texts(input, &["include"])?);
             match places(found) {
-                found if found.is_empty() => return Err(lacks("include")),
+                found if found.is_empty() => return Err(missing_param_error("include")),
                 found => ("file.read", "path", found),
             }
         }
         ToolKind::Find => {
             let patterns = ["pattern", "query", "glob_pattern", "globPattern"];
-            ("file.read", "path", below(several(input, &patterns)?)?)
+            ("file.read", "path", below(all_texts(input, &patterns)?)?)
         }
-        ToolKind::Grep => ("file.read", "path", below(several(input, FILTERS)?)?),
+        ToolKind::Grep => ("file.read", "path", below(all_texts(input, FILTERS)?)?),
         ToolKind::List => ("file.read", "path", below(Vec::new())?),
         ToolKind::Write => match places(paths(input)?) {
             // Copilot calls a patch an edit where it uses names of other agents.
             found if found.is_empty() => {
-                let patch = one(input, PATCH)?.ok_or_else(|| lacks("file_path"))?;
+                let patch =
+                    single_text(input, PATCH)?.ok_or_else(|| missing_param_error("file_path"))?;
                 ("file.write", "path", places(patched(&patch)?))
             }
             found => ("file.write", "path", found),
         },
         ToolKind::Patch => ("file.write", "path", places(patched(&needed(PATCH)?)?)),
         ToolKind::Fetch => ("web.fetch", "url", vec![needed(&["url"])?]),
-        ToolKind::FetchAny => match several(input, &["url", "urls", "prompt"])? {
-            found if found.is_empty() => return Err(lacks("url")),
+        ToolKind::FetchAny => match all_texts(input, &["url", "urls", "prompt"])? {
+            found if found.is_empty() => return Err(missing_param_error("url")),
             found => ("web.fetch", "url", found),
         },
         ToolKind::Search => ("web.search", "query", vec![needed(&["query"])?]),
@@ -189,12 +191,12 @@ fn judged(
 
 /// Returns the task for another agent. If no field is known to hold it, returns the whole input.
 fn mission(input: &Map<String, Value>) -> Result<String, String> {
-    let mut said = several(input, &["prompt", "task", "message"])?;
+    let mut said = all_texts(input, &["prompt", "task", "message"])?;
     if said.is_empty() {
-        said.extend(one(input, &["description"])?);
+        said.extend(single_text(input, &["description"])?);
     }
     if said.is_empty() && input.is_empty() {
-        return Err(lacks("prompt"));
+        return Err(missing_param_error("prompt"));
     }
     if said.is_empty() {
         said.push(Value::from(input.clone()).to_string());
@@ -202,7 +204,7 @@ fn mission(input: &Map<String, Value>) -> Result<String, String> {
     Ok(said.join("\n"))
 }
 
-fn lacks(name: &str) -> String {
+fn missing_param_error(name: &str) -> String {
     format!("does not say its `{name}`")
 }
 
@@ -229,8 +231,8 @@ const PATCH: &[&str] = &["command", "input", "patch"];
 
 /// Returns the named paths: single ones and lists.
 fn paths(input: &Map<String, Value>) -> Result<Vec<String>, String> {
-    let mut found: Vec<_> = one(input, PATHS)?.into_iter().collect();
-    let listed = several(input, PATH_LISTS)?;
+    let mut found: Vec<_> = single_text(input, PATHS)?.into_iter().collect();
+    let listed = all_texts(input, PATH_LISTS)?;
     found.extend(listed);
     Ok(found)
 }
@@ -279,9 +281,9 @@ fn command(input: &Map<String, Value>) -> Result<String, String> {
     }
     found.dedup();
     match found.as_slice() {
-        [] => Err(lacks("command")),
+        [] => Err(missing_param_error("command")),
         [command] => Ok(command.clone()),
-        more => Err(twice("command", more.len())),
+        more => Err(conflict_error("command", more.len())),
     }
 }
 
@@ -316,11 +318,11 @@ fn mcp_action(tool: &str) -> Option<String> {
         Some(rest) => rest.split_once("__").unwrap_or(("unknown", rest)),
         None => ("unknown", alone()?),
     };
-    Some(format!("mcp.{}.{}", tame(server), tame(tool)))
+    Some(format!("mcp.{}.{}", safe_name(server), safe_name(tool)))
 }
 
 /// Replaces characters that an action name cannot have. A dot would make the name part of another one.
-fn tame(name: &str) -> String {
+fn safe_name(name: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     name.chars()
         .map(|c| if fits(c) { c } else { '_' })
@@ -328,7 +330,7 @@ fn tame(name: &str) -> String {
 }
 
 /// Returns the single text that these parameters hold, if any holds one.
-fn one(input: &Map<String, Value>, names: &[&str]) -> Result<Option<String>, String> {
+fn single_text(input: &Map<String, Value>, names: &[&str]) -> Result<Option<String>, String> {
     let mut found: Vec<&str> = Vec::new();
     for name in names {
         match input.get(*name) {
@@ -341,12 +343,12 @@ fn one(input: &Map<String, Value>, names: &[&str]) -> Result<Option<String>, Str
     match found.as_slice() {
         [] => Ok(None),
         [one] => Ok(Some((*one).to_owned())),
-        more => Err(twice(names.first().unwrap_or(&""), more.len())),
+        more => Err(conflict_error(names.first().unwrap_or(&""), more.len())),
     }
 }
 
 /// Returns all texts of these parameters: single ones and lists.
-fn several(input: &Map<String, Value>, names: &[&str]) -> Result<Vec<String>, String> {
+fn all_texts(input: &Map<String, Value>, names: &[&str]) -> Result<Vec<String>, String> {
     let mut found: Vec<String> = Vec::new();
     for name in names {
         let said = match input.get(*name) {
@@ -368,7 +370,7 @@ fn no_text(name: &str) -> String {
     format!("has a `{name}` that is no text")
 }
 
-fn twice(name: &str, times: usize) -> String {
+fn conflict_error(name: &str, times: usize) -> String {
     format!("says {times} different things as its `{name}`")
 }
 

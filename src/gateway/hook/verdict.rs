@@ -18,7 +18,7 @@ use crate::engine::command::{AgentQuestions, DenyCode, Injected};
 use crate::gateway::client::{BlockingClient, CallError};
 use crate::gateway::questions;
 use crate::gateway::rejected_answers::RejectedAnswer;
-use crate::gateway::wording::{KeyRemedy, denial, given, joined, words_of};
+use crate::gateway::wording::{KeyRemedy, denial_text, injected_in, injected_text, join_texts};
 
 /// Verdict of a hook, independent of the agent's format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,14 +61,14 @@ impl HookVerdict {
 }
 
 /// Most of a timer that is kept back, so that an answer is there before it runs out.
-const MARGIN: Duration = Duration::from_secs(5);
+const HOOK_MARGIN: Duration = Duration::from_secs(5);
 
 /// Longest part of the hook's time that is reserved for the arrival of the console's answer.
 const CONSOLE_MARGIN: Duration = Duration::from_secs(1);
 
 /// Asks the console about an event of an agent.
-pub(super) fn ask(told: &HookEvent, options: &HookOptions) -> HookVerdict {
-    if told.moment == HookEventKind::Other {
+pub(super) fn decide(told: &HookEvent, options: &HookOptions) -> HookVerdict {
+    if told.kind == HookEventKind::Other {
         return HookVerdict::pass(None);
     }
     let Some(session) = session(told) else {
@@ -78,59 +78,59 @@ pub(super) fn ask(told: &HookEvent, options: &HookOptions) -> HookVerdict {
     if let Some(verdict) = answer_command::verdict(told, options, &session) {
         return verdict;
     }
-    let asked = converse(told, options, session.clone());
+    let asked = ask_console(told, options, session.clone());
     asked.unwrap_or_else(|error| {
         if let CallError::Unproven { reason, .. } = &error {
             report_rejected(options, &session, &reason.to_string());
         }
-        without(told, options, &error)
+        verdict_on_error(told, options, &error)
     })
 }
 
-fn converse(
+fn ask_console(
     told: &HookEvent,
     options: &HookOptions,
     session: SessionId,
 ) -> Result<HookVerdict, CallError> {
     let key = options.key.clone().map_err(CallError::NoKey)?;
-    let until = options.begun + budget(timer(told, options));
+    let until = options.started_at + hook_time(timeout(told, options));
     let client = BlockingClient::connect(&options.socket, key, until)?;
-    client.tie(&options.leash)?;
+    client.attach(&options.canceller)?;
     let asking = HookConversation {
         client,
         conversation: session.clone(),
         session,
-        told,
+        event: told,
         options,
-        until,
-        given: Injected::default(),
+        deadline: until,
+        injected: Injected::default(),
         questions: Vec::new(),
     };
-    asking.ask()
+    asking.decide()
 }
 
 /// Reports to the console that another process answered in its place.
 fn report_rejected(options: &HookOptions, session: &SessionId, reason: &str) {
     let by = format!("cra hook {}", options.host.as_str());
     let session = Some(session.to_string());
-    let report = RejectedAnswer::now(&by, session, &options.socket, reason.to_owned());
+    let report = RejectedAnswer::new(&by, session, &options.socket, reason.to_owned());
     // A failed report changes nothing: the agent is denied in any case.
-    let _ = report.leave(&options.folder);
+    let _ = report.write_report(&options.folder);
 }
 
 /// Returns the time by which the agent must have an answer, even if the console gave none.
 pub(super) fn answer_deadline(told: &HookEvent, options: &HookOptions) -> Instant {
-    let timer = timer(told, options);
-    options.begun + timer.saturating_sub(timer.saturating_sub(budget(timer)) / 2)
+    let timer = timeout(told, options);
+    options.started_at + timer.saturating_sub(timer.saturating_sub(hook_time(timer)) / 2)
 }
 
-fn timer(told: &HookEvent, options: &HookOptions) -> Duration {
-    options.timer.unwrap_or_else(|| usual_timer(told))
+fn timeout(told: &HookEvent, options: &HookOptions) -> Duration {
+    options.timeout.unwrap_or_else(|| default_timeout(told))
 }
 
 /// Returns the part of a timer in which the hook may wait for an operator.
-fn budget(timer: Duration) -> Duration {
-    timer.saturating_sub((timer / 10).min(MARGIN))
+fn hook_time(timer: Duration) -> Duration {
+    timer.saturating_sub((timer / 10).min(HOOK_MARGIN))
 }
 
 /// Returns the console's part of the time that the hook has left. The console answers before the hook gives
@@ -140,12 +140,12 @@ fn console_time(left: Duration) -> Duration {
 }
 
 /// Returns the default timeout of the agent for this hook.
-fn usual_timer(told: &HookEvent) -> Duration {
-    match (&told.moment, told.host) {
+fn default_timeout(told: &HookEvent) -> Duration {
+    match (&told.kind, told.host) {
         // Agents hardly wait when they end.
         (HookEventKind::End, _) => Duration::from_millis(900),
         (HookEventKind::Prompt { .. }, Host::ClaudeCode) => Duration::from_secs(30),
-        (_, host) => host.usual_timer(),
+        (_, host) => host.default_timeout(),
     }
 }
 
@@ -169,61 +169,61 @@ struct HookConversation<'a> {
     /// Name of the first session. It names the thread of the conversation, also after the agent resumes it.
     conversation: SessionId,
     session: SessionId,
-    told: &'a HookEvent,
+    event: &'a HookEvent,
     options: &'a HookOptions,
-    until: Instant,
+    deadline: Instant,
     /// Contexts for the agent so far.
-    given: Injected,
+    injected: Injected,
     /// Questions to the agent, each with the command that answers them.
     questions: Vec<String>,
 }
 
 impl HookConversation<'_> {
-    fn ask(mut self) -> Result<HookVerdict, CallError> {
-        if self.told.moment == HookEventKind::End {
+    fn decide(mut self) -> Result<HookVerdict, CallError> {
+        if self.event.kind == HookEventKind::End {
             return self.end();
         }
-        let started = self.begin()?;
-        self.given.extend(given(&started));
+        let started = self.start_or_resume()?;
+        self.injected.extend(injected_in(&started));
         self.report_wrapper(&started)?;
         for asked in asked_at_start(&started) {
             self.note_questions(&asked);
         }
-        match &self.told.moment {
+        match &self.event.kind {
             HookEventKind::Start => Ok(HookVerdict::pass(self.context(None))),
             HookEventKind::Prompt { id, text } => match text {
-                Some(text) => self.hear(id.as_deref(), text),
+                Some(text) => self.handle_prompt(id.as_deref(), text),
                 None => Ok(HookVerdict::Deny {
                     reason: "cra: nobody can tell what was said: the prompt is no text".to_owned(),
                 }),
             },
-            HookEventKind::Before {
+            HookEventKind::BeforeTool {
                 reference,
                 call,
                 actions,
             } => match actions {
                 Ok(_) if !self.questions.is_empty() => Ok(self.deny_until_answered()),
-                Ok(actions) => self.request((reference, call.as_deref()), actions),
+                Ok(actions) => self.request_actions((reference, call.as_deref()), actions),
                 Err(why) => Ok(HookVerdict::Deny {
                     reason: format!("cra: nobody can tell what this would do: {why}"),
                 }),
             },
-            HookEventKind::After {
+            HookEventKind::AfterTool {
                 reference,
                 tool,
                 used,
                 result,
                 ..
             } => {
-                self.report(reference, (tool, used.as_deref()), result)?;
+                self.report_result(reference, (tool, used.as_deref()), result)?;
                 Ok(HookVerdict::pass(self.context(None)))
             }
-            HookEventKind::Said(text) => self
-                .say("output", json!({"text": text}))
+            HookEventKind::Output(text) => self
+                .call("output", json!({"text": text}))
                 .map(|_| HookVerdict::pass(None)),
             HookEventKind::Failed { kind, message } => {
                 let error = json!({"error_type": kind, "message": message, "recoverable": true});
-                self.say("error", error).map(|_| HookVerdict::pass(None))
+                self.call("error", error).map(|_| HookVerdict::pass(None))
             }
             HookEventKind::End | HookEventKind::Other => Ok(HookVerdict::pass(None)),
         }
@@ -233,8 +233,8 @@ impl HookConversation<'_> {
     fn end(&mut self) -> Result<HookVerdict, CallError> {
         let first = self.session.clone();
         for again in 1..=MAX_RESUMPTIONS {
-            match self.say("session.end", json!({"given": "later"})) {
-                Err(CallError::Fault(fault)) if fault.denied() == Some(DenyCode::Ended) => {
+            match self.call("session.end", json!({"given": "later"})) {
+                Err(CallError::Fault(fault)) if fault.deny_code() == Some(DenyCode::Ended) => {
                     let next = format!("{first}.{again}").parse();
                     self.session = next.map_err(|_| CallError::Fault(fault))?;
                 }
@@ -248,7 +248,7 @@ impl HookConversation<'_> {
 
     /// Reports the result of a tool call. A tool that ran without a request is reported as an error, with
     /// its input.
-    fn report(
+    fn report_result(
         &mut self,
         reference: &str,
         (tool, used): (&str, Option<&str>),
@@ -259,9 +259,9 @@ impl HookConversation<'_> {
             Err(message) => json!({"reference": reference,
                 "error": {"code": "failed", "message": message}}),
         };
-        match self.say("action.completed", said) {
+        match self.call("action.completed", said) {
             Ok(completed) => {
-                self.given.extend(given(&completed));
+                self.injected.extend(injected_in(&completed));
                 Ok(())
             }
             Err(CallError::Fault(_)) => {
@@ -271,7 +271,7 @@ impl HookConversation<'_> {
                 );
                 let kind = "ran_unasked";
                 let error = json!({"error_type": kind, "message": message, "recoverable": true});
-                self.say("error", error).map(|_| ())
+                self.call("error", error).map(|_| ())
             }
             Err(error) => Err(error),
         }
@@ -279,11 +279,11 @@ impl HookConversation<'_> {
 
     /// Starts or resumes the session. An agent may continue an ended session under its old name; the record
     /// then has another session.
-    fn begin(&mut self) -> Result<Value, CallError> {
+    fn start_or_resume(&mut self) -> Result<Value, CallError> {
         let first = self.session.clone();
         for again in 1..=MAX_RESUMPTIONS {
             match self.start() {
-                Err(CallError::Fault(fault)) if fault.denied() == Some(DenyCode::Ended) => {
+                Err(CallError::Fault(fault)) if fault.deny_code() == Some(DenyCode::Ended) => {
                     let next = format!("{first}.{again}").parse();
                     self.session = next.map_err(|_| CallError::Fault(fault))?;
                 }
@@ -295,17 +295,17 @@ impl HookConversation<'_> {
 
     /// Starts or resumes a session. Each hook is a separate process, so each one does this.
     fn start(&mut self) -> Result<Value, CallError> {
-        let mut start = json!({"agent": self.told.host.as_str()});
+        let mut start = json!({"agent": self.event.host.as_str()});
         if let (Some(key), Some(fields)) = (&self.options.api_key, start.as_object_mut()) {
             fields.insert("api_key".to_owned(), key.clone().into());
         }
-        self.say("session.start", start)
+        self.call("session.start", start)
     }
 
-    fn say(&mut self, method: &str, mut params: Value) -> Result<Value, CallError> {
+    fn call(&mut self, method: &str, mut params: Value) -> Result<Value, CallError> {
         // All sessions of a conversation present one secret, because they share the thread of the first
         // session.
-        let key = self.speaker().key();
+        let key = self.identity().key();
         if let Some(fields) = params.as_object_mut() {
             fields.insert("session".to_owned(), self.session.to_string().into());
             fields.insert("key".to_owned(), key.to_string().into());
@@ -313,7 +313,7 @@ impl HookConversation<'_> {
         self.client.call(method, &params)
     }
 
-    fn speaker(&self) -> ConversationIdentity<'_> {
+    fn identity(&self) -> ConversationIdentity<'_> {
         ConversationIdentity {
             secret: self.options.secret,
             conversation: &self.conversation,
@@ -325,11 +325,11 @@ impl HookConversation<'_> {
         if started.get("wrapper_reported") == Some(&json!(true)) {
             return Ok(());
         }
-        let constructed = wrapper::constructed(self.options, &self.session);
-        let verified = wrapper::verified(self.options).map(|check| ("wrapper.verified", check));
+        let constructed = wrapper::construction_report(self.options, &self.session);
+        let verified = wrapper::check_report(self.options).map(|check| ("wrapper.verified", check));
         let reports = std::iter::once(("wrapper.constructed", constructed)).chain(verified);
         for (method, report) in reports {
-            match self.say(method, report) {
+            match self.call(method, report) {
                 // A report decides nothing about a step, so a refused report changes nothing.
                 Ok(_) | Err(CallError::Fault(_)) => {}
                 Err(error) => return Err(error),
@@ -340,7 +340,7 @@ impl HookConversation<'_> {
 
     /// Collects questions to the agent, with the command that answers them.
     fn note_questions(&mut self, asked: &AgentQuestions) {
-        let token = self.speaker().token(&self.session, asked.gate.as_str());
+        let token = self.identity().token(&self.session, asked.gate.as_str());
         let command = self
             .options
             .answer_command
@@ -366,19 +366,19 @@ impl HookConversation<'_> {
 
     /// Returns all texts for the agent besides the verdict: contexts, `more`, and open questions.
     fn context(&mut self, more: Option<String>) -> Option<String> {
-        let handed = words_of(&std::mem::take(&mut self.given));
+        let handed = injected_text(&std::mem::take(&mut self.injected));
         let texts = handed.into_iter().chain(more);
-        joined(texts.chain(std::mem::take(&mut self.questions)).collect())
+        join_texts(texts.chain(std::mem::take(&mut self.questions)).collect())
     }
 
     /// Reports a user's prompt as input and as a turn of the conversation. If the agent is asked about it,
     /// it has to read the prompt: the prompt passes, and every step is denied until the questions are
     /// answered.
-    fn hear(&mut self, id: Option<&str>, text: &str) -> Result<HookVerdict, CallError> {
+    fn handle_prompt(&mut self, id: Option<&str>, text: &str) -> Result<HookVerdict, CallError> {
         let input = json!({"text": text, "reaches_asked_agent": true});
-        match self.say("input", input) {
-            Ok(accepted) => self.given.extend(given(&accepted)),
-            Err(error) => match questions::asked(&error) {
+        match self.call("input", input) {
+            Ok(accepted) => self.injected.extend(injected_in(&accepted)),
+            Err(error) => match questions::agent_questions(&error) {
                 Some(asked) => self.note_questions(&asked),
                 None => return Err(error),
             },
@@ -388,7 +388,7 @@ impl HookConversation<'_> {
         let turn = json!({"message_id": id, "message": text, "author": "user"});
         let summary = match self.take_turn(&turn) {
             Ok(turned) => {
-                self.given.extend(given(&turned));
+                self.injected.extend(injected_in(&turned));
                 turn_words(&turned)
             }
             // A conversation's summary decides nothing about actions.
@@ -402,13 +402,13 @@ impl HookConversation<'_> {
     /// own thread.
     fn take_turn(&mut self, turn: &Value) -> Result<Value, CallError> {
         let thread = self.conversation.to_string();
-        let taken = self.say("turn", json!({"thread": thread, "turn": turn}));
+        let taken = self.call("turn", json!({"thread": thread, "turn": turn}));
         match taken {
             Err(CallError::Fault(fault))
-                if fault.denied() == Some(DenyCode::Thread)
+                if fault.deny_code() == Some(DenyCode::Thread)
                     && self.session != self.conversation =>
             {
-                self.say("turn", json!({"turn": turn}))
+                self.call("turn", json!({"turn": turn}))
             }
             taken => taken,
         }
@@ -416,7 +416,7 @@ impl HookConversation<'_> {
 
     /// Requests all actions of a tool call. All of them have to pass. A call without an identifier from the
     /// agent gets one here, so that an identical concurrent call is a separate one.
-    fn request(
+    fn request_actions(
         &mut self,
         (reference, call): (&str, Option<&str>),
         actions: &[ToolAction],
@@ -424,7 +424,7 @@ impl HookConversation<'_> {
         let call = call.map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
         let mut approved = Vec::new();
         for action in actions {
-            let left = self.until.saturating_duration_since(Instant::now());
+            let left = self.deadline.saturating_duration_since(Instant::now());
             let deadline = SystemClock.now().plus(console_time(left));
             let request = json!({
                 "action": action.name,
@@ -433,9 +433,9 @@ impl HookConversation<'_> {
                 "reference": reference,
                 "call": call,
             });
-            let allowed = match self.say("action.request", request) {
+            let allowed = match self.call("action.request", request) {
                 Ok(allowed) => allowed,
-                Err(error) => match questions::asked(&error) {
+                Err(error) => match questions::agent_questions(&error) {
                     // Collect all questions about one tool call: each answer is valid for one call.
                     Some(asked) => {
                         self.note_questions(&asked);
@@ -449,7 +449,7 @@ impl HookConversation<'_> {
                 let why = "an answer that allows nothing".to_owned();
                 return Err(CallError::Unreadable(why));
             }
-            self.given.extend(given(&allowed));
+            self.injected.extend(injected_in(&allowed));
             let by = allowed.get("approved_by").and_then(Value::as_str);
             approved.extend(by.map(one_line));
         }
@@ -469,8 +469,8 @@ impl HookConversation<'_> {
 }
 
 /// Returns the verdict on an event for which the console gave no permission.
-fn without(told: &HookEvent, options: &HookOptions, error: &CallError) -> HookVerdict {
-    let reason = denial(error, KeyRemedy::Connect(options.host.as_str()));
+fn verdict_on_error(told: &HookEvent, options: &HookOptions, error: &CallError) -> HookVerdict {
+    let reason = denial_text(error, KeyRemedy::Connect(options.host.as_str()));
     match (error, options.offline) {
         (CallError::Unreachable(_), OfflineBehavior::Ask) if told.is_gate() => {
             HookVerdict::Ask { reason }
@@ -493,7 +493,7 @@ fn turn_words(turned: &Value) -> Option<String> {
     if turned.get("frozen") == Some(&json!(true)) {
         words.push("This conversation is at its peak: its summary stays as it is.".to_owned());
     }
-    joined(words)
+    join_texts(words)
 }
 
 #[cfg(test)]

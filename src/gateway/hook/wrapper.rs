@@ -10,10 +10,10 @@ use crate::gateway::connect::{event_names, intercepts};
 use crate::trace::event::WrapperCapabilities;
 
 /// Longest description of a failure in bytes: the record accepts no longer names.
-const MOST: usize = 200;
+const MAX_FAILURE_BYTES: usize = 200;
 
 /// Returns the parameters of `wrapper.constructed`: the program, the intercepted events, and the proof.
-pub(super) fn constructed(options: &HookOptions, session: &SessionId) -> Value {
+pub(super) fn construction_report(options: &HookOptions, session: &SessionId) -> Value {
     let host = options.host;
     let program = format!("cra hook {}", host.as_str());
     let events = event_names(host).map(|event| format!("event {event}"));
@@ -46,7 +46,7 @@ pub(super) fn constructed(options: &HookOptions, session: &SessionId) -> Value {
 
 /// Returns the parameters of `wrapper.verified`: whether the hook's entries are as `cra connect` wrote
 /// them. A hook over HTTP has no such entries, so it is not compared.
-pub(super) fn verified(options: &HookOptions) -> Option<Value> {
+pub(super) fn check_report(options: &HookOptions) -> Option<Value> {
     match options.transport {
         Transport::Rest => return None,
         Transport::Direct => {}
@@ -63,12 +63,12 @@ pub(super) fn verified(options: &HookOptions) -> Option<Value> {
                 vec![format!("`{agent}` was not connected with `cra connect`")]
             } else {
                 own.into_iter()
-                    .filter_map(|connection| trouble(connection, options))
+                    .filter_map(|connection| connection_problem(connection, options))
                     .collect()
             }
         }
     };
-    let failures: Vec<_> = failures.iter().map(|text| cut(text)).collect();
+    let failures: Vec<_> = failures.iter().map(|text| truncated(text)).collect();
     Some(json!({
         "verification_passed": failures.is_empty(),
         "tests_run": ["hook_entries"],
@@ -76,12 +76,12 @@ pub(super) fn verified(options: &HookOptions) -> Option<Value> {
     }))
 }
 
-fn trouble(connection: &ConnectedAgent, options: &HookOptions) -> Option<String> {
-    let trouble = connection.trouble(options.key.as_ref().ok())?;
+fn connection_problem(connection: &ConnectedAgent, options: &HookOptions) -> Option<String> {
+    let trouble = connection.find_problem(options.key.as_ref().ok())?;
     Some(format!("{}: {trouble}", connection.file.display()))
 }
 
-fn cut(text: &str) -> String {
-    let end = text.floor_char_boundary(MOST);
+fn truncated(text: &str) -> String {
+    let end = text.floor_char_boundary(MAX_FAILURE_BYTES);
     text.get(..end).unwrap_or_default().to_owned()
 }

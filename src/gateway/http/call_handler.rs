@@ -20,52 +20,52 @@ use crate::gateway::agent_connection::AgentConnection;
 use crate::gateway::call::{AuthenticatedCall, CallFault};
 
 /// `POST /v1/CALL_FIELDS`
-pub(super) async fn call(
+pub(super) async fn handle_call(
     State(shared): State<Arc<HttpState>>,
     Extension(peer): Extension<HttpPeer>,
     Path(name): Path<String>,
     request: Request,
 ) -> Response {
     let Ok(_room) = shared.calls.try_acquire() else {
-        return fault(&CallFault::new(
+        return fault_response(&CallFault::new(
             CallFault::BUSY,
             "there are too many calls; try again later",
         ));
     };
-    let body = match body(&shared, request).await {
+    let body = match read_body(&shared, request).await {
         Ok(body) => body,
         Err(refused) => return refused,
     };
     let params = match json::read::<Value>(&body) {
         Ok(params) => params,
         Err(StrictJsonError::Ambiguous(refused)) => {
-            return fault(&CallFault::ambiguous(&refused, ""));
+            return fault_response(&CallFault::ambiguous(&refused, ""));
         }
-        Err(error) => return fault(&CallFault::new(CallFault::PARSE, error.to_string())),
+        Err(error) => return fault_response(&CallFault::new(CallFault::PARSE, error.to_string())),
     };
-    let said = match AuthenticatedCall::read(&name.replace('/', "."), params) {
+    let said = match AuthenticatedCall::read_params(&name.replace('/', "."), params) {
         Ok(spoken) => {
-            let visitor = AgentConnection::new(shared.behind.hall.clone(), peer.caller());
-            visitor.say(spoken).await
+            let visitor = AgentConnection::new(shared.resources.gateway.clone(), peer.caller());
+            visitor.execute_call(spoken).await
         }
         Err(fault) => Err(fault),
     };
     match said {
-        Ok(result) => json(StatusCode::OK, &result),
-        Err(refused) => fault(&refused),
+        Ok(result) => json_response(StatusCode::OK, &result),
+        Err(refused) => fault_response(&refused),
     }
 }
 
 /// Answers a request for an unknown path.
-pub(super) async fn nothing() -> Response {
-    refusal(
+pub(super) async fn not_found() -> Response {
+    refusal_response(
         StatusCode::NOT_FOUND,
         "there is nothing here; GET /v1/openapi.json says what there is",
     )
 }
 
 /// Reads the body of a request, with a limit of size and time.
-pub(super) async fn body(shared: &HttpState, request: Request) -> Result<Vec<u8>, Response> {
+pub(super) async fn read_body(shared: &HttpState, request: Request) -> Result<Vec<u8>, Response> {
     let length = request.headers().get(header::CONTENT_LENGTH);
     let length = length.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     let reading = async {
@@ -77,11 +77,11 @@ pub(super) async fn body(shared: &HttpState, request: Request) -> Result<Vec<u8>
     };
     match timeout(MESSAGE_TIMEOUT, reading).await {
         Ok(Some(body)) => Ok(body),
-        Ok(None) => Err(refusal(
+        Ok(None) => Err(refusal_response(
             StatusCode::PAYLOAD_TOO_LARGE,
             &format!("a message has at most {MAX_MESSAGE_BYTES} bytes"),
         )),
-        Err(_) => Err(refusal(
+        Err(_) => Err(refusal_response(
             StatusCode::REQUEST_TIMEOUT,
             &format!(
                 "a message has to be finished within {} seconds",
@@ -108,24 +108,24 @@ async fn read(body: Body) -> Option<Vec<u8>> {
 }
 
 /// Builds the response for a fault.
-pub(super) fn fault(fault: &CallFault) -> Response {
+pub(super) fn fault_response(fault: &CallFault) -> Response {
     let value = serde_json::to_value(fault).unwrap_or_default();
-    json(status(fault), &value)
+    json_response(status(fault), &value)
 }
 
 /// Builds the response for a request that is not a call.
-pub(super) fn refusal(status: StatusCode, why: &str) -> Response {
+pub(super) fn refusal_response(status: StatusCode, why: &str) -> Response {
     let fault = CallFault::new(CallFault::REQUEST, why);
-    json(status, &serde_json::to_value(fault).unwrap_or_default())
+    json_response(status, &serde_json::to_value(fault).unwrap_or_default())
 }
 
-pub(super) fn json(status: StatusCode, value: &Value) -> Response {
+pub(super) fn json_response(status: StatusCode, value: &Value) -> Response {
     let kind = [(header::CONTENT_TYPE, "application/json")];
     (status, kind, Body::from(value.to_string())).into_response()
 }
 
 fn status(fault: &CallFault) -> StatusCode {
-    match fault.denied() {
+    match fault.deny_code() {
         Some(code) => denied(code),
         None => match fault.code {
             CallFault::METHOD => StatusCode::NOT_FOUND,

@@ -38,7 +38,7 @@ pub(super) const VISIBLE_FIELDS: &[(&str, &[&str])] = &[
 ];
 
 /// Returns an event with only the fields that its agent may know.
-pub(super) fn known(mut event: Event) -> Event {
+pub(super) fn filter_event(mut event: Event) -> Event {
     let told = VISIBLE_FIELDS
         .iter()
         .find(|(name, _)| *name == event.event_type);

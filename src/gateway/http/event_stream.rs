@@ -19,8 +19,8 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
 
 use super::HttpState;
-use super::call_handler::{fault, refusal};
-use super::event_filter::known;
+use super::call_handler::{fault_response, refusal_response};
+use super::event_filter::filter_event;
 use super::listener::HttpPeer;
 use crate::base::id::SessionId;
 use crate::base::limits::MESSAGE_TIMEOUT;
@@ -29,16 +29,16 @@ use crate::runtime::RecordStream;
 use crate::trace::event::Event;
 
 /// Most events that are read at a time.
-const PAGE: usize = 100;
+const PAGE_EVENTS: usize = 100;
 
 /// Most pages in the queue to a reader.
-const ON_THE_WAY: usize = 4;
+const MAX_QUEUED_PAGES: usize = 4;
 
 /// Interval of keep-alive messages. They also show the server whether the reader is still connected.
-const BEAT: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Header with the secret of the session.
-const KEY: &str = "cra-session-key";
+const SESSION_KEY_HEADER: &str = "cra-session-key";
 
 /// Query of the request.
 #[derive(Debug, Deserialize)]
@@ -58,23 +58,25 @@ pub(super) async fn serve(
 ) -> Response {
     let wanted = match wanted {
         Ok(Query(wanted)) => wanted,
-        Err(error) => return fault(&CallFault::params("", error.body_text())),
+        Err(error) => return fault_response(&CallFault::wrong_params("", error.body_text())),
     };
-    let key = headers.get(KEY).and_then(|value| value.to_str().ok());
+    let key = headers
+        .get(SESSION_KEY_HEADER)
+        .and_then(|value| value.to_str().ok());
     let key = key.and_then(|text| SessionKey::try_from(Value::from(text)).ok());
     let shown = key.map(|key| key.digest());
-    let agents = &shared.behind.hall.agents;
-    let owns = agents.owns(wanted.session.clone(), shown, Some(peer.caller()));
+    let agents = &shared.resources.gateway.agents;
+    let owns = agents.check_owner(wanted.session.clone(), shown, Some(peer.caller()));
     match (owns.await, shown) {
         (Ok(()), _) => {}
-        (Err(denied), Some(_)) => return fault(&CallFault::from(denied)),
+        (Err(denied), Some(_)) => return fault_response(&CallFault::from(denied)),
         (Err(_), None) => {
             let why = "show the session's `key` in the header Cra-Session-Key";
-            return refusal(StatusCode::FORBIDDEN, why);
+            return refusal_response(StatusCode::FORBIDDEN, why);
         }
     }
     let Ok(room) = Arc::clone(&shared.streams).try_acquire_owned() else {
-        return fault(&CallFault::new(
+        return fault_response(&CallFault::new(
             CallFault::BUSY,
             "there are too many streams",
         ));
@@ -82,9 +84,9 @@ pub(super) async fn serve(
     let last = headers.get("last-event-id");
     let last = last.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     let from = last.map_or(wanted.from, |last| last.saturating_add(1));
-    let (sender, pages) = mpsc::channel(ON_THE_WAY);
-    let records = shared.behind.records.clone();
-    tokio::spawn(tell(records, wanted.session, from, sender, room));
+    let (sender, pages) = mpsc::channel(MAX_QUEUED_PAGES);
+    let records = shared.resources.records.clone();
+    tokio::spawn(stream_events(records, wanted.session, from, sender, room));
     let pages = futures_util::stream::unfold(pages, |mut pages| async {
         let page: Bytes = pages.recv().await?;
         Some((Ok::<_, Infallible>(page), pages))
@@ -97,7 +99,7 @@ pub(super) async fn serve(
 }
 
 /// Streams records to one reader, until it disconnects or stops reading.
-async fn tell(
+async fn stream_events(
     mut records: RecordStream,
     session: SessionId,
     mut from: u64,
@@ -105,12 +107,17 @@ async fn tell(
     _room: OwnedSemaphorePermit,
 ) {
     loop {
-        let page = match timeout(BEAT, records.next(&session, from, PAGE)).await {
+        let page = match timeout(
+            KEEP_ALIVE_INTERVAL,
+            records.next_events(&session, from, PAGE_EVENTS),
+        )
+        .await
+        {
             Ok(Ok(events)) => {
                 from = events
                     .last()
                     .map_or(from, |event| event.sequence.saturating_add(1));
-                events.into_iter().map(written).collect()
+                events.into_iter().map(format_event).collect()
             }
             Ok(Err(_)) => return,
             Err(_) => ": nothing new\n\n".to_owned(),
@@ -122,8 +129,8 @@ async fn tell(
     }
 }
 
-fn written(event: Event) -> String {
-    let event = known(event);
+fn format_event(event: Event) -> String {
+    let event = filter_event(event);
     let data = serde_json::to_string(&event).unwrap_or_default();
     let (id, kind) = (event.sequence, &event.event_type);
     format!("id: {id}\nevent: {kind}\ndata: {data}\n\n")

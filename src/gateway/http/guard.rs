@@ -9,7 +9,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::HttpState;
-use super::call_handler::{fault, refusal};
+use super::call_handler::{fault_response, refusal_response};
 use super::listener::{ConnectionSlot, HttpPeer};
 use crate::base::digest::Digest;
 use crate::gateway::call::CallFault;
@@ -18,19 +18,19 @@ use crate::gateway::call::CallFault;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestRefusal {
     /// The request comes from a web page.
-    Page,
+    WebPage,
     /// The request names a host that is not this machine.
-    Elsewhere,
+    ForeignHost,
     /// The token is missing or wrong.
-    Token,
+    BadToken,
 }
 
 impl RequestRefusal {
-    pub(super) fn words(self) -> &'static str {
+    pub(super) fn message(self) -> &'static str {
         match self {
-            Self::Page => "web pages are not served",
-            Self::Elsewhere => "ask for 127.0.0.1, localhost or [::1]",
-            Self::Token => {
+            Self::WebPage => "web pages are not served",
+            Self::ForeignHost => "ask for 127.0.0.1, localhost or [::1]",
+            Self::BadToken => {
                 "show the token: `Authorization: Bearer TOKEN`; `cra paths` says where it is"
             }
         }
@@ -38,22 +38,23 @@ impl RequestRefusal {
 }
 
 /// Passes only admitted requests on to their handler.
-pub(super) async fn check(
+pub(super) async fn check_request(
     State(shared): State<Arc<HttpState>>,
     request: Request,
     next: Next,
 ) -> Response {
-    match admit(request.headers(), &shared.token) {
+    match check_headers(request.headers(), &shared.token) {
         Ok(()) if exceeds_limit(&request) => {
-            fault(&CallFault::new(CallFault::BUSY, TOO_MANY_CONNECTIONS))
+            fault_response(&CallFault::new(CallFault::BUSY, TOO_MANY_CONNECTIONS))
         }
         Ok(()) => next.run(request).await,
-        Err(RequestRefusal::Token) => {
-            let told = refusal(StatusCode::UNAUTHORIZED, RequestRefusal::Token.words());
+        Err(RequestRefusal::BadToken) => {
+            let told =
+                refusal_response(StatusCode::UNAUTHORIZED, RequestRefusal::BadToken.message());
             ([(header::WWW_AUTHENTICATE, "Bearer")], told).into_response()
         }
-        Err(stranger @ (RequestRefusal::Page | RequestRefusal::Elsewhere)) => {
-            refusal(StatusCode::FORBIDDEN, stranger.words())
+        Err(stranger @ (RequestRefusal::WebPage | RequestRefusal::ForeignHost)) => {
+            refusal_response(StatusCode::FORBIDDEN, stranger.message())
         }
     }
 }
@@ -64,25 +65,25 @@ pub(super) const TOO_MANY_CONNECTIONS: &str = "there are too many connections; t
 /// Returns true if a request comes on a connection that exceeds the limit.
 pub(super) fn exceeds_limit(request: &Request) -> bool {
     let peer = request.extensions().get::<HttpPeer>();
-    peer.is_none_or(|peer| peer.room == ConnectionSlot::Full)
+    peer.is_none_or(|peer| peer.slot == ConnectionSlot::Full)
 }
 
 /// Checks the headers of a request.
-pub(super) fn admit(headers: &HeaderMap, token: &Digest) -> Result<(), RequestRefusal> {
+pub(super) fn check_headers(headers: &HeaderMap, token: &Digest) -> Result<(), RequestRefusal> {
     if headers.contains_key(header::ORIGIN) {
-        return Err(RequestRefusal::Page);
+        return Err(RequestRefusal::WebPage);
     }
     let host = headers
         .get(header::HOST)
         .and_then(|value| value.to_str().ok());
     if !host.is_some_and(is_here) {
-        return Err(RequestRefusal::Elsewhere);
+        return Err(RequestRefusal::ForeignHost);
     }
     let shown = headers.get(header::AUTHORIZATION);
     let shown = shown.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
     match shown {
-        Some(shown) if same(shown.trim(), token) => Ok(()),
-        Some(_) | None => Err(RequestRefusal::Token),
+        Some(shown) if secrets_match(shown.trim(), token) => Ok(()),
+        Some(_) | None => Err(RequestRefusal::BadToken),
     }
 }
 
@@ -99,7 +100,7 @@ fn is_here(host: &str) -> bool {
 }
 
 /// Compares two secrets in constant time, so that timing reveals nothing about where they differ.
-fn same(shown: &str, token: &Digest) -> bool {
+fn secrets_match(shown: &str, token: &Digest) -> bool {
     let (shown, token) = (Digest::of(shown), Digest::of(token.to_string()));
     let pairs = shown.as_bytes().iter().zip(token.as_bytes());
     pairs.fold(0, |differ, (a, b)| differ | (a ^ b)) == 0

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::HttpState;
 use super::call_handler;
-use super::guard::{TOO_MANY_CONNECTIONS, admit, exceeds_limit};
+use super::guard::{TOO_MANY_CONNECTIONS, check_headers, exceeds_limit};
 use crate::base::json::read_with_inexact_as_text;
 use crate::gateway::client::ConnectionCanceller;
 use crate::gateway::hook::{self, AnswerCommand, HookOptions, Host, OfflineBehavior, Transport};
@@ -25,9 +25,9 @@ pub(super) async fn serve(
     let mut event = None;
     let answer = match answer(&shared, &host, request, &mut event).await {
         Ok(answer) => answer,
-        Err(why) => stop(&why, event.as_deref()),
+        Err(why) => stop_answer(&why, event.as_deref()),
     };
-    call_handler::json(StatusCode::OK, &answer)
+    call_handler::json_response(StatusCode::OK, &answer)
 }
 
 /// Returns the answer. Sets `event` as soon as the event is known.
@@ -37,8 +37,8 @@ async fn answer(
     request: Request,
     event: &mut Option<String>,
 ) -> Result<Value, String> {
-    let admitted = admit(request.headers(), &shared.token);
-    admitted.map_err(|stranger| format!("cra: nothing is allowed: {}", stranger.words()))?;
+    let admitted = check_headers(request.headers(), &shared.token);
+    admitted.map_err(|stranger| format!("cra: nothing is allowed: {}", stranger.message()))?;
     if exceeds_limit(&request) {
         return Err(format!("cra: {TOO_MANY_CONNECTIONS}"));
     }
@@ -49,9 +49,11 @@ async fn answer(
     let api_key = api_key
         .and_then(|value| value.to_str().ok())
         .map(str::to_owned);
-    let timer = timer(request.uri().query().unwrap_or_default());
+    let timer = timeout(request.uri().query().unwrap_or_default());
     let unread = |_| "cra: the hook cannot be read, so nothing goes on".to_owned();
-    let body = call_handler::body(shared, request).await.map_err(unread)?;
+    let body = call_handler::read_body(shared, request)
+        .await
+        .map_err(unread)?;
     *event = event_of(&body);
     let busy = |_| "cra: too many hooks wait already; try again later".to_owned();
     let room = Arc::clone(&shared.hooks)
@@ -60,24 +62,24 @@ async fn answer(
     let leash = ConnectionCanceller::default();
     // A caller that closes the connection withdraws its held request, also while a thread waits for it.
     let _cut = leash.cancel_on_drop();
-    let secret = hook::secret(&shared.behind.folder);
+    let secret = hook::secret(&shared.resources.folder);
     let options = HookOptions {
         host: Host::ClaudeCode,
-        begun: Instant::now(),
-        timer: Some(timer),
+        started_at: Instant::now(),
+        timeout: Some(timer),
         offline: OfflineBehavior::Deny,
-        socket: shared.behind.socket.clone(),
-        key: Ok(shared.behind.hall.signer.verifier()),
-        folder: shared.behind.folder.clone(),
+        socket: shared.resources.socket.clone(),
+        key: Ok(shared.resources.gateway.signer.verifier()),
+        folder: shared.resources.folder.clone(),
         secret: secret.map_err(|error| format!("cra: there is no secret: {error}"))?,
         api_key,
-        leash: leash.clone(),
+        canceller: leash.clone(),
         answer_command: shared.answer_command()?,
         transport: Transport::Rest,
     };
     let answered = tokio::task::spawn_blocking(move || {
         let _room = room;
-        hook::run(&body, &options)
+        hook::run_hook(&body, &options)
     });
     let printed = answered
         .await
@@ -94,14 +96,14 @@ impl HttpState {
     fn answer_command(&self) -> Result<AnswerCommand, String> {
         let unknown = |error| format!("cra: the program's own place is not known: {error}");
         let named = [
-            ("--data-dir", &self.behind.folder),
-            ("--socket", &self.behind.socket),
+            ("--data-dir", &self.resources.folder),
+            ("--socket", &self.resources.socket),
         ];
         let place =
             named.map(|(name, path)| [name.to_owned(), path.to_string_lossy().into_owned()]);
         Ok(AnswerCommand {
             program: std::env::current_exe().map_err(unknown)?,
-            place: place.into_iter().flatten().collect(),
+            location_args: place.into_iter().flatten().collect(),
         })
     }
 }
@@ -111,7 +113,7 @@ const API_KEY_HEADER: &str = "x-api-key";
 
 /// Returns the agent's timeout from the address of the hook. The request does not contain it otherwise, and
 /// after a late answer the agent continues.
-fn timer(query: &str) -> Duration {
+fn timeout(query: &str) -> Duration {
     let said = query
         .split('&')
         .find_map(|pair| pair.strip_prefix("timer="))
@@ -131,7 +133,7 @@ fn event_of(body: &[u8]) -> Option<String> {
 
 /// Builds an answer that stops the agent at any event. The agent discards an answer that names another
 /// event than its own, so an event is named only if it is known to precede a tool.
-fn stop(why: &str, event: Option<&str>) -> Value {
+fn stop_answer(why: &str, event: Option<&str>) -> Value {
     let mut said = json!({
         "continue": false,
         "stopReason": why,

@@ -29,7 +29,7 @@ const MAX_REFUSED_CONNECTIONS: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HttpPeer {
     address: SocketAddr,
-    pub(super) room: ConnectionSlot,
+    pub(super) slot: ConnectionSlot,
 }
 
 impl HttpPeer {
@@ -42,13 +42,18 @@ impl HttpPeer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionSlot {
     /// The connection is within the limit.
-    Enough,
+    Free,
     /// The connection exceeds the limit.
     Full,
 }
 
 /// Accepts connections until this future is dropped. All connections end with it.
-pub(super) async fn listen(listener: TcpListener, router: Router, hall: GatewayState, most: usize) {
+pub(super) async fn accept_connections(
+    listener: TcpListener,
+    router: Router,
+    hall: GatewayState,
+    most: usize,
+) {
     let connections = Connections::new(most);
     let away = Arc::new(Semaphore::new(MAX_REFUSED_CONNECTIONS));
     let mut open = JoinSet::new();
@@ -78,20 +83,28 @@ pub(super) async fn listen(listener: TcpListener, router: Router, hall: GatewayS
                 continue;
             };
             let room = ConnectionSlot::Full;
-            let peer = HttpPeer { address, room };
+            let peer = HttpPeer {
+                address,
+                slot: room,
+            };
             let router = router.clone().layer(Extension(peer));
             open.spawn(async move {
                 let _held = held;
-                serve(stream, router, room, std::future::pending()).await;
+                serve_connection(stream, router, room, std::future::pending()).await;
             });
             continue;
         }
-        let room = ConnectionSlot::Enough;
-        let peer = HttpPeer { address, room };
-        let entered = Arc::new(connections.enter(None));
+        let room = ConnectionSlot::Free;
+        let peer = HttpPeer {
+            address,
+            slot: room,
+        };
+        let entered = Arc::new(connections.add(None));
         let counted = from_fn_with_state(Arc::clone(&entered), count_call);
         let router = router.clone().layer(Extension(peer)).layer(counted);
-        open.spawn(async move { serve(stream, router, room, entered.closed()).await });
+        open.spawn(async move {
+            serve_connection(stream, router, room, entered.wait_for_close()).await;
+        });
     }
 }
 
@@ -107,7 +120,7 @@ async fn count_call(
 }
 
 /// Serves a connection until it ends. If it has to make room, running requests are still answered.
-async fn serve(
+async fn serve_connection(
     stream: TcpStream,
     router: Router,
     room: ConnectionSlot,
@@ -120,7 +133,7 @@ async fn serve(
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
-        .keep_alive(room == ConnectionSlot::Enough);
+        .keep_alive(room == ConnectionSlot::Free);
     let service = TowerToHyperService::new(router);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);

@@ -15,7 +15,7 @@ const RESULTS: &str = include_str!("results.json");
 
 /// `GET /v1/openapi.json`
 pub(super) async fn serve() -> Response {
-    call_handler::json(StatusCode::OK, &document())
+    call_handler::json_response(StatusCode::OK, &document())
 }
 
 /// Returns the document.
@@ -81,7 +81,7 @@ fn path(name: &str) -> Value {
     };
     json!({"post": {
         "operationId": name,
-        "summary": said(name).get("summary"),
+        "summary": call_description(name).get("summary"),
         "requestBody": {"required": true, "content": {"application/json": {"schema": params(name)}}},
         "responses": {
             "200": {"description": "The result.", "content": {"application/json": {"schema": {"$ref": result(name)}}}},
@@ -122,7 +122,7 @@ fn events() -> Value {
 }
 
 /// Returns the description of a call.
-fn said(name: &str) -> Value {
+fn call_description(name: &str) -> Value {
     // INVARIANT: this is JSON. A test reads the document.
     let calls: Value = serde_json::from_str(CALLS).unwrap_or_default();
     calls.get(name).cloned().unwrap_or_default()
@@ -130,14 +130,14 @@ fn said(name: &str) -> Value {
 
 /// Returns the reference to the schema of a call's result.
 fn result(name: &str) -> String {
-    let said = said(name);
+    let said = call_description(name);
     let result = said.get("result").and_then(Value::as_str);
     format!("#/components/schemas/{}", result.unwrap_or_default())
 }
 
 /// Returns the schema of a call's parameters.
 fn params(name: &str) -> Value {
-    let said = said(name);
+    let said = call_description(name);
     let required = said.get("required").and_then(Value::as_array);
     let mut required = required.cloned().unwrap_or_default();
     if name != "session.start" {

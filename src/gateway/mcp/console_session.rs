@@ -12,7 +12,7 @@ use crate::gateway::call::SessionKey;
 use crate::gateway::client::{CallError, GatewayClient};
 use crate::gateway::proof::AnswerVerifier;
 use crate::gateway::rejected_answers::RejectedAnswer;
-use crate::gateway::wording::{given, words_of};
+use crate::gateway::wording::{injected_in, injected_text};
 
 /// Identity of an MCP client at the console.
 #[derive(Clone, Debug)]
@@ -36,19 +36,19 @@ pub struct ConsoleIdentity {
 /// Session at the console.
 #[derive(Debug)]
 pub(super) struct ConsoleSession {
-    guest: ConsoleIdentity,
+    identity: ConsoleIdentity,
     session: SessionId,
     key: SessionKey,
-    begun: Mutex<ConsoleSessionPhase>,
+    phase: Mutex<ConsoleSessionPhase>,
 }
 
 /// Progress of the session.
 #[derive(Debug)]
 enum ConsoleSessionPhase {
     /// The console does not know the session yet.
-    No,
+    NotStarted,
     /// The session has started. Its first contexts wait for a result that can deliver them.
-    Yes(Injected),
+    Started(Injected),
 }
 
 /// A run that is permitted.
@@ -56,7 +56,7 @@ enum ConsoleSessionPhase {
 pub(super) struct PermittedRun {
     execution: String,
     /// Text for the agent.
-    pub(super) words: Option<String>,
+    pub(super) text: Option<String>,
 }
 
 impl ConsoleSession {
@@ -66,10 +66,10 @@ impl ConsoleSession {
     /// Fails when the system provides no randomness.
     pub(super) fn new(guest: ConsoleIdentity) -> Result<Self, getrandom::Error> {
         Ok(Self {
-            guest,
+            identity: guest,
             session: Uuid::now_v7().into(),
             key: SessionKey::random()?,
-            begun: Mutex::new(ConsoleSessionPhase::No),
+            phase: Mutex::new(ConsoleSessionPhase::NotStarted),
         })
     }
 
@@ -77,26 +77,26 @@ impl ConsoleSession {
     ///
     /// # Errors
     /// Every outcome other than a permission.
-    pub(super) async fn ask(
+    pub(super) async fn request_action(
         &self,
         action: &str,
         params: &Map<String, Value>,
     ) -> Result<PermittedRun, CallError> {
         let request = json!({"action": action, "params": params});
-        let allowed = self.say("action.request", request).await?;
+        let allowed = self.call("action.request", request).await?;
         // Only an answer with the name of a run is a permission.
         let execution = allowed.get("execution").and_then(Value::as_str);
         let execution = execution
             .ok_or_else(|| CallError::Unreadable("an answer that allows nothing".to_owned()))?
             .to_owned();
-        let mut handed = match &mut *self.begun.lock().await {
-            ConsoleSessionPhase::No => Injected::default(),
-            ConsoleSessionPhase::Yes(first) => std::mem::take(first),
+        let mut handed = match &mut *self.phase.lock().await {
+            ConsoleSessionPhase::NotStarted => Injected::default(),
+            ConsoleSessionPhase::Started(first) => std::mem::take(first),
         };
-        handed.extend(given(&allowed));
+        handed.extend(injected_in(&allowed));
         Ok(PermittedRun {
             execution,
-            words: words_of(&handed),
+            text: injected_text(&handed),
         })
     }
 
@@ -105,7 +105,7 @@ impl ConsoleSession {
     ///
     /// # Errors
     /// Fails when the report does not reach the console.
-    pub(super) async fn completed(
+    pub(super) async fn report_result(
         &self,
         run: &PermittedRun,
         result: Result<String, (String, String)>,
@@ -113,15 +113,15 @@ impl ConsoleSession {
         let mut said = json!({"execution": run.execution});
         if let Some(fields) = said.as_object_mut() {
             match result {
-                Ok(result) => fields.insert("result".to_owned(), cut(result).into()),
+                Ok(result) => fields.insert("result".to_owned(), truncated(result).into()),
                 Err((code, message)) => fields.insert(
                     "error".to_owned(),
-                    json!({"code": cut(code), "message": cut(message)}),
+                    json!({"code": truncated(code), "message": truncated(message)}),
                 ),
             };
         }
-        let completed = self.say("action.completed", said).await?;
-        Ok(words_of(&given(&completed)))
+        let completed = self.call("action.completed", said).await?;
+        Ok(injected_text(&injected_in(&completed)))
     }
 
     /// Ends the session, if it was started.
@@ -129,10 +129,10 @@ impl ConsoleSession {
     /// # Errors
     /// Fails when the console cannot be reached.
     pub(super) async fn end(&self) -> Result<(), CallError> {
-        if matches!(*self.begun.lock().await, ConsoleSessionPhase::No) {
+        if matches!(*self.phase.lock().await, ConsoleSessionPhase::NotStarted) {
             return Ok(());
         }
-        self.say("session.end", json!({"given": "later"}))
+        self.call("session.end", json!({"given": "later"}))
             .await
             .map(|_| ())
     }
@@ -141,54 +141,54 @@ impl ConsoleSession {
     ///
     /// # Errors
     /// Every outcome other than a result.
-    pub(super) async fn say(&self, method: &str, params: Value) -> Result<Value, CallError> {
-        let said = self.converse(method, params).await;
+    pub(super) async fn call(&self, method: &str, params: Value) -> Result<Value, CallError> {
+        let said = self.call_console(method, params).await;
         if let Err(CallError::Unproven { reason, .. }) = &said {
-            let (guest, session) = (&self.guest, Some(self.session.to_string()));
+            let (guest, session) = (&self.identity, Some(self.session.to_string()));
             let report =
-                RejectedAnswer::now(guest.program, session, &guest.socket, reason.to_string());
+                RejectedAnswer::new(guest.program, session, &guest.socket, reason.to_string());
             // A failed report changes nothing: the agent is denied in any case.
-            let _ = report.leave(&guest.folder);
+            let _ = report.write_report(&guest.folder);
         }
         said
     }
 
-    async fn converse(&self, method: &str, params: Value) -> Result<Value, CallError> {
-        let key = self.guest.answers.clone();
+    async fn call_console(&self, method: &str, params: Value) -> Result<Value, CallError> {
+        let key = self.identity.answers.clone();
         let key = key.ok_or_else(|| CallError::NoKey("it is missing".to_owned()))?;
-        let mut speaker = GatewayClient::connect_verified(&self.guest.socket, key).await?;
-        self.begin(&mut speaker).await?;
-        let params = self.signed(params);
+        let mut speaker = GatewayClient::connect_verified(&self.identity.socket, key).await?;
+        self.start_if_needed(&mut speaker).await?;
+        let params = self.with_session(params);
         let said = speaker.call(method, &params).await;
         let Err(CallError::Fault(fault)) = &said else {
             return said;
         };
-        if fault.denied() != Some(DenyCode::Session) {
+        if fault.deny_code() != Some(DenyCode::Session) {
             return said;
         }
         // This is another console with another record: it does not know the session.
-        *self.begun.lock().await = ConsoleSessionPhase::No;
-        self.begin(&mut speaker).await?;
+        *self.phase.lock().await = ConsoleSessionPhase::NotStarted;
+        self.start_if_needed(&mut speaker).await?;
         speaker.call(method, &params).await
     }
 
-    async fn begin(&self, speaker: &mut GatewayClient) -> Result<(), CallError> {
-        let mut begun = self.begun.lock().await;
-        if matches!(*begun, ConsoleSessionPhase::Yes(_)) {
+    async fn start_if_needed(&self, speaker: &mut GatewayClient) -> Result<(), CallError> {
+        let mut begun = self.phase.lock().await;
+        if matches!(*begun, ConsoleSessionPhase::Started(_)) {
             return Ok(());
         }
-        let start = self.signed(json!({
-            "agent": self.guest.agent,
-            "intent": self.guest.intent,
-            "api_key": self.guest.api_key,
+        let start = self.with_session(json!({
+            "agent": self.identity.agent,
+            "intent": self.identity.intent,
+            "api_key": self.identity.api_key,
         }));
         let started = speaker.call("session.start", &start).await?;
-        *begun = ConsoleSessionPhase::Yes(given(&started));
+        *begun = ConsoleSessionPhase::Started(injected_in(&started));
         Ok(())
     }
 
     /// Adds the session and its secret to parameters.
-    fn signed(&self, mut params: Value) -> Value {
+    fn with_session(&self, mut params: Value) -> Value {
         if let Some(fields) = params.as_object_mut() {
             fields.insert("session".to_owned(), self.session.to_string().into());
             fields.insert("key".to_owned(), self.key.reveal().into());
@@ -198,9 +198,9 @@ impl ConsoleSession {
 }
 
 /// Longest report about a run, in bytes.
-const MOST: usize = 16 * 1024;
+const MAX_REPORT_BYTES: usize = 16 * 1024;
 
-fn cut(mut text: String) -> String {
-    text.truncate(text.floor_char_boundary(MOST));
+fn truncated(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(MAX_REPORT_BYTES));
     text
 }

@@ -64,7 +64,7 @@ pub(super) enum AgentMessage {
     /// A message without an answer: a notification, or a response.
     Other(MessageLine),
     /// A malformed message. It is not forwarded.
-    Wrong(Option<RpcId>, CallFault),
+    Malformed(Option<RpcId>, CallFault),
 }
 
 /// A message of a server.
@@ -77,7 +77,7 @@ pub(super) enum ServerMessage {
     /// A response that two parsers could understand in two ways.
     Ambiguous(RpcId, String),
     /// Text that is not a message.
-    Noise,
+    Invalid,
 }
 
 impl AgentMessage {
@@ -90,52 +90,54 @@ impl AgentMessage {
                     // A refused id would come back as another one.
                     Ok(message) if is_exact_id(line) => (message, Some(refused)),
                     Ok(_) | Err(_) if fault.kind == JsonFaultKind::DuplicateKey => {
-                        return Self::Wrong(named(line), refused);
+                        return Self::Malformed(message_id(line), refused);
                     }
-                    Ok(_) | Err(_) => return Self::Wrong(None, refused),
+                    Ok(_) | Err(_) => return Self::Malformed(None, refused),
                 }
             }
             Err(error) => {
-                return Self::Wrong(None, CallFault::new(CallFault::PARSE, error.to_string()));
+                return Self::Malformed(None, CallFault::new(CallFault::PARSE, error.to_string()));
             }
         };
         let Some(fields) = message.as_object() else {
-            return wrong(None, "batches are not taken: one message a line");
+            return malformed(None, "batches are not taken: one message a line");
         };
         let id = match fields.get("id") {
             None => None,
             Some(id) => match serde_json::from_value::<RpcId>(id.clone()) {
                 Ok(id) => Some(id),
-                Err(_) => return wrong(None, "an id is a number or a text"),
+                Err(_) => return malformed(None, "an id is a number or a text"),
             },
         };
         if fields.get("jsonrpc") != Some(&json!("2.0")) {
-            return wrong(id, "not a JSON-RPC 2.0 message");
+            return malformed(id, "not a JSON-RPC 2.0 message");
         }
         let is_call = fields
             .get("method")
             .is_some_and(|method| method == "tools/call");
-        let stray = is_call.then(|| unknown(fields, &REQUEST)).flatten();
+        let stray = is_call
+            .then(|| unknown_field(fields, &REQUEST_FIELDS))
+            .flatten();
         if let Some(name) = misspelt(fields, &ENVELOPE_FIELDS).or(stray) {
             let name = one_line(name);
             let of = if is_call { "a call" } else { "a message" };
-            return wrong(id, &format!("`{name}` is not a field of {of}"));
+            return malformed(id, &format!("`{name}` is not a field of {of}"));
         }
         let line = MessageLine::received(line);
         let method = match fields.get("method") {
             None => None,
             Some(Value::String(method)) => Some(method.as_str()),
-            Some(_) => return wrong(id, "a method is a text"),
+            Some(_) => return malformed(id, "a method is a text"),
         };
         match (method, id) {
             (Some("tools/call"), Some(id)) => match inexact {
-                Some(refused) => Self::Wrong(Some(id), refused),
+                Some(refused) => Self::Malformed(Some(id), refused),
                 None => call(id, &message, line),
             },
-            (Some("tools/call"), None) => wrong(None, "a tool is used with an id"),
+            (Some("tools/call"), None) => malformed(None, "a tool is used with an id"),
             (Some("tools/list"), Some(id)) => Self::List(id, line),
             (Some(_), Some(id)) => Self::Request(id, line),
-            (Some("notifications/cancelled"), None) => match cancelled(fields) {
+            (Some("notifications/cancelled"), None) => match cancelled_id(fields) {
                 Some(id) => Self::Cancelled(id, line),
                 None => Self::Other(line),
             },
@@ -143,17 +145,17 @@ impl AgentMessage {
             (None, Some(_)) if fields.contains_key("result") != fields.contains_key("error") => {
                 Self::Other(line)
             }
-            (None, id) => wrong(id, "neither a request nor an answer"),
+            (None, id) => malformed(id, "neither a request nor an answer"),
         }
     }
 }
 
 /// Name among the arguments under which other parameters of a call are judged.
-const BESIDE: &str = "mcp_call";
+const EXTRA_PARAMS: &str = "mcp_call";
 
 /// Fields of a message, of a request, and of the parameters of a tool call. Some parsers ignore their case.
 const ENVELOPE_FIELDS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
-const REQUEST: [&str; 4] = ["jsonrpc", "id", "method", "params"];
+const REQUEST_FIELDS: [&str; 4] = ["jsonrpc", "id", "method", "params"];
 const CALL_FIELDS: [&str; 3] = ["name", "arguments", "_meta"];
 
 /// Returns a field that some parsers would take for one of `known`, and others would not.
@@ -166,7 +168,7 @@ fn misspelt<'f>(fields: &'f Map<String, Value>, known: &[&str]) -> Option<&'f st
 }
 
 /// Returns a field that is not in `known`.
-fn unknown<'f>(fields: &'f Map<String, Value>, known: &[&str]) -> Option<&'f str> {
+fn unknown_field<'f>(fields: &'f Map<String, Value>, known: &[&str]) -> Option<&'f str> {
     let mut names = fields.keys().map(String::as_str);
     names.find(|name| !known.contains(name))
 }
@@ -180,7 +182,7 @@ fn fold_case(name: &str) -> String {
 }
 
 /// Returns the id of a refused message, if it has exactly one.
-pub(super) fn named(line: &[u8]) -> Option<RpcId> {
+pub(super) fn message_id(line: &[u8]) -> Option<RpcId> {
     #[derive(serde::Deserialize)]
     struct MessageWithId {
         id: Option<RpcId>,
@@ -197,32 +199,35 @@ fn is_exact_id(line: &[u8]) -> bool {
     id.is_none_or(|id| json::check(id).is_ok())
 }
 
-fn wrong(id: Option<RpcId>, why: &str) -> AgentMessage {
-    AgentMessage::Wrong(id, CallFault::new(CallFault::REQUEST, why))
+fn malformed(id: Option<RpcId>, why: &str) -> AgentMessage {
+    AgentMessage::Malformed(id, CallFault::new(CallFault::REQUEST, why))
 }
 
 fn call(id: RpcId, message: &Value, line: MessageLine) -> AgentMessage {
     let params = message.get("params");
     let tool = params.and_then(|params| params.get("name")?.as_str());
     let Some(tool) = tool.filter(|name| !name.is_empty()).map(str::to_owned) else {
-        return AgentMessage::Wrong(Some(id), CallFault::params("name", "it names no tool"));
+        return AgentMessage::Malformed(
+            Some(id),
+            CallFault::wrong_params("name", "it names no tool"),
+        );
     };
     let fields = params.and_then(Value::as_object);
     if let Some(name) = fields.and_then(|fields| misspelt(fields, &CALL_FIELDS)) {
-        return AgentMessage::Wrong(
+        return AgentMessage::Malformed(
             Some(id),
-            CallFault::params(name, "there is no such parameter"),
+            CallFault::wrong_params(name, "there is no such parameter"),
         );
     }
     let arguments = match params.and_then(|params| params.get("arguments")) {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(arguments)) => arguments.clone(),
         Some(_) => {
-            let fault = CallFault::params("arguments", "they are an object");
-            return AgentMessage::Wrong(Some(id), fault);
+            let fault = CallFault::wrong_params("arguments", "they are an object");
+            return AgentMessage::Malformed(Some(id), fault);
         }
     };
-    let arguments = judged(arguments, fields);
+    let arguments = judged_arguments(arguments, fields);
     let progress = message.pointer("/params/_meta/progressToken").cloned();
     AgentMessage::Call(Box::new(ToolCall {
         id,
@@ -235,7 +240,7 @@ fn call(id: RpcId, message: &Value, line: MessageLine) -> AgentMessage {
 
 /// Returns the values by which a call is judged: its arguments, and all other parameters that the server
 /// may use.
-fn judged(
+fn judged_arguments(
     mut arguments: Map<String, Value>,
     params: Option<&Map<String, Value>>,
 ) -> Map<String, Value> {
@@ -248,14 +253,14 @@ fn judged(
     if rest.is_empty() {
         return arguments;
     }
-    if let Some(asked) = arguments.remove(BESIDE) {
-        arguments.insert(format!("asked_{BESIDE}"), asked);
+    if let Some(asked) = arguments.remove(EXTRA_PARAMS) {
+        arguments.insert(format!("asked_{EXTRA_PARAMS}"), asked);
     }
-    arguments.insert(BESIDE.to_owned(), rest.into());
+    arguments.insert(EXTRA_PARAMS.to_owned(), rest.into());
     arguments
 }
 
-fn cancelled(fields: &Map<String, Value>) -> Option<RpcId> {
+fn cancelled_id(fields: &Map<String, Value>) -> Option<RpcId> {
     let id = fields.get("params")?.get("requestId")?;
     serde_json::from_value(id.clone()).ok()
 }
@@ -265,15 +270,15 @@ impl ServerMessage {
         let message = match json::read_with_inexact_as_text(line) {
             Ok(message) => message,
             Err(StrictJsonError::Ambiguous(fault)) => {
-                return match named(line) {
+                return match message_id(line) {
                     Some(id) => Self::Ambiguous(id, fault.to_string()),
-                    None => Self::Noise,
+                    None => Self::Invalid,
                 };
             }
-            Err(_) => return Self::Noise,
+            Err(_) => return Self::Invalid,
         };
         if message.get("jsonrpc") != Some(&json!("2.0")) {
-            return Self::Noise;
+            return Self::Invalid;
         }
         let passed_on = MessageLine::received(line);
         if message.get("method").is_some() {
@@ -282,13 +287,13 @@ impl ServerMessage {
         let id = message.get("id").cloned();
         match id.map(serde_json::from_value::<RpcId>) {
             Some(Ok(id)) => Self::Answer(id, message, passed_on),
-            Some(Err(_)) | None => Self::Noise,
+            Some(Err(_)) | None => Self::Invalid,
         }
     }
 }
 
 /// Builds the result of a denied tool call, as the agent's model reads it.
-pub(super) fn denied(id: &RpcId, why: &str) -> Value {
+pub(super) fn denied_result(id: &RpcId, why: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": {
         "content": [{"type": "text", "text": why}],
         "isError": true,
@@ -313,12 +318,12 @@ pub(super) enum OwnToolOutcome {
 }
 
 /// Builds an error response.
-pub(super) fn fault(id: Option<&RpcId>, fault: &CallFault) -> Value {
+pub(super) fn fault_response(id: Option<&RpcId>, fault: &CallFault) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": fault})
 }
 
 /// Builds a notification that a call still waits.
-pub(super) fn progress(token: &Value, beat: u32, words: &str) -> Value {
+pub(super) fn progress_notification(token: &Value, beat: u32, words: &str) -> Value {
     // Progress must only grow, and the server's own progress starts later. So these values stay near zero.
     let progress = f64::from(beat) / 1e6;
     json!({"jsonrpc": "2.0", "method": "notifications/progress",
@@ -348,16 +353,16 @@ pub(super) fn outcome(message: &Value) -> Result<String, (String, String)> {
 impl MessageLine {
     /// Appends a text to the content of a tool's result. All other bytes stay as written.
     pub(super) fn append_text(&mut self, words: &str) {
-        self.add_item("content", &json!({"type": "text", "text": words}));
+        self.append_item("content", &json!({"type": "text", "text": words}));
     }
 
     /// Appends a tool to a list of tools. All other bytes stay as written.
     pub(super) fn add_tool(&mut self, tool: &Value) {
-        self.add_item("tools", tool);
+        self.append_item("tools", tool);
     }
 
     /// Appends an item to a list in a result.
-    fn add_item(&mut self, list: &str, item: &Value) {
+    fn append_item(&mut self, list: &str, item: &Value) {
         let Some(place) = json::locate(&self.0, &["result", list]) else {
             return;
         };
@@ -420,7 +425,7 @@ mod tests {
         ] {
             let read = AgentMessage::read(line.as_bytes());
             assert!(
-                matches!(read, AgentMessage::Wrong(Some(_), _)),
+                matches!(read, AgentMessage::Malformed(Some(_), _)),
                 "{line}: {read:?}"
             );
         }
@@ -432,6 +437,9 @@ mod tests {
         let read = ServerMessage::read(twice);
         assert!(matches!(read, ServerMessage::Ambiguous(..)), "{read:?}");
         let unnamed = br#"{"jsonrpc":"2.0","id":3,"id":4,"result":{}}"#;
-        assert!(matches!(ServerMessage::read(unnamed), ServerMessage::Noise));
+        assert!(matches!(
+            ServerMessage::read(unnamed),
+            ServerMessage::Invalid
+        ));
     }
 }

@@ -42,7 +42,7 @@ use pending_requests::{PendingRequests, RequestStage};
 use proxy_state::ProxyState;
 
 /// Most messages in the queue to one side. The sender waits when the queue is full.
-const ON_THE_WAY: usize = 64;
+const MAX_QUEUED_MESSAGES: usize = 64;
 
 /// Time for a server to end after its input is closed, and for the console to accept final reports.
 pub(super) const END_TIMEOUT: Duration = Duration::from_secs(5);
@@ -51,7 +51,7 @@ pub(super) const END_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct ProxyOptions {
     /// Identity at the console.
-    pub guest: ConsoleIdentity,
+    pub identity: ConsoleIdentity,
     /// Name of the server in actions.
     pub server: String,
     /// Command of the server.
@@ -108,17 +108,17 @@ pub async fn run(
     stop: impl Future<Output = ()>,
     aside: UserMessageFn,
 ) -> Result<(), ProxyError> {
-    let gate = ConsoleSession::new(options.guest)?;
+    let gate = ConsoleSession::new(options.identity)?;
     let mut server = start(&options.command)?;
     let (Some(stdin), Some(stdout)) = (server.stdin.take(), server.stdout.take()) else {
         return Err(ProxyError::Ended("it has no pipes".to_owned()));
     };
     let (from_agent, to_agent) = agent;
-    let (to_server, server_writer) = writer(stdin);
-    let (to_agent, agent_writer) = writer(to_agent);
+    let (to_server, server_writer) = spawn_writer(stdin);
+    let (to_agent, agent_writer) = spawn_writer(to_agent);
     let pending = Arc::new(Mutex::new(PendingRequests::default()));
     let calls = Arc::new(ProxyState {
-        gate,
+        session: gate,
         server: options.server,
         pending,
         own_tool: OwnTool::default(),
@@ -137,12 +137,12 @@ pub async fn run(
     // Requests that are still held are withdrawn now.
     let why = match &told {
         Ok(()) | Err(ProxyError::Unreadable(_)) => None,
-        Err(_) => Some(ended(&mut server).await),
+        Err(_) => Some(describe_exit(&mut server).await),
     };
-    calls.give_up(why.as_deref()).await;
-    let _ = timeout(END_TIMEOUT, calls.gate.end()).await;
+    calls.cancel_all(why.as_deref()).await;
+    let _ = timeout(END_TIMEOUT, calls.session.end()).await;
     drop(calls);
-    close(server, server_writer).await;
+    stop_server(server, server_writer).await;
     // Tasks that still wait for the console hold a sender to the agent as well; they were told to end.
     let _ = timeout(END_TIMEOUT, agent_writer).await;
     match (told, why) {
@@ -171,10 +171,10 @@ fn start(command: &[OsString]) -> Result<Child, ProxyError> {
 }
 
 /// Spawns a task that writes messages to one side, one per line, until the queue closes or a write fails.
-fn writer(
+fn spawn_writer(
     mut side: impl AsyncWrite + Unpin + Send + 'static,
 ) -> (mpsc::Sender<MessageLine>, JoinHandle<()>) {
-    let (sender, mut messages) = mpsc::channel::<MessageLine>(ON_THE_WAY);
+    let (sender, mut messages) = mpsc::channel::<MessageLine>(MAX_QUEUED_MESSAGES);
     let writing = tokio::spawn(async move {
         while let Some(message) = messages.recv().await {
             let written = side.write_all(&message.into_bytes()).await;
@@ -207,12 +207,16 @@ async fn upward(agent: impl AsyncRead + Unpin, calls: &Arc<ProxyState>) -> Resul
             continue;
         }
         match AgentMessage::read(&line) {
-            AgentMessage::Call(call) => calls.call(call).await,
-            AgentMessage::List(id, line) => calls.request(id, line, RequestStage::Listing).await,
-            AgentMessage::Request(id, line) => calls.request(id, line, RequestStage::Asked).await,
-            AgentMessage::Cancelled(id, line) => calls.cancel(&id, line).await,
-            AgentMessage::Other(line) => calls.pass(line).await,
-            AgentMessage::Wrong(id, fault) => calls.wrong(id.as_ref(), &fault).await,
+            AgentMessage::Call(call) => calls.handle_tool_call(call).await,
+            AgentMessage::List(id, line) => {
+                calls.forward_request(id, line, RequestStage::Listing).await;
+            }
+            AgentMessage::Request(id, line) => {
+                calls.forward_request(id, line, RequestStage::Other).await;
+            }
+            AgentMessage::Cancelled(id, line) => calls.cancel_request(&id, line).await,
+            AgentMessage::Other(line) => calls.send_to_server(line).await,
+            AgentMessage::Malformed(id, fault) => calls.send_fault(id.as_ref(), &fault).await,
         }
     }
 }
@@ -222,10 +226,12 @@ async fn downward(server: impl AsyncRead + Unpin, calls: &Arc<ProxyState>, aside
     let mut lines = lines(server);
     while let Ok(line) = lines.next().await {
         match ServerMessage::read(&line) {
-            ServerMessage::Answer(id, message, line) => calls.answered(&id, &message, line).await,
-            ServerMessage::Other(line) => calls.tell(line).await,
+            ServerMessage::Answer(id, message, line) => {
+                calls.handle_answer(&id, &message, line).await;
+            }
+            ServerMessage::Other(line) => calls.send_to_agent(line).await,
             ServerMessage::Ambiguous(id, why) => calls.refuse_answer(&id, &why).await,
-            ServerMessage::Noise => aside(&format!(
+            ServerMessage::Invalid => aside(&format!(
                 "the MCP server said what is no message: {}",
                 one_line(&String::from_utf8_lossy(&line))
             )),
@@ -234,7 +240,7 @@ async fn downward(server: impl AsyncRead + Unpin, calls: &Arc<ProxyState>, aside
 }
 
 /// Describes the end of a server whose output has ended.
-async fn ended(server: &mut Child) -> String {
+async fn describe_exit(server: &mut Child) -> String {
     let status = timeout(END_TIMEOUT, server.wait()).await;
     let status: Option<ExitStatus> = status.ok().and_then(Result::ok);
     status.map_or_else(
@@ -244,7 +250,7 @@ async fn ended(server: &mut Child) -> String {
 }
 
 /// Waits for the server to end, and kills it after a timeout.
-async fn close(mut server: Child, writing: JoinHandle<()>) {
+async fn stop_server(mut server: Child, writing: JoinHandle<()>) {
     // Messages in the queue are still written; then the server's input is closed.
     let finished = async {
         let _ = writing.await;

@@ -24,7 +24,7 @@ use super::proxy::END_TIMEOUT;
 use super::transport::StrictTransport;
 use crate::gateway::client::CallError;
 use crate::gateway::questions;
-use crate::gateway::wording::{KeyRemedy, denial};
+use crate::gateway::wording::{KeyRemedy, denial_text};
 
 /// Asks for context that the stewards of this place have written for you: rules, procedures, facts.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -220,7 +220,7 @@ macro_rules! offer {
     };
 }
 
-const OFFERS: [McpTool; 9] = [
+const TOOLS: [McpTool; 9] = [
     offer!("request_context", "context.request", RequestContextTool),
     offer!("check_action", "resolve", CheckAction),
     offer!("answer_checkpoint", "checkpoint.answer", AnswerCheckpoint),
@@ -269,7 +269,7 @@ impl ServerHandler for ToolServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = OFFERS.iter().map(McpTool::tool).collect();
+        let tools = TOOLS.iter().map(McpTool::tool).collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -278,30 +278,30 @@ impl ServerHandler for ToolServer {
         call: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(offer) = OFFERS.iter().find(|offer| offer.name == call.name) else {
+        let Some(offer) = TOOLS.iter().find(|offer| offer.name == call.name) else {
             let why = format!("there is no tool `{}`", call.name);
             return Err(ErrorData::invalid_params(why, None));
         };
         let arguments = Value::Object(call.arguments.unwrap_or_default());
         let params = match (offer.read)(arguments) {
             Ok(params) => params,
-            Err(why) => return Ok(refused(&format!("cra: wrong arguments: {why}"))),
+            Err(why) => return Ok(error_result(&format!("cra: wrong arguments: {why}"))),
         };
         tokio::select! {
-            said = self.gate.say(offer.call, params) => Ok(match said {
+            said = self.gate.call(offer.call, params) => Ok(match said {
                 Ok(result) => CallToolResult::success(vec![ContentBlock::text(result.to_string())]).into(),
                 Err(error) => not_done(&error),
             }),
             // A cancelled call withdraws its request at the console.
-            () = context.ct.cancelled() => Ok(refused("cra: cancelled")),
+            () = context.ct.cancelled() => Ok(error_result("cra: cancelled")),
         }
     }
 }
 
 /// Builds the result of a failed call. Questions to the agent are sent as text and as data.
 fn not_done(error: &CallError) -> CallToolResponse {
-    let Some(asked) = questions::asked(error) else {
-        return refused(&denial(error, KeyRemedy::Key));
+    let Some(asked) = questions::agent_questions(error) else {
+        return error_result(&denial_text(error, KeyRemedy::Key));
     };
     let gate = &asked.gate;
     let described = questions::describe(&asked);
@@ -317,7 +317,7 @@ fn not_done(error: &CallError) -> CallToolResponse {
     result.into()
 }
 
-fn refused(why: &str) -> CallToolResponse {
+fn error_result(why: &str) -> CallToolResponse {
     CallToolResult::error(vec![ContentBlock::text(why)]).into()
 }
 

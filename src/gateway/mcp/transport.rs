@@ -54,7 +54,10 @@ fn read(line: &[u8]) -> ReceivedLine {
         Ok(message) => message,
         Err(StrictJsonError::Ambiguous(fault)) => {
             let refused = CallFault::ambiguous(&fault, "params");
-            return ReceivedLine::Refused(message::fault(message::named(line).as_ref(), &refused));
+            return ReceivedLine::Refused(message::fault_response(
+                message::message_id(line).as_ref(),
+                &refused,
+            ));
         }
         // Text that is not JSON has no id to answer.
         Err(_) => return ReceivedLine::Ignored,
@@ -64,7 +67,10 @@ fn read(line: &[u8]) -> ReceivedLine {
         Err(_) if message.get("id").is_none() => ReceivedLine::Ignored,
         Err(error) => {
             let refused = CallFault::new(CallFault::REQUEST, format!("invalid request: {error}"));
-            ReceivedLine::Refused(message::fault(message::named(line).as_ref(), &refused))
+            ReceivedLine::Refused(message::fault_response(
+                message::message_id(line).as_ref(),
+                &refused,
+            ))
         }
     }
 }

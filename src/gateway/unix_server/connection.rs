@@ -34,12 +34,12 @@ pub(super) async fn serve(
 ) {
     // Declared first, so that it is dropped last: a connection that is no longer counted has no waiting
     // request.
-    let _present = CountedConnection::among(&shared.visitors);
+    let _present = CountedConnection::among(&shared.connections);
     // Declared second, so that a connection is free by the time this one is no longer counted.
     let entered = entered;
     let (reader, mut writer) = stream.into_split();
-    let signer = shared.hall.signer.clone();
-    let visitor = AgentConnection::new(shared.hall, from);
+    let signer = shared.gateway.signer.clone();
+    let visitor = AgentConnection::new(shared.gateway, from);
     let large = vec![visitor.large_messages(), shared.large];
     let mut lines = LineReader::new(BufReader::new(reader), large).with_bounded_rate();
     let mut asked = FuturesUnordered::new();
@@ -52,7 +52,7 @@ pub(super) async fn serve(
                     return;
                 }
             }
-            () = entered.closed() => break None,
+            () = entered.wait_for_close() => break None,
             line = async { pace.wait().await; lines.next().await }, if room => match line {
                 Ok(line) if line.trim_ascii().is_empty() => {}
                 Ok(line) => {
@@ -60,7 +60,7 @@ pub(super) async fn serve(
                     let Some(waiting) = entered.begin_call() else {
                         break None;
                     };
-                    let heard = hear(&visitor, &signer, RpcRequest::read(&line));
+                    let heard = answer_request(&visitor, &signer, RpcRequest::read(&line));
                     asked.push(async { (waiting, heard.await) });
                 }
                 Err(over) => break Some(over),
@@ -84,14 +84,14 @@ pub(super) async fn serve(
 }
 
 /// Answers a request; `None` if the caller wants no answer.
-async fn hear(
+async fn answer_request(
     visitor: &AgentConnection,
     signer: &AnswerSigner,
     asked: RpcRequest,
 ) -> Option<String> {
-    let wants = asked.id.is_some() || asked.spoken.is_err();
-    let result = match asked.spoken {
-        Ok(spoken) => visitor.say(spoken).await,
+    let wants = asked.id.is_some() || asked.call.is_err();
+    let result = match asked.call {
+        Ok(spoken) => visitor.execute_call(spoken).await,
         Err(fault) => Err(fault),
     };
     wants.then(|| match asked.challenged {

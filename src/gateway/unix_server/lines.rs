@@ -33,17 +33,17 @@ pub(in crate::gateway) struct LineReader<R> {
     due: Option<Instant>,
     /// Permits for large messages: the caller's own, and the shared ones.
     large: Vec<Arc<Semaphore>>,
-    room: Vec<OwnedSemaphorePermit>,
+    permits: Vec<OwnedSemaphorePermit>,
     /// Time at which the line got all its permits, and its length then.
-    room_since: Option<(Instant, usize)>,
-    pace: LineRate,
+    permits_since: Option<(Instant, usize)>,
+    rate: LineRate,
 }
 
 /// Rate at which a line has to arrive once it has permits for large messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LineRate {
     /// Any rate within the time for a message: the permits belong to this connection alone.
-    Free,
+    Unlimited,
     /// At least [`LARGE_MESSAGE_RATE`]: other connections wait for the permits.
     Bounded,
 }
@@ -55,16 +55,16 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
             line: Vec::new(),
             due: None,
             large,
-            room: Vec::new(),
-            room_since: None,
-            pace: LineRate::Free,
+            permits: Vec::new(),
+            permits_since: None,
+            rate: LineRate::Unlimited,
         }
     }
 
     /// Cuts off large lines that arrive too slowly, because other connections wait for their permits.
     pub(in crate::gateway) fn with_bounded_rate(self) -> Self {
         Self {
-            pace: LineRate::Bounded,
+            rate: LineRate::Bounded,
             ..self
         }
     }
@@ -78,25 +78,25 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
                 self.due = Some(Instant::now() + MESSAGE_TIMEOUT);
                 continue;
             };
-            if self.line.len() > LARGE_MESSAGE && self.room.len() < self.large.len() {
+            if self.line.len() > LARGE_MESSAGE && self.permits.len() < self.large.len() {
                 // The client did not cause the wait for a permit, so that time does not count.
                 let since = Instant::now();
                 // Always in one order, so that no two callers wait for each other.
-                if let Some(large) = self.large.get(self.room.len()) {
+                if let Some(large) = self.large.get(self.permits.len()) {
                     let room = Arc::clone(large).acquire_owned().await;
-                    self.room.push(room.map_err(|_| LineEnd::Closed)?);
+                    self.permits.push(room.map_err(|_| LineEnd::Closed)?);
                 }
                 self.due = Some(due + since.elapsed());
-                if self.room.len() == self.large.len() {
-                    self.room_since = Some((Instant::now(), self.line.len()));
+                if self.permits.len() == self.large.len() {
+                    self.permits_since = Some((Instant::now(), self.line.len()));
                 }
                 continue;
             }
-            match timeout_at(self.read_deadline(due), self.more()).await {
+            match timeout_at(self.read_deadline(due), self.read_available()).await {
                 Ok(Ok(true)) => {
                     self.due = None;
-                    self.room.clear();
-                    self.room_since = None;
+                    self.permits.clear();
+                    self.permits_since = None;
                     return Ok(std::mem::take(&mut self.line));
                 }
                 Ok(Ok(false)) => {}
@@ -109,7 +109,7 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
     /// Returns the time by which more has to arrive: a line that holds permits keeps other connections
     /// waiting.
     fn read_deadline(&self, due: Instant) -> Instant {
-        let (Some((since, before)), LineRate::Bounded) = (self.room_since, self.pace) else {
+        let (Some((since, before)), LineRate::Bounded) = (self.permits_since, self.rate) else {
             return due;
         };
         let come = self.line.len().saturating_sub(before);
@@ -118,7 +118,7 @@ impl<R: AsyncBufRead + Unpin> LineReader<R> {
     }
 
     /// Reads the available bytes. Returns true if they complete a line.
-    async fn more(&mut self) -> Result<bool, LineEnd> {
+    async fn read_available(&mut self) -> Result<bool, LineEnd> {
         let come = self.reader.fill_buf().await.map_err(LineEnd::Failed)?;
         if come.is_empty() {
             return Err(LineEnd::Closed);

@@ -168,9 +168,9 @@ fn list_in_place_of_an_object_is_rejected() {
 
 #[test]
 fn proposal_exceeding_the_limits_is_rejected() {
-    let place = |value: &Value| SummaryShape::proposed(value).unwrap_err().to_string();
-    assert!(SummaryShape::proposed(&proposal()).is_ok());
-    assert!(SummaryShape::proposed(&json!({"arc": "x"})).is_ok());
+    let place = |value: &Value| SummaryShape::read_proposal(value).unwrap_err().to_string();
+    assert!(SummaryShape::read_proposal(&proposal()).is_ok());
+    assert!(SummaryShape::read_proposal(&json!({"arc": "x"})).is_ok());
     let table = [
         (json!({"arc": "x".repeat(201)}), "arc: has 201"),
         (json!({}), "shape: missing field `arc`"),
@@ -193,7 +193,7 @@ fn proposal_exceeding_the_limits_is_rejected() {
 #[test]
 fn shape_changes_are_listed_by_line() {
     let kept = ThreadMemento::from_value(&memento()).unwrap().shape();
-    let proposed = SummaryShape::proposed(&proposal()).unwrap();
+    let proposed = SummaryShape::read_proposal(&proposal()).unwrap();
     let changes = kept.changes(&proposed);
     let lines: Vec<_> = changes
         .iter()

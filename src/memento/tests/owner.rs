@@ -20,7 +20,7 @@ fn brings(memento: &Value) -> Value {
 }
 
 fn take(thread: &Thread, fields: &Value, number: u32) -> (Thread, TurnOutcome) {
-    let taken = thread.take(&turn("go", fields), named(number), at(number.into()));
+    let taken = thread.process_turn(&turn("go", fields), named(number), at(number.into()));
     taken.unwrap()
 }
 
@@ -37,8 +37,8 @@ fn edited(thread: &Thread) -> Thread {
 #[test]
 fn only_the_owner_and_sessions_with_its_secret_take_turns() {
     let first = by("s-1", Some("key"), 1);
-    let (one, _) = thread().take(&go(), first, at(1)).unwrap();
-    let refused = |named: TurnIds| one.take(&go(), named, at(2)).map(|_| ());
+    let (one, _) = thread().process_turn(&go(), first, at(1)).unwrap();
+    let refused = |named: TurnIds| one.process_turn(&go(), named, at(2)).map(|_| ());
     assert_eq!(refused(by("s-2", None, 2)), Err(TurnRefusal::NotOwner));
     assert_eq!(
         refused(by("s-2", Some("other"), 2)),
@@ -46,11 +46,15 @@ fn only_the_owner_and_sessions_with_its_secret_take_turns() {
     );
     assert_eq!(refused(by("s-1", Some("key"), 2)), Ok(()));
     // A later session with the same secret continues the thread, and the first one still may.
-    let (two, _) = one.take(&go(), by("s-2", Some("key"), 2), at(2)).unwrap();
+    let (two, _) = one
+        .process_turn(&go(), by("s-2", Some("key"), 2), at(2))
+        .unwrap();
     assert_eq!(two.owner.as_ref().unwrap().session.as_str(), "s-2");
     assert!(two.admits(&by("s-1", Some("key"), 3).by));
     // Two sessions without a secret are not the same.
-    let (bare, _) = thread().take(&go(), by("s-1", None, 1), at(1)).unwrap();
+    let (bare, _) = thread()
+        .process_turn(&go(), by("s-1", None, 1), at(1))
+        .unwrap();
     assert!(!bare.admits(&owner("s-2")));
 }
 
@@ -62,7 +66,9 @@ fn offered_thread_changes_its_owner_with_the_first_turn() {
     assert!(!offered.admits(&owner("s-3")));
     // A turn of the owner does not revoke the offer.
     let (offered, _) = take(&offered, &json!({}), 2);
-    let (two, _) = offered.take(&go(), by("s-2", None, 3), at(3)).unwrap();
+    let (two, _) = offered
+        .process_turn(&go(), by("s-2", None, 3), at(3))
+        .unwrap();
     assert!(two.is_owned_by(&owner("s-2")));
     assert!(!two.admits(&owner("s-1")));
     assert_eq!(two.offered_to, None);
@@ -76,7 +82,10 @@ fn owner_of_an_old_thread_is_inferred_from_its_turns() {
         for (number, writer) in (1..).zip(writers) {
             thread.owner = Some(owner(writer));
             let named = by(writer, None, number);
-            thread = thread.take(&go(), named, at(number.into())).unwrap().0;
+            thread = thread
+                .process_turn(&go(), named, at(number.into()))
+                .unwrap()
+                .0;
         }
         let mut old = serde_json::to_value(&thread).unwrap();
         for field in ["owner", "offered_to", "refused"] {
@@ -172,7 +181,7 @@ fn edit_read_by_one_session_is_unread_for_another_with_the_same_secret() {
     let first = Thread::new("t-1".parse().unwrap(), "s-1".parse().unwrap());
     let turn_by = |thread: &Thread, session: &str, fields: &Value, number: u32| {
         let named = by(session, Some("ours"), number);
-        let taken = thread.take(&turn("go", fields), named, at(number.into()));
+        let taken = thread.process_turn(&turn("go", fields), named, at(number.into()));
         taken.unwrap()
     };
     let (one, _) = turn_by(&first, "s-1", &json!({}), 1);
@@ -200,6 +209,6 @@ fn changed_copy_of_the_stored_memento_is_ignored() {
     assert_eq!(outcome.source, BaselineSource::Request);
     assert_eq!(outcome.memento.arc.as_str(), "purge all");
     assert_eq!(outcome.memento.affect.points.len(), 1);
-    assert!(outcome.freeze.holds());
+    assert!(outcome.freeze.is_frozen());
     assert!(outcome.notes[0].contains("was changed since it was sent"));
 }

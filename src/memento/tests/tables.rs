@@ -83,7 +83,7 @@ fn first_matching_rule_decides_for_every_combination_of_inputs() {
         } else {
             (6, "should")
         };
-        let decided = decide(&inputs);
+        let decided = classify_turn(&inputs);
         assert_eq!(decided.rule.number(), number, "{inputs:?}");
         assert_eq!(decided.decision.as_str(), wanted, "{inputs:?}");
         seen.insert(number);
@@ -119,10 +119,10 @@ fn summary_is_frozen_only_at_peak_or_high_and_without_must() {
                     (true, TurnDecision::Should | TurnDecision::Skip) => true,
                     (true, TurnDecision::Must) | (false, _) => false,
                 };
-                assert_eq!(freeze.holds(), wanted, "{freeze:?}");
+                assert_eq!(freeze.is_frozen(), wanted, "{freeze:?}");
             }
         }
-        assert!(!Freeze::of(None, decision).holds());
+        assert!(!Freeze::of(None, decision).is_frozen());
     }
 }
 

@@ -2,7 +2,7 @@ use super::*;
 
 fn taken(thread: &Thread, turn: &Turn, number: u32) -> (Thread, TurnOutcome) {
     let now = at(number.into());
-    let taken = thread.take(turn, named(number), now);
+    let taken = thread.process_turn(turn, named(number), now);
     taken.unwrap()
 }
 
@@ -33,7 +33,7 @@ fn at_the_peak_only_a_must_turn_changes_the_shape() {
                 json!({"proposed": proposal(), "signals": signals(kinds)}),
             );
             let (thread, outcome) = taken(&thread(), &turn("go", &fields), 1);
-            assert_eq!(outcome.freeze.holds(), frozen);
+            assert_eq!(outcome.freeze.is_frozen(), frozen);
             assert_eq!(thread.is_frozen(), frozen);
             let kept = ThreadMemento::from_value(&memento()).unwrap().shape();
             let shape = outcome.memento.shape();
@@ -139,7 +139,7 @@ fn memento_of_another_thread_is_ignored() {
         outcome.notes,
         ["the memento is of the thread `t-2`: ignored, with its signals"]
     );
-    assert!(!outcome.freeze.holds());
+    assert!(!outcome.freeze.is_frozen());
 }
 
 // covers D20
@@ -222,14 +222,14 @@ fn affect_changes_while_the_summary_is_frozen() {
         seen.push((
             rollup.phase.as_str(),
             rollup.intensity_bucket.as_str(),
-            outcome.summary.word(),
+            outcome.summary.label(),
             next.held_back_count,
         ));
         thread = next;
         let since = (2..=4).contains(&number).then(|| at(2));
         assert_eq!(thread.frozen_since, since, "{number}");
-        let thaw_condition = thread.thaw_condition();
-        assert_eq!(thaw_condition.is_some(), since.is_some(), "{number}");
+        let thawed_by = thread.thaw_condition();
+        assert_eq!(thawed_by.is_some(), since.is_some(), "{number}");
     }
     // The guardrail uses the baseline: the intensity before the message.
     assert_eq!(
@@ -260,7 +260,7 @@ fn write_with_a_stale_etag_is_rejected() {
     let (one, outcome) = taken(&thread(), &turn("go", &json!({})), 1);
     let read = json!({"if_match": outcome.etag});
     let (two, _) = taken(&one, &turn("go", &read), 2);
-    let stale = two.take(&turn("go", &read), named(3), at(3));
+    let stale = two.process_turn(&turn("go", &read), named(3), at(3));
     let current = two.etag().unwrap();
     let current = || current.clone();
     assert_eq!(
@@ -280,7 +280,7 @@ fn write_with_a_stale_etag_is_rejected() {
     assert!(two.edit(&shape, &current(), id(), at(3)).is_ok());
     assert_eq!(
         thread().edit(&shape, "", id(), at(3)).unwrap_err(),
-        TurnRefusal::Nothing
+        TurnRefusal::NoMemento
     );
 }
 

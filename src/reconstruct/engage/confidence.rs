@@ -2,13 +2,13 @@
 
 use super::super::challenge::{alternatives, certainty_of_answer, is_unsure};
 use super::super::snapshot::{ConfidenceLevel, ConversationSnapshot, SnapshotDecision};
-use super::super::wording::{SHOWN, bounded, capitalised, clause, within};
+use super::super::wording::{SHOWN, capitalised, clause, limit_items, mid_sentence};
 use super::section;
 
 /// Most decisions of one group that are shown; the rest is counted.
 const SHOWN_DECISIONS: usize = 12;
 
-pub(super) fn levels(from: &ConversationSnapshot) -> String {
+pub(super) fn confidence_section(from: &ConversationSnapshot) -> String {
     let mut lines = vec![
         format!("High confidence: {}", group(from, ConfidenceLevel::High)),
         format!(
@@ -32,7 +32,7 @@ pub(super) fn levels(from: &ConversationSnapshot) -> String {
 }
 
 fn list(names: Vec<String>) -> String {
-    capitalised(&bounded(names, SHOWN_DECISIONS).join(", "))
+    capitalised(&limit_items(names, SHOWN_DECISIONS).join(", "))
 }
 
 fn group(from: &ConversationSnapshot, wanted: ConfidenceLevel) -> String {
@@ -51,7 +51,7 @@ fn group(from: &ConversationSnapshot, wanted: ConfidenceLevel) -> String {
     // Decisions of low confidence are never settled, so the name does not say it.
     let name = match wanted {
         ConfidenceLevel::High | ConfidenceLevel::Medium => SnapshotDecision::named,
-        ConfidenceLevel::Low => |decided: &SnapshotDecision| within(&decided.decision),
+        ConfidenceLevel::Low => |decided: &SnapshotDecision| mid_sentence(&decided.decision),
     };
     let mut names: Vec<_> = decided.map(name).collect();
     if let Some((_, text)) = &from.my_confidence
@@ -59,7 +59,7 @@ fn group(from: &ConversationSnapshot, wanted: ConfidenceLevel) -> String {
         && from.question.is_some()
     {
         let note = from.confidence_note.as_deref();
-        let note = note.map(|note| format!(": {}", within(&clause(note))));
+        let note = note.map(|note| format!(": {}", mid_sentence(&clause(note))));
         // The note of an unsure answer is written further below.
         let note = note.filter(|_| !is_unsure(from)).unwrap_or_default();
         names.push(format!(
@@ -72,7 +72,9 @@ fn group(from: &ConversationSnapshot, wanted: ConfidenceLevel) -> String {
             .iter()
             .filter(|insight| insight.is_unresolved());
         names.extend(
-            open.map(|insight| format!("{} (not settled)", within(&clause(&insight.insight)))),
+            open.map(|insight| {
+                format!("{} (not settled)", mid_sentence(&clause(&insight.insight)))
+            }),
         );
     }
     if names.is_empty() {
@@ -84,12 +86,12 @@ fn group(from: &ConversationSnapshot, wanted: ConfidenceLevel) -> String {
 /// Describes unknown facts and names alternatives.
 fn doubts(from: &ConversationSnapshot) -> Vec<String> {
     let note = from.confidence_note.as_deref();
-    let note = note.map(|note| format!(" ({})", within(&clause(note))));
+    let note = note.map(|note| format!(" ({})", mid_sentence(&clause(note))));
     let note = note.unwrap_or_default();
     let admits = format!(
         "I am not sure about the critical question{note}: I would rather explore alternatives than go on as if I were."
     );
-    let ways = bounded(alternatives(from), SHOWN);
+    let ways = limit_items(alternatives(from), SHOWN);
     let offers = match ways.as_slice() {
         [] => "The file names no alternative: which other ways should we look at?".to_owned(),
         ways => format!("Ways to look at: {}.", ways.join("; ")),

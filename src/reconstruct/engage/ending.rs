@@ -1,7 +1,7 @@
 //! A conversation near its end: finished work, open work, and ways to finish.
 
 use super::super::snapshot::ConversationSnapshot;
-use super::super::wording::{bounded, humanised, lowered};
+use super::super::wording::{humanised, limit_items, replace_identifiers};
 use super::{NOT_RECORDED, section};
 
 /// Progress in percent from which a conversation is near its end.
@@ -24,7 +24,7 @@ pub(super) fn ending_section(from: &ConversationSnapshot) -> Option<String> {
     let asked = from
         .open_questions
         .iter()
-        .map(|question| lowered(&question.question));
+        .map(|question| replace_identifiers(&question.question));
     let deferred = from
         .deferred
         .iter()
@@ -56,5 +56,5 @@ fn line(name: &str, items: Vec<String>) -> String {
     if items.is_empty() {
         return format!("{name}: {NOT_RECORDED}");
     }
-    format!("{name}: {}", bounded(items, SHOWN_ENTRIES).join("; "))
+    format!("{name}: {}", limit_items(items, SHOWN_ENTRIES).join("; "))
 }

@@ -4,7 +4,7 @@ use super::super::challenge::is_premature;
 use super::super::infer::deferred;
 use super::super::snapshot::{ConversationSnapshot, NextStep, Tradeoff};
 use super::super::wording::{
-    SHOWN, all_mid_sentence, bounded, clause, humanised, joined, share_subject, within,
+    SHOWN, all_mid_sentence, clause, humanised, join_and, limit_items, mid_sentence, share_subject,
 };
 use super::{NOT_RECORDED, listed, section};
 
@@ -17,7 +17,7 @@ pub(super) fn next_options(from: &ConversationSnapshot) -> String {
     if from.has_several_options() {
         lines.extend(tradeoffs(&from.tradeoffs));
     }
-    let later = bounded(deferred(from), SHOWN);
+    let later = limit_items(deferred(from), SHOWN);
     if !later.is_empty() {
         lines.push(format!("Not yet: {}", later.join("; ")));
     }
@@ -34,7 +34,7 @@ fn tradeoffs(all: &[Tradeoff]) -> Vec<String> {
     let (open, resolved): (Vec<_>, Vec<_>) =
         all.iter().partition(|tradeoff| tradeoff.is_unresolved());
     let words = open.into_iter().chain(resolved).map(Tradeoff::words);
-    let words = bounded(words.collect(), SHOWN);
+    let words = limit_items(words.collect(), SHOWN);
     match words.as_slice() {
         [one] => vec![format!("Trade-offs: {one}")],
         words => listed("Trade-offs", words),
@@ -47,13 +47,13 @@ fn option(from: &ConversationSnapshot, step: &NextStep) -> String {
     let questions = questions
         .iter()
         .map(|question| question.trim_end_matches('?').to_owned());
-    let questions = joined(&bounded(questions.collect(), SHOWN));
+    let questions = join_and(&limit_items(questions.collect(), SHOWN));
     let premature = is_premature(from, step);
     let question = from.question.as_deref().unwrap_or_default();
     let blocked = from.blocked().unwrap_or_default();
     let resolves = share_subject(&step.step, question) || share_subject(&step.step, &blocked);
     if let Some(purpose) = &step.purpose {
-        about.push(within(&clause(purpose)));
+        about.push(mid_sentence(&clause(purpose)));
     } else if !blocked.is_empty() && resolves && !premature {
         about.push("address the blocking issue".to_owned());
     }
@@ -61,7 +61,7 @@ fn option(from: &ConversationSnapshot, step: &NextStep) -> String {
         about.push(format!("answers {questions}"));
     }
     if let Some(other) = &step.alternative_to {
-        about.push(format!("instead of {}", within(other)));
+        about.push(format!("instead of {}", mid_sentence(other)));
     }
     if premature {
         about.push("premature until the blocking issue is resolved".to_owned());

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::super::json_view::JsonView;
 use super::super::wording::{
-    SHOWN, all_mid_sentence, bounded, capitalised, clause, joined, percent, within,
+    SHOWN, all_mid_sentence, capitalised, clause, join_and, limit_items, mid_sentence, percent,
 };
 
 /// Level of confidence.
@@ -45,19 +45,19 @@ impl ConfidenceLevel {
                     "low" | "very low" | "medium low" | "uncertain" | "unknown" | "exploratory" => {
                         Self::Low
                     }
-                    _ => return look.wrong("high, medium or low"),
+                    _ => return look.record_wrong_type("high, medium or low"),
                 };
                 Some((certainty, word.replace('_', " ")))
             }
             Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
-                look.wrong("a number or a word")
+                look.record_wrong_type("a number or a word")
             }
         }
     }
 
     fn of_number(number: f64, look: &JsonView<'_>) -> Option<(Self, String)> {
         if !(0.0..=100.0).contains(&number) {
-            look.note("is not between 0 and 1, nor a share in per cent");
+            look.add_fault("is not between 0 and 1, nor a share in per cent");
             return None;
         }
         let share = if number > 1.0 { number / 100.0 } else { number };
@@ -92,7 +92,7 @@ impl Blocker {
                 what => Self::Yes { what },
             }),
             Value::Null | Value::Number(_) | Value::Object(_) => {
-                look.wrong("true or false, a text or a list")
+                look.record_wrong_type("true or false, a text or a list")
             }
         }
     }
@@ -121,7 +121,7 @@ pub struct SnapshotDecision {
     /// Status, such as `tentative` or `denied`.
     pub status: Option<String>,
     /// Operator who decided.
-    pub is_deciding_checkpoint: Option<String>,
+    pub decided_by: Option<String>,
 }
 
 /// Status words of decisions that may still change.
@@ -202,11 +202,11 @@ impl SnapshotDecision {
 
     /// Name of the decision within a sentence, with a remark if it may still change.
     pub(in crate::reconstruct) fn named(&self) -> String {
-        let name = within(&self.decision);
+        let name = mid_sentence(&self.decision);
         let lower = name.to_lowercase();
         if self.is_refused() && !REFUSED.iter().any(|word| lower.contains(word)) {
             let status = self.status.as_deref().unwrap_or("refused");
-            return format!("{name} ({})", within(status));
+            return format!("{name} ({})", mid_sentence(status));
         }
         if self.is_tentative() && !name.to_lowercase().contains("tentative") {
             return format!("{name} (tentative)");
@@ -272,7 +272,7 @@ impl Tradeoff {
         };
         let said = [&tradeoff.dimension, &tradeoff.tension, &tradeoff.resolution];
         if said.into_iter().all(Option::is_none) {
-            look.note("does not say what it is about");
+            look.add_fault("does not say what it is about");
             return None;
         }
         Some(tradeoff)
@@ -290,21 +290,21 @@ impl Tradeoff {
     /// Formats the trade-off as one clause.
     #[must_use]
     pub fn words(&self) -> String {
-        let status = self.status.as_deref().map(within);
+        let status = self.status.as_deref().map(mid_sentence);
         let status = status
             .map(|status| format!(" ({status})"))
             .unwrap_or_default();
         let tension = self.tension.as_deref().map(clause);
-        let mut text = match (self.dimension.as_deref().map(within), tension) {
+        let mut text = match (self.dimension.as_deref().map(mid_sentence), tension) {
             (Some(dimension), Some(tension)) => {
-                format!("{dimension}{status}: {}", within(&tension))
+                format!("{dimension}{status}: {}", mid_sentence(&tension))
             }
             (Some(one), None) | (None, Some(one)) => format!("{one}{status}"),
             (None, None) => String::new(),
         };
         if let Some(resolution) = self.resolution.as_deref().map(clause) {
             let between = if text.is_empty() { "" } else { "; " };
-            text = format!("{text}{between}resolved: {}", within(&resolution));
+            text = format!("{text}{between}resolved: {}", mid_sentence(&resolution));
         }
         text
     }
@@ -354,7 +354,7 @@ impl ConversationState {
         let kept = u64::try_from(held_back.len()).unwrap_or(u64::MAX);
         let counted = look.at("held_back_count").raw().and_then(Value::as_u64);
         Some(Self {
-            frozen: look.at("frozen").truth().unwrap_or(false),
+            frozen: look.at("frozen").boolean().unwrap_or(false),
             frozen_since: look.at("frozen_since").text(),
             until: look.at("until").text(),
             held_back_count: counted.unwrap_or(kept).max(kept),
@@ -435,7 +435,7 @@ impl Artifact {
         let title = self.title.as_deref().unwrap_or(&self.id);
         let title = match self.title {
             Some(_) => title.to_owned(),
-            None => within(title),
+            None => mid_sentence(title),
         };
         let first = title.split_whitespace().next().unwrap_or_default();
         let first = first.to_lowercase();
@@ -452,8 +452,8 @@ impl Artifact {
     #[must_use]
     pub fn mention(&self) -> String {
         let named = self.named();
-        let for_what = bounded(all_mid_sentence(&self.retrieve_for), SHOWN);
-        let details = match joined(&for_what) {
+        let for_what = limit_items(all_mid_sentence(&self.retrieve_for), SHOWN);
+        let details = match join_and(&for_what) {
             nothing if nothing.is_empty() => "the details".to_owned(),
             what => format!("details for {what}"),
         };

@@ -12,7 +12,7 @@ const NO_ASKER: CallerId = CallerId(u64::MAX);
 impl Actor {
     /// Returns the time of the next check for abandoned sessions, if there are sessions.
     pub(super) fn abandoned_due(&mut self) -> Option<Timestamp> {
-        if self.poison.is_some() || self.engine.session_ids().next().is_none() {
+        if self.store_failure.is_some() || self.engine.session_ids().next().is_none() {
             return None;
         }
         let now = self.clock.now();
@@ -26,10 +26,10 @@ impl Actor {
         self.check_clock().await;
         let now = self.clock.now();
         self.abandoned_checked = Some(now);
-        if self.poison.is_some() {
+        if self.store_failure.is_some() {
             return;
         }
-        for session in self.engine.abandoned(now) {
+        for session in self.engine.abandoned_sessions(now) {
             let hours = ABANDONED_TIME.as_secs() / 3600;
             let end = EndSession {
                 delivery: DeliveryTime::Later,
@@ -40,7 +40,7 @@ impl Actor {
             let effects = self
                 .engine
                 .handle(EngineCommand::EndSession(NO_ASKER, end), now);
-            self.carry_out(effects);
+            self.execute(effects);
         }
     }
 }

@@ -4,7 +4,7 @@ use super::super::acknowledgement::Acknowledgement;
 use super::super::atlas_load::{AtlasLoad, LoadRefusal};
 use super::super::shadow::ShadowAtlases;
 use super::super::snapshot::AtlasLoadInfo;
-use super::super::{atlas_text, loaded};
+use super::super::{atlas_text, loaded_entry};
 use super::Actor;
 use crate::atlas::{Atlas, recording};
 use crate::base::clock::Timestamp;
@@ -14,11 +14,11 @@ use crate::trace::event::AtlasLoaded;
 
 impl Actor {
     /// Replaces the Atlases. Requests wait meanwhile: each request is judged by Atlases that are on record.
-    pub(super) async fn load(&mut self, load: AtlasLoad) -> Result<(), LoadRefusal> {
-        if let Some(what) = &self.poison {
+    pub(super) async fn load_atlases(&mut self, load: AtlasLoad) -> Result<(), LoadRefusal> {
+        if let Some(what) = &self.store_failure {
             return Err(LoadRefusal::Unavailable(what.clone()));
         }
-        if let Some(fault) = load.fault(&self.engine) {
+        if let Some(fault) = load.refusal(&self.engine) {
             return Err(fault);
         }
         // Decisions under the old Atlases are recorded before the entry that replaces them.
@@ -33,7 +33,7 @@ impl Actor {
             new.extend(all);
         }
         let now = self.clock.now();
-        let acknowledge = recording::acknowledge(&load.atlases);
+        let acknowledge = recording::acknowledge_mode(&load.atlases);
         let mut batch = Batch {
             state: vec![Acknowledgement::running(acknowledge).row()],
             atlases: new.iter().map(|atlas| atlas_text(atlas)).collect(),
@@ -48,17 +48,17 @@ impl Actor {
                 replaces: replaced.map(|old| old.hash.to_string()),
                 // Recorded once, with the first entry.
                 removes: std::mem::take(&mut removes),
-                loaded_by: Some(load.by.clone()),
-                ..loaded(atlas, &load.by)
+                loaded_by: Some(load.operator.clone()),
+                ..loaded_entry(atlas, &load.operator)
             };
             batch.records.push(self.ledger.entry(payload, now));
         }
         let accepted = self.engine.budgets_accepted();
-        batch.state.extend(accepted.map(super::replies::row));
+        batch.state.extend(accepted.map(super::replies::state_row));
         // INVARIANT: on disk before these Atlases decide anything. A crash in between leaves a record of
         // Atlases that decided nothing, never a decision by Atlases that are not on record.
-        if let Err(error) = self.durable(batch).await {
-            self.poisoned(&error, Vec::new());
+        if let Err(error) = self.write_durably(batch).await {
+            self.on_write_failure(&error, Vec::new());
             return Err(LoadRefusal::Unavailable(error.to_string()));
         }
         self.engine.reload(load.atlases);
@@ -72,31 +72,31 @@ impl Actor {
             before: Some(before),
         };
         self.changed = true;
-        self.show();
+        self.publish_changes();
         Ok(())
     }
 
     /// Starts or stops shadow Atlases, which only observe.
-    pub(super) fn shadow(&mut self, load: Option<AtlasLoad>) {
+    pub(super) fn set_shadow(&mut self, load: Option<AtlasLoad>) {
         let now = self.clock.now();
-        let sound = load.filter(|load| load.fault(&self.engine).is_none());
+        let sound = load.filter(|load| load.refusal(&self.engine).is_none());
         let begun = sound.map(|load| ShadowAtlases::new(&self.engine, load.atlases, now));
         self.watching.shadow = begun;
         self.changed = true;
-        self.show();
+        self.publish_changes();
     }
 
     /// Shows a command to the shadow Atlases. This has no effect on the decision.
     pub(super) fn look_on(&mut self, command: &EngineCommand, now: Timestamp) {
         if let Some(shadow) = &mut self.watching.shadow
-            && shadow.look(&self.engine, command, now)
+            && shadow.evaluate(&self.engine, command, now)
         {
             self.changed = true;
         }
     }
 
-    async fn durable(&mut self, mut batch: Batch) -> Result<(), StoreError> {
-        self.state_seal.stamp(&mut batch, &self.ledger);
+    async fn write_durably(&mut self, mut batch: Batch) -> Result<(), StoreError> {
+        self.state_seal.add_seal(&mut batch, &self.ledger);
         self.store.append(batch).await?.await
     }
 }

@@ -10,7 +10,7 @@ use super::super::notices::StoredNotice;
 use super::super::snapshot::RuntimeSnapshot;
 use super::Actor;
 use super::log_sealing::PendingSeal;
-use super::replies::denied;
+use super::replies::unavailable_denial;
 use crate::atlas::document::AcknowledgeMode;
 use crate::base::limits::MAX_EARLY_EVENTS;
 use crate::engine::command::{CallerId, DecisionRefusal, Reply};
@@ -50,7 +50,7 @@ pub(super) struct WrittenBatch {
 
 impl Actor {
     /// Adds changes to the next batch, with the replies that wait for them.
-    pub(super) fn write(
+    pub(super) fn add_to_batch(
         &mut self,
         batch: Batch,
         replies: Vec<(CallerId, Reply)>,
@@ -83,24 +83,24 @@ impl Actor {
             early,
             calls,
         } = std::mem::take(&mut self.pending);
-        let records = if self.hooks.listen() {
+        let records = if self.hooks.has_listeners() {
             batch.records.clone()
         } else {
             Vec::new()
         };
         let entered = self.add_seal_entry_if_full(&mut batch);
-        self.state_seal.stamp(&mut batch, &self.ledger);
+        self.state_seal.add_seal(&mut batch, &self.ledger);
         let notices = self.outbox.take_new_notices();
         let ack = match self.store.append(batch).await {
             Ok(ack) => ack,
             Err(error) => {
-                self.poisoned(&error, [early_replies, replies].concat());
+                self.on_write_failure(&error, [early_replies, replies].concat());
                 return;
             }
         };
-        self.tell(early_replies);
-        let picture = (!self.picture_pending).then(|| self.picture());
-        self.picture_pending |= picture.is_some();
+        self.send_replies(early_replies);
+        let picture = (!self.snapshot_pending).then(|| self.make_snapshot());
+        self.snapshot_pending |= picture.is_some();
         self.writes.push_back(Box::pin(async move {
             WrittenBatch {
                 outcome: ack.await,
@@ -123,41 +123,45 @@ impl Actor {
         if wanted && fits { events } else { 0 }
     }
 
-    pub(super) fn written(&mut self, written: WrittenBatch) {
+    pub(super) fn on_written(&mut self, written: WrittenBatch) {
         self.early_events = self.early_events.saturating_sub(written.early);
         if written.picture.is_some() {
-            self.picture_pending = false;
+            self.snapshot_pending = false;
         }
         match written.outcome {
             Ok(()) => {
                 // A snapshot from before a failed write would hide the failure.
-                let picture = written.picture.filter(|_| self.poison.is_none());
+                let picture = written.picture.filter(|_| self.store_failure.is_none());
                 if let Some(picture) = picture {
                     self.publish(picture);
                 }
                 self.publish_shortage();
-                self.tell(written.replies);
+                self.send_replies(written.replies);
                 for call in written.calls {
-                    self.outside.ask(call);
+                    self.extension_calls.call_extension(call);
                 }
-                let missed = self.hooks.after(&written.records);
+                let missed = self.hooks.notify_after(&written.records);
                 self.dropped.hooks += missed;
                 self.changed |= missed > 0;
                 self.sealing
-                    .entered(written.entered, &self.store, &self.ledger);
+                    .on_entry_durable(written.entered, &self.store, &self.ledger);
                 self.changed |= !written.notices.is_empty();
-                self.outbox.written(written.notices, self.clock.now());
-                self.show();
+                self.outbox.on_durable(written.notices, self.clock.now());
+                self.publish_changes();
             }
-            Err(error) => self.poisoned(&error, written.replies),
+            Err(error) => self.on_write_failure(&error, written.replies),
         }
     }
 
     /// Handles a failed write. Nothing more is allowed, and all waiting callers are told.
-    pub(super) fn poisoned(&mut self, error: &StoreError, mut replies: Vec<(CallerId, Reply)>) {
+    pub(super) fn on_write_failure(
+        &mut self,
+        error: &StoreError,
+        mut replies: Vec<(CallerId, Reply)>,
+    ) {
         let what = error.to_string();
         tracing::error!(%what, "the store is poisoned");
-        self.poison.get_or_insert_with(|| what.clone());
+        self.store_failure.get_or_insert_with(|| what.clone());
         // Pending changes are not on disk, and no caller was told of them.
         let pending = std::mem::take(&mut self.pending);
         replies.extend(pending.early_replies);
@@ -178,15 +182,15 @@ impl Actor {
                 | Reply::Resolved(_)
                 | Reply::Consulted(_)
                 | Reply::Completed(_)
-                | Reply::Noted(_) => Reply::Denied(denied(&what)),
+                | Reply::Noted(_) => Reply::Denied(unavailable_denial(&what)),
             };
-            self.tell(vec![(ask, refusal)]);
+            self.send_replies(vec![(ask, refusal)]);
         }
-        let rest: Vec<_> = self.waiting.drain().collect();
+        let rest: Vec<_> = self.waiting_callers.drain().collect();
         for (_, reply) in rest {
-            let _ = reply.send(Reply::Denied(denied(&what)));
+            let _ = reply.send(Reply::Denied(unavailable_denial(&what)));
         }
-        let picture = self.picture();
+        let picture = self.make_snapshot();
         self.publish(picture);
     }
 }

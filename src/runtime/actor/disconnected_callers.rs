@@ -8,12 +8,14 @@ use crate::engine::command::{ActionRequest, EngineCommand};
 impl Actor {
     /// Tells the engine which callers have disconnected.
     pub(super) fn note_disconnected(&mut self) {
-        let gone = self.waiting.extract_if(|_, reply| reply.is_closed());
+        let gone = self
+            .waiting_callers
+            .extract_if(|_, reply| reply.is_closed());
         for ask in gone.map(|(ask, _)| ask).collect::<Vec<_>>() {
             let effects = self
                 .engine
-                .handle(EngineCommand::AskerLeft(ask), self.clock.now());
-            self.carry_out(effects);
+                .handle(EngineCommand::CallerLeft(ask), self.clock.now());
+            self.execute(effects);
         }
     }
 
@@ -21,12 +23,12 @@ impl Actor {
     /// joins theirs.
     pub(super) fn note_disconnected_twins(&mut self, request: &ActionRequest) {
         for ask in self.engine.joinable_callers(request) {
-            let waiting = self.waiting.get(&ask);
+            let waiting = self.waiting_callers.get(&ask);
             if waiting.is_none_or(oneshot::Sender::is_closed) {
-                self.waiting.remove(&ask);
-                let left = EngineCommand::AskerLeft(ask);
+                self.waiting_callers.remove(&ask);
+                let left = EngineCommand::CallerLeft(ask);
                 let effects = self.engine.handle(left, self.clock.now());
-                self.carry_out(effects);
+                self.execute(effects);
             }
         }
     }

@@ -17,7 +17,7 @@ impl Actor {
             // expired.
             let due = self.deadlines.first().map(|(at, _)| *at);
             if due.is_some_and(|at| at <= self.clock.now()) {
-                self.wake().await;
+                self.expire_due().await;
             }
             self.handle_message(message).await?;
         }
@@ -26,26 +26,26 @@ impl Actor {
 
     async fn handle_message(&mut self, message: ActorMessage) -> ControlFlow<()> {
         match message {
-            ActorMessage::Ask {
+            ActorMessage::Command {
                 ask,
                 command,
                 reply,
-            } => self.ask(ask, command, reply).await,
-            ActorMessage::Returned(id, returned) => self.returned(id, returned),
-            ActorMessage::Checked(checked) => self.checked(&checked).await,
+            } => self.handle_command(ask, command, reply).await,
+            ActorMessage::ExtensionAnswer(id, returned) => self.on_extension_answer(id, returned),
+            ActorMessage::Verified(checked) => self.on_verified(&checked).await,
             ActorMessage::Draft(of, draft) => self.keep_draft(of, draft),
             ActorMessage::Explain(question, reply) => {
                 // The caller may have disconnected; that changes nothing.
-                let _ = reply.send(self.engine.account(&question, self.clock.now()));
+                let _ = reply.send(self.engine.explain_question(&question, self.clock.now()));
             }
-            ActorMessage::Watch(watch) => self.watch(watch),
-            ActorMessage::Shadow(load) => self.shadow(load),
-            ActorMessage::Turn(asked) => self.turn(*asked).await,
+            ActorMessage::Watch(watch) => self.set_watch(watch),
+            ActorMessage::Shadow(load) => self.set_shadow(load),
+            ActorMessage::Turn(asked) => self.take_turn(*asked).await,
             ActorMessage::HandOver(asked) => self.hand_over(*asked),
             ActorMessage::ThreadAct(asked) => self.thread_act(*asked),
-            ActorMessage::Enter(asked) => self.add_entry(*asked),
+            ActorMessage::AddEntry(asked) => self.add_entry(*asked),
             ActorMessage::Load(load, reply) => {
-                let _ = reply.send(self.load(load).await);
+                let _ = reply.send(self.load_atlases(load).await);
             }
             ActorMessage::StoreFailed(error) => self.on_store_failure(&error),
             ActorMessage::StallEnded(lasted, what) => self.record_stall(lasted, &what),

@@ -47,7 +47,7 @@ pub(in super::super) struct SealProgress {
 /// External copies of the newest head, if configured.
 pub(in super::super) struct HeadCopies {
     head_file: Option<PathBuf>,
-    elsewhere: HeadCopyState,
+    state: HeadCopyState,
     /// The copy that is being written. Only one at a time, so that copies stay in order.
     copying: Option<JoinHandle<Result<(), String>>>,
     /// The newest head that is not copied yet.
@@ -83,7 +83,7 @@ impl SealProgress {
     }
 
     /// Notes that an entry is on disk, and starts to read it back if no other read is running.
-    pub(super) fn entered(
+    pub(super) fn on_entry_durable(
         &mut self,
         entered: Option<PendingSeal>,
         store: &Arc<dyn Store>,
@@ -95,7 +95,7 @@ impl SealProgress {
         }
         if let (Some(entered), Some(read_back)) = (self.waiting.take(), self.read_back.take()) {
             let (store, log) = (Arc::clone(store), ledger.log().clone());
-            let reading = read_back.up_to(store, log, entered.place);
+            let reading = read_back.read_up_to(store, log, entered.place);
             self.reading = Some((Box::pin(reading), entered));
         }
     }
@@ -103,20 +103,20 @@ impl SealProgress {
 
 impl HeadCopies {
     pub(in super::super) fn new(head_file: Option<PathBuf>) -> Self {
-        let elsewhere = match &head_file {
-            Some(_) => HeadCopyState::Kept,
-            None => HeadCopyState::Nowhere,
+        let state = match &head_file {
+            Some(_) => HeadCopyState::Written,
+            None => HeadCopyState::NotConfigured,
         };
         Self {
             head_file,
-            elsewhere,
+            state,
             copying: None,
             uncopied: None,
         }
     }
 
     /// Schedules a copy of a signed head, if configured.
-    fn keep(&mut self, note: String) {
+    fn keep_head(&mut self, note: String) {
         self.uncopied = Some(note);
         self.copy();
     }
@@ -130,7 +130,7 @@ impl HeadCopies {
             return;
         };
         self.copying = Some(tokio::task::spawn_blocking(move || {
-            witness::keep(&path, &note)
+            witness::write_head(&path, &note)
         }));
     }
 
@@ -139,7 +139,7 @@ impl HeadCopies {
     }
 
     /// Waits for the running copy, and returns its result. By then a newer head may exist.
-    pub(super) async fn copied(&mut self) -> Result<(), String> {
+    pub(super) async fn next_result(&mut self) -> Result<(), String> {
         let Some(copying) = &mut self.copying else {
             return std::future::pending().await;
         };
@@ -152,23 +152,25 @@ impl HeadCopies {
 
 impl Actor {
     /// Returns how far the log is signed, and the state of its external copy.
-    pub(super) fn head(&self) -> HeadState {
+    pub(super) fn head_state(&self) -> HeadState {
         HeadState {
             signed: self.sealing.signed,
             covered: self.sealing.covered,
-            elsewhere: self.copies.elsewhere.clone(),
+            copy: self.copies.state.clone(),
         }
     }
 
     /// Adds the entry with the heads of all chains, if enough records are unsealed.
     pub(super) fn add_seal_entry_if_full(&mut self, batch: &mut Batch) -> Option<PendingSeal> {
-        self.ledger.is_full().then(|| self.enter(batch))
+        self.ledger
+            .is_seal_due()
+            .then(|| self.add_seal_entry(batch))
     }
 
-    fn enter(&mut self, batch: &mut Batch) -> PendingSeal {
+    fn add_seal_entry(&mut self, batch: &mut Batch) -> PendingSeal {
         let now = self.clock.now();
         let (record, head) = self.ledger.seal_all(now);
-        let place = self.ledger.place(record.hash);
+        let place = self.ledger.position(record.hash);
         batch.records.push(record);
         let events = self.ledger.chains().events();
         PendingSeal {
@@ -185,13 +187,16 @@ impl Actor {
             payload,
             reply,
         } = asked;
-        if let Some(what) = &self.poison {
+        if let Some(what) = &self.store_failure {
             let _ = reply.send(Reply::Refused(DecisionRefusal::Unavailable(what.clone())));
             return;
         }
-        self.waiting.insert(ask, reply);
-        let effects = vec![Effect::Enter(payload), Effect::Reply(ask, Reply::Acted)];
-        self.carry_out(effects);
+        self.waiting_callers.insert(ask, reply);
+        let effects = vec![
+            Effect::AppendToLog(payload),
+            Effect::Reply(ask, Reply::Acted),
+        ];
+        self.execute(effects);
     }
 
     /// Seals all records because the time limit is reached.
@@ -199,17 +204,17 @@ impl Actor {
         // The entry covers everything before it, so that is written first.
         self.flush().await;
         let mut batch = Batch::default();
-        let entered = self.enter(&mut batch);
+        let entered = self.add_seal_entry(&mut batch);
         self.write_without_reply(batch, Some(entered)).await;
     }
 
     /// Signs the head of an entry after the covered records were read back.
-    pub(super) async fn read_back(&mut self, read: Result<(ReadBack, PendingSeal), LogError>) {
+    pub(super) async fn on_read_back(&mut self, read: Result<(ReadBack, PendingSeal), LogError>) {
         let (read_back, entered) = match read {
             Ok(read) => read,
             Err(error) => {
                 let what = error.to_string();
-                self.poisoned(&StoreError::Poisoned { what }, Vec::new());
+                self.on_write_failure(&StoreError::Poisoned { what }, Vec::new());
                 return;
             }
         };
@@ -217,37 +222,38 @@ impl Actor {
         let seal = self.ledger.sign(&entered.head);
         self.sealing.signed = seal.size;
         self.sealing.covered = entered.events;
-        self.copies.keep(seal.note.clone());
+        self.copies.keep_head(seal.note.clone());
         let batch = Batch {
             seals: vec![seal],
             ..Batch::default()
         };
         self.write_without_reply(batch, None).await;
-        self.sealing.entered(None, &self.store, &self.ledger);
+        self.sealing
+            .on_entry_durable(None, &self.store, &self.ledger);
         self.changed = true;
-        self.show();
+        self.publish_changes();
     }
 
     pub(super) fn on_head_copied(&mut self, kept: Result<(), String>) {
-        self.copies.elsewhere = match kept {
-            Ok(()) => HeadCopyState::Kept,
+        self.copies.state = match kept {
+            Ok(()) => HeadCopyState::Written,
             Err(what) => {
                 tracing::error!(what, "the head of the log cannot be kept elsewhere");
                 HeadCopyState::Failed { what }
             }
         };
         self.changed = true;
-        self.show();
+        self.publish_changes();
     }
 
     /// Stores or removes an operator's draft.
     pub(super) fn keep_draft(&mut self, of: DraftSubject, draft: Option<Value>) {
-        if self.poison.is_some() {
+        if self.store_failure.is_some() {
             return;
         }
         let row = match of {
             DraftSubject::Gate(gate) => self.keep_gate_draft(gate, draft),
-            DraftSubject::Thread(thread) => self.threads.keep_draft(thread, draft),
+            DraftSubject::Thread(thread) => self.threads.store_draft(thread, draft),
         };
         let Some(row) = row else { return };
         self.changed = true;
@@ -255,7 +261,7 @@ impl Actor {
             state: vec![row],
             ..Batch::default()
         };
-        self.write(batch, Vec::new(), Durability::Async);
+        self.add_to_batch(batch, Vec::new(), Durability::Async);
     }
 
     /// Stores or removes a draft for a held request. Ignores other requests.
@@ -287,10 +293,10 @@ impl Actor {
         entered: Option<PendingSeal>,
     ) {
         self.flush().await;
-        self.state_seal.stamp(&mut batch, &self.ledger);
+        self.state_seal.add_seal(&mut batch, &self.ledger);
         let ack = match self.store.append(batch).await {
             Ok(ack) => ack,
-            Err(error) => return self.poisoned(&error, Vec::new()),
+            Err(error) => return self.on_write_failure(&error, Vec::new()),
         };
         self.writes.push_back(Box::pin(async move {
             WrittenBatch {
@@ -319,7 +325,7 @@ fn draft_row(gate: &GateId, draft: Option<&Value>) -> StateRow {
 }
 
 /// Adds the first log entries of a run, and signs them before agents are admitted.
-pub(in super::super) async fn begin(
+pub(in super::super) async fn write_first_entries(
     store: &Arc<dyn Store>,
     ledger: &mut Ledger,
     state_seal: &mut StateSeal,
@@ -333,12 +339,12 @@ pub(in super::super) async fn begin(
         batch.records.push(ledger.entry(payload, now));
     }
     let (record, head) = ledger.seal_all(now);
-    let place = ledger.place(record.hash);
+    let place = ledger.position(record.hash);
     batch.records.push(record);
-    state_seal.stamp(&mut batch, ledger);
+    state_seal.add_seal(&mut batch, ledger);
     store.append(batch).await?.await?;
     let log = ledger.log().clone();
-    let read_back = read_back.up_to(Arc::clone(store), log, place).await?;
+    let read_back = read_back.read_up_to(Arc::clone(store), log, place).await?;
     let seal = ledger.sign(&head);
     let batch = Batch {
         seals: vec![seal.clone()],

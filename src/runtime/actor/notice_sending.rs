@@ -10,23 +10,23 @@ use crate::trace::event::Durability;
 
 impl Actor {
     /// Adds a notice to the batch of its record.
-    pub(super) fn notify(&mut self, notice: &StewardNotice, batch: &mut Batch) {
+    pub(super) fn add_notice(&mut self, notice: &StewardNotice, batch: &mut Batch) {
         let now = self.clock.now();
-        let row = self.outbox.draft(notice, &batch.records, now);
+        let row = self.outbox.create_notice(notice, &batch.records, now);
         batch.state.extend(row);
     }
 
     /// Returns the time of the next notice. After a failed write none is sent.
     pub(super) fn notice_due(&self) -> Option<Timestamp> {
-        self.outbox.due().filter(|_| self.poison.is_none())
+        self.outbox.due().filter(|_| self.store_failure.is_none())
     }
 
     /// Handles the result of sending a notice.
-    pub(super) fn noticed(&mut self, came: NoticeResult) {
-        if self.poison.is_some() {
+    pub(super) fn on_notice_result(&mut self, came: NoticeResult) {
+        if self.store_failure.is_some() {
             return;
         }
-        let Some(row) = self.outbox.note(came, self.clock.now()) else {
+        let Some(row) = self.outbox.handle_result(came, self.clock.now()) else {
             return;
         };
         self.changed = true;
@@ -34,23 +34,23 @@ impl Actor {
             state: vec![row],
             ..Batch::default()
         };
-        self.write(batch, Vec::new(), Durability::Async);
+        self.add_to_batch(batch, Vec::new(), Durability::Async);
     }
 
     /// Waits a short time for notices in flight, so that a steward does not learn of the day's last
     /// decision only the next day.
     pub(super) async fn finish_notices(&mut self) {
-        if self.poison.is_some() {
+        if self.store_failure.is_some() {
             return;
         }
-        self.outbox.send(self.clock.now());
+        self.outbox.send_due(self.clock.now());
         let all = async {
             while self.outbox.is_running() {
-                let Some(came) = self.outbox.next().await else {
+                let Some(came) = self.outbox.next_result().await else {
                     return;
                 };
-                self.noticed(came);
-                self.outbox.send(self.clock.now());
+                self.on_notice_result(came);
+                self.outbox.send_due(self.clock.now());
             }
         };
         // Slower notices are sent again after the next start.

@@ -46,8 +46,8 @@ async fn recorded_end(
         let limit = usize::try_from(until - from).unwrap_or_default();
         let session = head.session.clone();
         let page = store.session_records(session, from, limit).await?;
-        if let Some(end) = page.iter().rev().find(|record| record.ends) {
-            let event = end.event().ok();
+        if let Some(end) = page.iter().rev().find(|record| record.ends_session) {
+            let event = end.event_of().ok();
             let payload =
                 event.and_then(|event| Payload::read(&event.event_type, event.payload).ok());
             return Ok(match payload {

@@ -21,7 +21,7 @@ pub(super) fn durability_of(kind: StateKind) -> Durability {
 }
 
 /// Converts a change of the engine's state into a row.
-pub(in crate::runtime) fn row(change: StateChange) -> StateRow {
+pub(in crate::runtime) fn state_row(change: StateChange) -> StateRow {
     StateRow {
         kind: change.kind.as_str().to_owned(),
         key: change.key,
@@ -29,7 +29,7 @@ pub(in crate::runtime) fn row(change: StateChange) -> StateRow {
     }
 }
 
-pub(super) fn unavailable(command: &EngineCommand, what: &str) -> Reply {
+pub(super) fn unavailable_reply(command: &EngineCommand, what: &str) -> Reply {
     match command {
         EngineCommand::Decide(..) | EngineCommand::Operate(..) => {
             Reply::Refused(DecisionRefusal::Unavailable(what.to_owned()))
@@ -45,25 +45,25 @@ pub(super) fn unavailable(command: &EngineCommand, what: &str) -> Reply {
         | EngineCommand::Answer(..)
         | EngineCommand::Resolve(..)
         | EngineCommand::Consult(..)
-        | EngineCommand::AskerLeft(_)
-        | EngineCommand::Note(..)
-        | EngineCommand::RecordSound
+        | EngineCommand::CallerLeft(_)
+        | EngineCommand::RecordFinding(..)
+        | EngineCommand::RecordIntact
         | EngineCommand::ClockMoved(_)
         | EngineCommand::DeadlineReached(_)
-        | EngineCommand::Returned(..) => Reply::Denied(denied(what)),
+        | EngineCommand::ExtensionReturned(..) => Reply::Denied(unavailable_denial(what)),
     }
 }
 
 /// Wraps a denial in the reply type that the command's caller expects.
 pub(super) fn refusal_reply(command: &EngineCommand, denied: DenialReply) -> Reply {
-    match unavailable(command, &denied.reason) {
+    match unavailable_reply(command, &denied.reason) {
         Reply::Denied(_) => Reply::Denied(denied),
         refused => refused,
     }
 }
 
 /// Returns the denial while nothing can be recorded, if that can end without a restart.
-pub(in super::super) fn stalled(what: &str) -> DenialReply {
+pub(in super::super) fn stall_denial(what: &str) -> DenialReply {
     DenialReply {
         code: DenyCode::Unavailable,
         reason: format!("nothing can be recorded now, so nothing is allowed: {what}"),
@@ -73,7 +73,7 @@ pub(in super::super) fn stalled(what: &str) -> DenialReply {
 }
 
 /// Returns the denial while the record is faulty and no operator has acknowledged it.
-pub(super) fn barred(fault: &RecordFault) -> DenialReply {
+pub(super) fn faulty_record_denial(fault: &RecordFault) -> DenialReply {
     DenialReply {
         code: DenyCode::Unavailable,
         reason: format!(
@@ -93,9 +93,9 @@ pub(super) fn only_reports(command: &EngineCommand) -> bool {
         | EngineCommand::CompleteAction(..)
         | EngineCommand::ReportError(..)
         | EngineCommand::Report(..)
-        | EngineCommand::AskerLeft(_)
-        | EngineCommand::Note(..)
-        | EngineCommand::RecordSound
+        | EngineCommand::CallerLeft(_)
+        | EngineCommand::RecordFinding(..)
+        | EngineCommand::RecordIntact
         | EngineCommand::ClockMoved(_)
         | EngineCommand::DeadlineReached(_) => true,
         EngineCommand::StartSession(..)
@@ -106,11 +106,11 @@ pub(super) fn only_reports(command: &EngineCommand) -> bool {
         | EngineCommand::Resolve(..)
         | EngineCommand::Consult(..)
         | EngineCommand::Decide(..)
-        | EngineCommand::Returned(..) => false,
+        | EngineCommand::ExtensionReturned(..) => false,
     }
 }
 
-pub(super) fn denied(what: &str) -> DenialReply {
+pub(super) fn unavailable_denial(what: &str) -> DenialReply {
     DenialReply {
         code: DenyCode::Unavailable,
         reason: format!("nothing can be recorded, so nothing is allowed: {what}"),

@@ -27,14 +27,14 @@ impl Actor {
 
     /// Stops recording, unless it has stopped already.
     pub(super) fn on_store_failure(&mut self, error: &StoreError) {
-        if self.poison.is_none() {
-            self.poisoned(error, Vec::new());
+        if self.store_failure.is_none() {
+            self.on_write_failure(error, Vec::new());
         }
     }
 
     /// Stops recording because the record is unreadable. The store may know the reason: its files are
     /// missing or damaged.
-    pub(super) async fn unreadable(&mut self, what: String) {
+    pub(super) async fn on_unreadable_record(&mut self, what: String) {
         let looked = tokio::time::timeout(FILE_CHECK_TIME, async {
             self.store.append(Batch::default()).await?.await
         });
@@ -49,7 +49,7 @@ impl Actor {
 
     /// Records that nothing could be recorded for some time.
     pub(super) fn record_stall(&mut self, lasted: Duration, what: &str) {
-        if self.poison.is_some() {
+        if self.store_failure.is_some() {
             return;
         }
         let now = self.clock.now();
@@ -59,7 +59,7 @@ impl Actor {
             "nothing could be recorded from {since} until {now}, {} seconds: {what}; new requests were denied",
             lasted.as_secs()
         );
-        self.carry_out(vec![Effect::Enter(
+        self.execute(vec![Effect::AppendToLog(
             StoreRecovered { what, by: None }.into(),
         )]);
     }
@@ -69,16 +69,16 @@ impl Actor {
         self.finish_writes().await;
         self.finish_notices().await;
         self.finish_writes().await;
-        if self.poison.is_none() && self.ledger.due().is_some() {
+        if self.store_failure.is_none() && self.ledger.due().is_some() {
             self.seal_all().await;
             self.finish_writes().await;
         }
         while self.sealing.is_reading() {
             let read_back = self.sealing.next().await;
-            self.read_back(read_back).await;
+            self.on_read_back(read_back).await;
             self.finish_writes().await;
         }
-        if self.poison.is_none() {
+        if self.store_failure.is_none() {
             let batch = Batch {
                 state: vec![Acknowledgement::running(self.acknowledge).stopped().row()],
                 ..Batch::default()
@@ -88,7 +88,7 @@ impl Actor {
         }
         while self.copies.is_copying() {
             // A file system that does not respond must not keep the console from ending.
-            let kept = tokio::time::timeout(HEAD_FILE_TIMEOUT, self.copies.copied()).await;
+            let kept = tokio::time::timeout(HEAD_FILE_TIMEOUT, self.copies.next_result()).await;
             let Ok(kept) = kept else {
                 self.on_head_copied(Err("it takes too long".to_owned()));
                 return;
@@ -100,7 +100,7 @@ impl Actor {
     async fn finish_writes(&mut self) {
         self.flush().await;
         while let Some(written) = self.writes.next().await {
-            self.written(written);
+            self.on_written(written);
         }
     }
 }

@@ -7,9 +7,9 @@ use super::Actor;
 
 impl Actor {
     /// Publishes the changes, unless some are not durable yet: then a later write publishes them.
-    pub(super) fn show(&mut self) {
+    pub(super) fn publish_changes(&mut self) {
         if self.changed && self.writes.is_empty() && self.pending.batch.is_empty() {
-            let picture = self.picture();
+            let picture = self.make_snapshot();
             self.publish(picture);
         }
     }
@@ -21,7 +21,7 @@ impl Actor {
         self.snapshots.send_modify(|last| {
             let shown = Arc::make_mut(&mut picture);
             shown.revision = last.revision + 1;
-            shown.store = shown.store.after(&last.store, shortage.as_deref());
+            shown.store = shown.store.after_last(&last.store, shortage.as_deref());
             *last = picture;
         });
     }
@@ -32,7 +32,7 @@ impl Actor {
             return;
         };
         self.snapshots.send_if_modified(|picture| {
-            let store = picture.store.after(&picture.store, Some(&shortage));
+            let store = picture.store.after_last(&picture.store, Some(&shortage));
             if store == picture.store {
                 return false;
             }
@@ -43,7 +43,7 @@ impl Actor {
         });
     }
 
-    pub(super) fn picture(&mut self) -> Arc<RuntimeSnapshot> {
+    pub(super) fn make_snapshot(&mut self) -> Arc<RuntimeSnapshot> {
         self.changed = false;
         let last = Arc::clone(&self.snapshots.borrow());
         let revision = last.revision + 1;
@@ -51,36 +51,36 @@ impl Actor {
             sessions: self.ledger.chains().sessions(),
             events: self.ledger.chains().events(),
             verdict: self.verdict.clone(),
-            head: self.head(),
+            head: self.head_state(),
         };
-        let Some(what) = &self.poison else {
+        let Some(what) = &self.store_failure else {
             self.live.refresh(&self.engine);
             return Arc::new(RuntimeSnapshot {
                 revision,
-                operator: self.seat.operator.clone(),
-                access: self.seat.access,
+                operator: self.console_operator.operator.clone(),
+                access: self.console_operator.access,
                 atlases: self.live.atlases.clone(),
                 loaded: self.engine.shared_atlases(),
-                in_force: self.in_force.clone(),
-                watched: self.watching.picture(&self.engine, self.clock.now()),
+                load_info: self.in_force.clone(),
+                watched: self.watching.summary(&self.engine, self.clock.now()),
                 threads: self.threads.all(),
                 sessions: self.live.sessions.clone(),
                 held: self.live.held.clone(),
                 decided: self.live.decided.clone(),
                 drafts: Arc::clone(&self.drafts),
                 thread_drafts: self.threads.drafts(),
-                acts: OperatorActs {
-                    overruled: self.engine.overruled(),
-                    known: self.engine.acknowledged_fault().cloned(),
+                operator_acts: OperatorActs {
+                    overruled: self.engine.overruled_denials(),
+                    acknowledged_fault: self.engine.acknowledged_fault().cloned(),
                 },
                 chain,
                 store: StoreState::Ready,
-                dropped: self.dropped,
-                clock_moved: self.clock_moved,
+                undelivered: self.dropped,
+                clock_step: self.clock_moved,
                 threads_full_at: self.threads.full_at(),
-                unrequested_run_alarm: self.unrequested_run_alarm.clone(),
+                ran_unasked: self.ran_unasked.clone(),
                 distrusted: self.distrusted.clone(),
-                headless: self.store.was_headless(),
+                head_file_missing: self.store.was_head_missing(),
                 notices: self.outbox.state(),
             });
         };
@@ -91,7 +91,7 @@ impl Actor {
             revision,
             chain,
             store: StoreState::Poisoned { what: what.clone() },
-            dropped: self.dropped,
+            undelivered: self.dropped,
             ..(*last).clone()
         })
     }

@@ -3,7 +3,7 @@
 use super::super::message::{HandOverRequest, ThreadActionRequest, TurnRequest};
 use super::super::threads::{self, LiveSessions};
 use super::Actor;
-use super::replies::denied;
+use super::replies::unavailable_denial;
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::engine::command::{
@@ -17,35 +17,37 @@ use crate::trace::event::Durability;
 
 impl Actor {
     /// Takes a turn. The reply is sent when its record and the thread are durable.
-    pub(super) async fn turn(&mut self, mut asked: TurnRequest) {
-        if let Some(what) = &self.poison {
-            let _ = asked.reply.send(Reply::Denied(denied(what)));
+    pub(super) async fn take_turn(&mut self, mut asked: TurnRequest) {
+        if let Some(what) = &self.store_failure {
+            let _ = asked.reply.send(Reply::Denied(unavailable_denial(what)));
             return;
         }
         if let Some(denied) = self.bar_all() {
             let _ = asked.reply.send(Reply::Denied(denied));
             return;
         }
-        if let Err(error) = self.look_up(Some(&asked.take.session)).await {
-            let _ = asked.reply.send(Reply::Denied(denied(&error.to_string())));
+        if let Err(error) = self.look_up_session(Some(&asked.take.session)).await {
+            let _ = asked
+                .reply
+                .send(Reply::Denied(unavailable_denial(&error.to_string())));
             return;
         }
         let now = self.clock.now();
         asked.take.redact(self.engine.atlases());
         let live = LiveSessions(&self.engine);
-        let taken = match self.threads.answered(&asked.take, live) {
+        let taken = match self.threads.earlier_answer(&asked.take, live) {
             Ok(Some(outcome)) => {
                 let _ = asked.outcome.send(outcome);
                 let _ = asked.reply.send(Reply::Noted(ReportReceipt::default()));
                 return;
             }
-            Ok(None) => self.threads.take(&asked.take, live, now),
+            Ok(None) => self.threads.classify_turn(&asked.take, live, now),
             Err(refused) => Err(refused),
         };
         let thread = asked.take.thread();
         let message = asked.take.turn.message.clone();
         let (ask, session) = (asked.ask, asked.take.session);
-        self.waiting.insert(ask, asked.reply);
+        self.waiting_callers.insert(ask, asked.reply);
         let taken = match taken {
             Ok(taken) => taken,
             Err(refused) => {
@@ -58,7 +60,7 @@ impl Actor {
             event: taken.payload.clone(),
             message,
         };
-        let Some(mut effects) = self.note(ask, &session, finding) else {
+        let Some(mut effects) = self.record_event(ask, &session, finding) else {
             return;
         };
         // The first record of the turn is the next one of its chain.
@@ -67,26 +69,26 @@ impl Actor {
         let event = effects.iter().find_map(|effect| match effect {
             Effect::Record(draft) => Some((draft.event_id.clone(), sequence)),
             Effect::Reply(..)
-            | Effect::Enter(_)
-            | Effect::Seat(_)
+            | Effect::AppendToLog(_)
+            | Effect::SetOperator(_)
             | Effect::Persist(_)
             | Effect::SetDeadline(..)
-            | Effect::CallOut(_)
-            | Effect::Held(_)
-            | Effect::Settled(_)
+            | Effect::CallExtension(_)
+            | Effect::RequestHeld(_)
+            | Effect::RequestSettled(_)
             | Effect::Notify(_) => None,
         });
         // The caller gets the reply when the rest is durable.
         let _ = asked.outcome.send(taken.outcome.clone());
-        let (rows, entry) = self.threads.keep(taken, event);
-        effects.extend(entry.map(Effect::Enter));
+        let (rows, entry) = self.threads.store_turn(taken, event);
+        effects.extend(entry.map(Effect::AppendToLog));
         self.execute_with_state(effects, rows);
     }
 
     /// Hands a thread over for its owner. The reply is sent when the record is durable.
     pub(super) fn hand_over(&mut self, asked: HandOverRequest) {
-        if let Some(what) = &self.poison {
-            let _ = asked.reply.send(Reply::Denied(denied(what)));
+        if let Some(what) = &self.store_failure {
+            let _ = asked.reply.send(Reply::Denied(unavailable_denial(what)));
             return;
         }
         if let Some(denied) = self.bar_all() {
@@ -96,7 +98,7 @@ impl Actor {
         let (ask, hand_over) = (asked.ask, asked.hand_over);
         let live = LiveSessions(&self.engine);
         let handed = self.threads.hand_over(&hand_over, live);
-        self.waiting.insert(ask, asked.reply);
+        self.waiting_callers.insert(ask, asked.reply);
         let (payload, thread) = match handed {
             Ok(handed) => handed,
             Err(refused) => {
@@ -106,7 +108,7 @@ impl Actor {
             }
         };
         let finding = RuntimeFinding::Event(payload);
-        let Some(effects) = self.note(ask, &hand_over.session, finding) else {
+        let Some(effects) = self.record_event(ask, &hand_over.session, finding) else {
             return;
         };
         let row = self.threads.store_thread(thread);
@@ -115,19 +117,19 @@ impl Actor {
 
     /// Has the engine record an event of a session. Returns the effects, unless the session may not record
     /// it.
-    fn note(
+    fn record_event(
         &mut self,
         ask: CallerId,
         session: &SessionId,
         finding: RuntimeFinding,
     ) -> Option<Vec<Effect>> {
-        let note = EngineCommand::Note(ask, session.clone(), Box::new(finding));
+        let note = EngineCommand::RecordFinding(ask, session.clone(), Box::new(finding));
         let effects = self.engine.handle(note, self.clock.now());
         let noted = |effect: &Effect| matches!(effect, Effect::Reply(_, Reply::Noted(_)));
         if effects.iter().any(noted) {
             return Some(effects);
         }
-        self.carry_out(effects);
+        self.execute(effects);
         None
     }
 
@@ -140,9 +142,9 @@ impl Actor {
         thread: Option<ExternalName>,
         refused: &threads::ThreadRefusal,
     ) {
-        let denied = refusal(refused);
+        let denied = thread_denial(refused);
         if !matches!(denied.code, DenyCode::Thread | DenyCode::Limit) {
-            self.tell(vec![(ask, Reply::Denied(denied))]);
+            self.send_replies(vec![(ask, Reply::Denied(denied))]);
             return;
         }
         let now = self.clock.now();
@@ -153,7 +155,7 @@ impl Actor {
         );
         let is_foreign = denied.code == DenyCode::Thread;
         let finding = Box::new(RuntimeFinding::ThreadRefused { what, denied });
-        let note = EngineCommand::Note(ask, session.clone(), finding);
+        let note = EngineCommand::RecordFinding(ask, session.clone(), finding);
         let effects = self.engine.handle(note, now);
         let counted = thread.filter(|_| is_foreign && self.engine.session(session).is_some());
         let row = counted.and_then(|thread| self.threads.count_refused(&thread, session, now));
@@ -166,16 +168,16 @@ impl Actor {
     /// Executes an operator's action on a conversation. The reply is sent when the action is durable.
     pub(super) fn thread_act(&mut self, asked: ThreadActionRequest) {
         let refused = |what: String| Reply::Refused(DecisionRefusal::Unavailable(what));
-        if let Some(what) = &self.poison {
+        if let Some(what) = &self.store_failure {
             let _ = asked.reply.send(refused(what.clone()));
             return;
         }
         let now = self.clock.now();
-        let by = self.seat.operator.clone();
+        let by = self.console_operator.operator.clone();
         let live = LiveSessions(&self.engine);
         let done = self
             .threads
-            .act(&asked.thread, &asked.act, (&by, live), now);
+            .apply_action(&asked.thread, &asked.act, (&by, live), now);
         let (payload, row) = match done {
             Ok(done) => done,
             Err(error) => {
@@ -183,7 +185,7 @@ impl Actor {
                 return;
             }
         };
-        self.waiting.insert(asked.ask, asked.reply);
+        self.waiting_callers.insert(asked.ask, asked.reply);
         let batch = Batch {
             records: vec![self.ledger.entry(payload, now)],
             state: vec![row],
@@ -191,12 +193,12 @@ impl Actor {
         };
         self.changed = true;
         let replies = vec![(asked.ask, Reply::Acted)];
-        self.write(batch, replies, Durability::Sync);
+        self.add_to_batch(batch, replies, Durability::Sync);
     }
 }
 
 /// Returns the denial of a call about a thread, with advice for the agent.
-fn refusal(refused: &threads::ThreadRefusal) -> DenialReply {
+fn thread_denial(refused: &threads::ThreadRefusal) -> DenialReply {
     use crate::memento::TurnRefusal;
     use threads::ThreadRefusal::{
         Foreign, Full, NoSession, NoThread, OwnLimit, ProcessLimit, Turn, Unreadable, Unverified,
@@ -236,11 +238,11 @@ fn refusal(refused: &threads::ThreadRefusal) -> DenialReply {
             DenyCode::BadRequest,
             "a thread begins with its first turn; name one that you began",
         ),
-        Turn(TurnRefusal::OtherMessage(_) | TurnRefusal::OldMessage(_)) => (
+        Turn(TurnRefusal::MessageIdReused(_) | TurnRefusal::ResponseExpired(_)) => (
             DenyCode::BadRequest,
             "give every message a name of its own; a retry sends the same message again",
         ),
-        Turn(TurnRefusal::Stale { .. } | TurnRefusal::Nothing) => (
+        Turn(TurnRefusal::Stale { .. } | TurnRefusal::NoMemento) => (
             DenyCode::BadRequest,
             "read the memento again, and send the turn with its etag",
         ),

@@ -17,13 +17,10 @@ impl Actor {
         if error.error_type != RAN_UNASKED {
             return None;
         }
-        let before = self
-            .unrequested_run_alarm
-            .as_ref()
-            .map_or(0, |before| before.count);
+        let before = self.ran_unasked.as_ref().map_or(0, |before| before.count);
         let session = draft.session_id.clone();
         let what = format!("{session}: {}", one_line(&error.message));
-        self.unrequested_run_alarm = Some(UnrequestedAction {
+        self.ran_unasked = Some(UnrequestedAction {
             session,
             what: error.message.as_str().into(),
             count: before + 1,

@@ -78,7 +78,7 @@ impl Client {
     async fn consult(&self, consult: Consultation) -> Option<ConsultationAnswer> {
         let ask = self.ids.next();
         let (reply, answer) = oneshot::channel();
-        let message = ActorMessage::Ask {
+        let message = ActorMessage::Command {
             ask,
             command: EngineCommand::Consult(ask, consult),
             reply,

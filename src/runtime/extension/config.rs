@@ -52,31 +52,31 @@ impl Registry {
     /// Fails when the file cannot be read, or a part of it is invalid, such as a name that is taken.
     pub fn with_list(self, path: &Path) -> Result<Self, LoadError> {
         let folder = path.parent().unwrap_or(Path::new("."));
-        decode_file(path, |root, faults| list(self, root, folder, faults))
+        decode_file(path, |root, faults| load_list(self, root, folder, faults))
     }
 
     /// Decodes a list that is not in a file.
     #[cfg(test)]
     pub(crate) fn decode(bytes: Vec<u8>) -> Result<Self, LoadError> {
         let decode = |root: &LocatedValue<'_>, faults: &mut FileProblems<'_>| {
-            list(Self::default(), root, Path::new(""), faults)
+            load_list(Self::default(), root, Path::new(""), faults)
         };
         crate::atlas::located_values::decode_bytes("extensions", bytes, decode)
     }
 }
 
-fn list(
+fn load_list(
     mut registry: Registry,
     root: &LocatedValue<'_>,
     folder: &Path,
     faults: &mut FileProblems<'_>,
 ) -> Option<Registry> {
-    root.only(&["extensions", "events"], faults);
+    root.reject_unknown_keys(&["extensions", "events"], faults);
     let events = root.get("events").map(|events| events.items(faults));
     for item in events.unwrap_or_default() {
         event_type(&item, &mut registry, faults);
     }
-    let list = root.need("extensions", faults)?;
+    let list = root.require("extensions", faults)?;
     for item in list.items(faults) {
         extension(&item, folder, &mut registry, faults);
     }
@@ -89,34 +89,34 @@ fn extension(
     registry: &mut Registry,
     faults: &mut FileProblems<'_>,
 ) -> Option<()> {
-    item.only(&KEYS, faults);
-    let name = item.need("name", faults)?;
+    item.reject_unknown_keys(&KEYS, faults);
+    let name = item.require("name", faults)?;
     let id = name.text(faults)?;
     if !is_restricted(&id) {
         let message = "a name has letters, digits, dots, dashes and underscores";
-        name.refuse(Code::BadId, message, faults);
+        name.report(Code::BadId, message, faults);
         return None;
     }
     // Everything is read before anything is registered, so that all faults are reported at once.
     let timeout = timeout(item, faults);
-    let extension = made(item, folder, timeout.unwrap_or(EXTENSION_TIMEOUT), faults);
-    let answers = item.need("answers", faults)?;
+    let extension = build_extension(item, folder, timeout.unwrap_or(EXTENSION_TIMEOUT), faults);
+    let answers = item.require("answers", faults)?;
     let roles = answers.items(faults);
     if answers.is_list() && roles.is_empty() {
-        answers.refuse(Code::EmptyPattern, "it is asked for nothing", faults);
+        answers.report(Code::EmptyPattern, "it is asked for nothing", faults);
     }
     let roles: Vec<_> = roles
         .iter()
         .filter_map(|role| Some((role, role_of(role, faults)?)))
         .collect();
-    let kinds = handled(item, faults);
+    let kinds = handled_types(item, faults);
     let (timeout, extension) = (timeout?, extension?);
     let version = item.get("version").map(|version| version.text(faults));
-    registry.list(&id, version.flatten(), roles.iter().map(|(_, role)| *role));
+    registry.add_listed(&id, version.flatten(), roles.iter().map(|(_, role)| *role));
     for (role, known) in roles {
         let taken = registry.register(known, &id, Arc::clone(&extension), timeout);
         if let Err(error) = taken {
-            role.refuse(Code::DuplicateId, &error.to_string(), faults);
+            role.report(Code::DuplicateId, &error.to_string(), faults);
         }
     }
     for kind in kinds {
@@ -125,7 +125,7 @@ fn extension(
     if let Some(handles) = item.get("handles")
         && !registry.table().handlers.contains(&id)
     {
-        handles.refuse(Code::Contradiction, "only a `handler` handles", faults);
+        handles.report(Code::Contradiction, "only a `handler` handles", faults);
     }
     Some(())
 }
@@ -136,12 +136,12 @@ fn event_type(
     registry: &mut Registry,
     faults: &mut FileProblems<'_>,
 ) -> Option<()> {
-    item.only(&["name", "description", "sync", "schema"], faults);
-    let name = item.need("name", faults)?;
+    item.reject_unknown_keys(&["name", "description", "sync", "schema"], faults);
+    let name = item.require("name", faults)?;
     let text = |key: &str, faults: &mut FileProblems<'_>| {
         item.get(key).and_then(|value| value.text(faults))
     };
-    let schema = item.need("schema", faults)?;
+    let schema = item.require("schema", faults)?;
     let definition = EventTypeDefinition {
         name: name.text(faults)?,
         description: text("description", faults).unwrap_or_default(),
@@ -153,7 +153,7 @@ fn event_type(
         validate: None,
     };
     if let Err(error) = registry.register_event_type(definition) {
-        name.refuse(Code::BadId, &error.to_string(), faults);
+        name.report(Code::BadId, &error.to_string(), faults);
     }
     Some(())
 }
@@ -164,7 +164,7 @@ fn fields(
     faults: &mut FileProblems<'_>,
 ) -> Option<Vec<(String, String)>> {
     let serde_json::Value::Object(fields) = schema.json() else {
-        schema.refuse(Code::WrongType, "expected a map of fields", faults);
+        schema.report(Code::WrongType, "expected a map of fields", faults);
         return None;
     };
     let mut read = Vec::new();
@@ -182,7 +182,7 @@ fn role_of(role: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Rol
 }
 
 /// Reads the checkpoint types at which the handler is always called.
-fn handled(item: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Vec<&'static str> {
+fn handled_types(item: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Vec<&'static str> {
     let kinds = item.get("handles").map(|handles| handles.items(faults));
     let kinds = kinds.into_iter().flatten();
     kinds
@@ -198,14 +198,14 @@ fn timeout(item: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Dur
     if timeout.is_zero() || timeout > MAX_EXTENSION_TIMEOUT {
         let most = MAX_EXTENSION_TIMEOUT.as_millis();
         let message = format!("an answer is waited for between 1 and {most} ms");
-        written.refuse(Code::OutOfRange, &message, faults);
+        written.report(Code::OutOfRange, &message, faults);
         return None;
     }
     Some(timeout)
 }
 
 /// Creates the extension: exactly one of a module, an address and a program.
-fn made(
+fn build_extension(
     item: &LocatedValue<'_>,
     folder: &Path,
     timeout: Duration,
@@ -216,34 +216,34 @@ fn made(
         (Some(_), None, None) | (None, Some(_), None) | (None, None, Some(_)) => {}
         _ => {
             let message = "it is exactly one of `wasm`, `http` and `command`";
-            item.refuse(Code::Contradiction, message, faults);
+            item.report(Code::Contradiction, message, faults);
             return None;
         }
     }
     for key in ["fuel", "memory_bytes"] {
         if let (Some(limit), None) = (item.get(key), &wasm) {
             let message = format!("`{key}` belongs to `wasm`");
-            limit.refuse(Code::Contradiction, &message, faults);
+            limit.report(Code::Contradiction, &message, faults);
         }
     }
     if let Some(place) = wasm {
         let limits = wasm_limits(item, faults)?;
         let path = folder.join(place.text(faults)?);
         let made = module(&path).and_then(|bytes| WasmExtension::new(&bytes, limits));
-        return taken(&place, made, faults);
+        return accept_extension(&place, made, faults);
     }
     if let Some(place) = http {
         let address = place.text(faults)?;
-        return taken(&place, HttpExtension::new(&address, timeout), faults);
+        return accept_extension(&place, HttpExtension::new(&address, timeout), faults);
     }
     let place = command?;
     let mut words = place.texts(faults).into_iter();
     let program = words.next().unwrap_or_default();
     let made = ProgramExtension::new(&program, words.collect());
-    taken(&place, made, faults)
+    accept_extension(&place, made, faults)
 }
 
-fn taken<E: Extension + 'static>(
+fn accept_extension<E: Extension + 'static>(
     place: &LocatedValue<'_>,
     made: Result<E, String>,
     faults: &mut FileProblems<'_>,
@@ -252,7 +252,7 @@ fn taken<E: Extension + 'static>(
         Ok(extension) => Some(Arc::new(extension)),
         Err(fault) => {
             let message = format!("it cannot be asked: {fault}");
-            place.refuse(Code::BadExtension, &message, faults);
+            place.report(Code::BadExtension, &message, faults);
             None
         }
     }
@@ -266,7 +266,7 @@ fn wasm_limits(item: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option
         let number = written.count(faults)?;
         if number == 0 || number > most {
             let message = format!("`{key}` is between 1 and {most}");
-            written.refuse(Code::OutOfRange, &message, faults);
+            written.report(Code::OutOfRange, &message, faults);
             return None;
         }
         Some(number)

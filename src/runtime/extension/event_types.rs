@@ -115,7 +115,7 @@ impl EventTypes {
         details: &Map<String, Value>,
     ) -> Option<String> {
         let (known, validate) = self.types.get(event_type)?;
-        if let Some(fault) = known.schema.fault(details) {
+        if let Some(fault) = known.schema.first_mismatch(details) {
             return Some(fault);
         }
         let validate = validate.as_ref()?;
@@ -133,20 +133,20 @@ impl EventTypes {
 
     /// Validates the events in an answer. A fault is added to its event: the engine records the event as
     /// refused.
-    pub(super) fn judged(&self, mut answer: Value) -> Value {
+    pub(super) fn validate_events(&self, mut answer: Value) -> Value {
         if self.types.is_empty() {
             return answer;
         }
         for key in ["trace_events", "traceEvents"] {
             let notes = answer.get_mut(key).and_then(Value::as_array_mut);
             for note in notes.into_iter().flatten() {
-                self.judge(note);
+                self.validate_event(note);
             }
         }
         answer
     }
 
-    fn judge(&self, note: &mut Value) {
+    fn validate_event(&self, note: &mut Value) {
         let name = note.get("event_type").or_else(|| note.get("eventType"));
         let Some(name) = name.and_then(Value::as_str) else {
             return;

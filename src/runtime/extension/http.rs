@@ -28,7 +28,7 @@ impl HttpExtension {
     pub fn new(address: &str, timeout: Duration) -> Result<Self, String> {
         address::check(address).map_err(|error| error.to_string())?;
         Ok(Self {
-            agent: http_client::agent(timeout),
+            agent: http_client::http_agent(timeout),
             address: address.to_owned(),
         })
     }

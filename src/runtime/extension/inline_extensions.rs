@@ -28,7 +28,7 @@ pub(crate) struct InlineExtensions {
 
 impl InlineExtensions {
     pub(crate) fn new(registry: Registry) -> Self {
-        let hooks = EventHooks::waiting(registry.hooks().to_vec(), registry.events().clone());
+        let hooks = EventHooks::before_only(registry.hooks().to_vec(), registry.events().clone());
         Self {
             registry,
             hooks,
@@ -69,7 +69,7 @@ impl InlineExtensions {
                 threads.block_on(registry.ask(call, client))
             });
             while let Some(message) = messages.blocking_recv() {
-                if let ActorMessage::Ask { command, reply, .. } = message
+                if let ActorMessage::Command { command, reply, .. } = message
                     && let Some(answer) = consult(command)
                 {
                     // An extension that has given up waiting is not an error of the engine.
@@ -83,7 +83,7 @@ impl InlineExtensions {
 
     /// Returns an event after the hooks changed it.
     pub(crate) fn before_event(&self, draft: Draft) -> Draft {
-        self.hooks.before(draft)
+        self.hooks.apply_before(draft)
     }
 
     /// Shows the hooks an event as it would be on record.
@@ -95,7 +95,7 @@ impl InlineExtensions {
         let chains = self.chains.entry(session.clone());
         let chain = chains.or_insert_with(|| Chain::new(session));
         // INVARIANT: an event that was sealed here reads back.
-        let Ok(event) = chain.seal(draft).event() else {
+        let Ok(event) = chain.seal(draft).event_of() else {
             return;
         };
         for (pattern, hook) in self.registry.hooks() {

@@ -11,7 +11,7 @@ impl Maintenance {
     ///
     /// # Errors
     /// Fails when the session is unknown, or the store fails.
-    pub async fn hold(
+    pub async fn place_hold(
         &mut self,
         session: &SessionId,
         reason: &str,
@@ -26,20 +26,20 @@ impl Maintenance {
             reason: reason.to_owned(),
             by: by.to_owned(),
         };
-        self.enter(placed.into()).await
+        self.write_entry(placed.into()).await
     }
 
     /// Releases the legal hold of a session.
     ///
     /// # Errors
     /// Fails when the session has no hold, or the store fails.
-    pub async fn release(
+    pub async fn release_hold(
         &mut self,
         session: &SessionId,
         reason: Option<&str>,
         by: &str,
     ) -> Result<(), MaintenanceError> {
-        if self.notes().await?.hold(session).is_none() {
+        if self.session_notes().await?.hold(session).is_none() {
             return Err(MaintenanceError::NotHeld(session.clone()));
         }
         let released = HoldReleased {
@@ -47,17 +47,17 @@ impl Maintenance {
             reason: reason.map(str::to_owned),
             by: by.to_owned(),
         };
-        self.enter(released.into()).await
+        self.write_entry(released.into()).await
     }
 
     /// Returns imports and legal holds, as the log has them.
-    pub(super) async fn notes(&self) -> Result<SessionGovernance, MaintenanceError> {
+    pub(super) async fn session_notes(&self) -> Result<SessionGovernance, MaintenanceError> {
         let entries = self.store.log_entries(ABOUT_SESSIONS).await?;
         Ok(SessionGovernance::read(&entries))
     }
 
     /// Writes an entry to the log.
-    async fn enter(&mut self, payload: Payload) -> Result<(), MaintenanceError> {
+    async fn write_entry(&mut self, payload: Payload) -> Result<(), MaintenanceError> {
         let entry = self.ledger.entry(payload, self.clock.now());
         self.write(Batch::of(vec![entry])).await
     }

@@ -29,7 +29,7 @@ pub struct PruneRequest<'o> {
     /// Minimum retention, in addition to that of the loaded Atlases.
     pub at_least: Option<&'o Retention>,
     /// Tells whether to execute or only report.
-    pub deed: MaintenanceMode,
+    pub mode: MaintenanceMode,
 }
 
 /// Result of pruning.
@@ -54,7 +54,7 @@ impl Maintenance {
         order: PruneRequest<'_>,
     ) -> Result<PruneResult, MaintenanceError> {
         let now = self.clock.now();
-        let notes = self.notes().await?;
+        let notes = self.session_notes().await?;
         let (old, keeps_all) = self.old_events(order.at_least, now).await?;
         let mut pruned = PruneResult {
             keeps_all,
@@ -66,7 +66,7 @@ impl Maintenance {
                 continue;
             }
             pruned.sessions.push((session.clone(), old.old.count));
-            if order.deed == MaintenanceMode::Tell {
+            if order.mode == MaintenanceMode::Report {
                 continue;
             }
             let rules: Vec<_> = old.rules.into_iter().collect();
@@ -101,7 +101,7 @@ impl Maintenance {
             let page = self.store.records(from, PAGE).await?;
             for record in &page {
                 if record.session == *self.ledger.log() {
-                    in_force.note(record, self, &mut texts).await?;
+                    in_force.apply_entry(record, self, &mut texts).await?;
                     continue;
                 }
                 let envelope = record.envelope();
@@ -114,7 +114,7 @@ impl Maintenance {
                 }
                 let age = now.since(record.timestamp);
                 let is_older = |days: u32| age > Duration::from_hours(24) * days;
-                let rule = in_force.rule(envelope.event_type);
+                let rule = in_force.retention_rule(envelope.event_type);
                 let Some(rule) = rule.filter(|rule| is_older(rule.days)) else {
                     continue;
                 };
@@ -135,7 +135,7 @@ impl Maintenance {
 
 /// Returns true for the first event of a session that started without a loaded Atlas.
 fn has_no_atlas(first: &Record) -> bool {
-    let event = first.event().ok();
+    let event = first.event_of().ok();
     let atlases = event.and_then(|event| event.payload.get("atlas_ids")?.as_array().cloned());
     atlases.is_some_and(|atlases| atlases.is_empty())
 }
@@ -164,13 +164,13 @@ struct LoadedAtlasSet {
 }
 
 impl LoadedAtlasSet {
-    async fn note(
+    async fn apply_entry(
         &mut self,
         entry: &Record,
         upkeep: &Maintenance,
         texts: &mut RetentionCache,
     ) -> Result<(), MaintenanceError> {
-        let event = entry.event();
+        let event = entry.event_of();
         let event = event.map_err(|what| StoreError::Damaged { what })?;
         let read = Payload::read(&event.event_type, event.payload);
         let Ok(Payload::AtlasLoaded(loaded)) = read else {
@@ -202,7 +202,7 @@ impl LoadedAtlasSet {
     }
 
     /// Returns the retention rule for an event type; `None` keeps it forever.
-    fn rule(&self, event_type: &str) -> Option<RetentionRule> {
+    fn retention_rule(&self, event_type: &str) -> Option<RetentionRule> {
         let mut longest: Option<RetentionRule> = None;
         for atlas in &self.atlases {
             let days = atlas.schedule.as_ref()?.days_for(event_type)?;

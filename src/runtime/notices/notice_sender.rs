@@ -20,7 +20,7 @@ pub(super) struct NoticeSender {
 impl NoticeSender {
     pub(super) fn new(secret: SecretSource) -> Self {
         Self {
-            agent: http_client::agent(NOTICE_TIMEOUT),
+            agent: http_client::http_agent(NOTICE_TIMEOUT),
             secret,
         }
     }
@@ -29,7 +29,7 @@ impl NoticeSender {
     pub(super) fn send(&self, notice: &StoredNotice, now: Timestamp) -> SendResult {
         match self.try_send(notice, now) {
             Ok(200..=299) => SendResult::Delivered,
-            Ok(410) => SendResult::Gone,
+            Ok(410) => SendResult::Unsubscribed,
             Ok(status) => SendResult::Failed(format!("it answered with status {status}")),
             Err(what) => SendResult::Failed(what),
         }

@@ -26,18 +26,18 @@ pub(in crate::runtime) type NoticeResult = (String, SendResult);
 pub(in crate::runtime) struct NoticeOutbox {
     webhooks: Webhooks,
     post: Option<NoticeSender>,
-    kept: BTreeMap<String, StoredNotice>,
-    lanes: BTreeMap<String, AddressQueue>,
+    notices: BTreeMap<String, StoredNotice>,
+    queues: BTreeMap<String, AddressQueue>,
     /// Notices that are created and not on disk yet.
-    drafted: Vec<StoredNotice>,
+    new_notices: Vec<StoredNotice>,
     /// Number of notices that exceeded the limit.
-    left_out: u64,
+    over_limit: u64,
     /// Number of unreadable stored notices.
     unreadable: usize,
     last_error: Option<String>,
     state: Arc<NoticeSummary>,
-    back: mpsc::Sender<NoticeResult>,
-    came: mpsc::Receiver<NoticeResult>,
+    result_sender: mpsc::Sender<NoticeResult>,
+    results: mpsc::Receiver<NoticeResult>,
 }
 
 /// Queue of one address.
@@ -45,9 +45,9 @@ pub(in crate::runtime) struct NoticeOutbox {
 struct AddressQueue {
     /// Waiting notices by the time of their next attempt.
     waiting: BTreeSet<(Timestamp, String)>,
-    under_way: Option<String>,
+    running: Option<String>,
     /// Number of notices for this address, in any state.
-    kept: usize,
+    count: usize,
 }
 
 impl NoticeOutbox {
@@ -63,26 +63,26 @@ impl NoticeOutbox {
         let mut outbox = Self {
             webhooks,
             post,
-            kept: BTreeMap::new(),
-            lanes: BTreeMap::new(),
-            drafted: Vec::new(),
-            left_out: 0,
+            notices: BTreeMap::new(),
+            queues: BTreeMap::new(),
+            new_notices: Vec::new(),
+            over_limit: 0,
             unreadable: 0,
             last_error: None,
             state: Arc::default(),
-            back,
-            came,
+            result_sender: back,
+            results: came,
         };
         for row in rows {
             match StoredNotice::read(row) {
-                Ok(notice) => outbox.enter(notice, now),
+                Ok(notice) => outbox.enqueue(notice, now),
                 Err(error) => {
                     tracing::error!(key = row.key, error, "a notice cannot be read");
                     outbox.unreadable += 1;
                 }
             }
         }
-        outbox.changed();
+        outbox.update_summary();
         outbox
     }
 
@@ -92,7 +92,7 @@ impl NoticeOutbox {
     }
 
     /// Creates a notice about one of `records`, to be written together with it.
-    pub(in crate::runtime) fn draft(
+    pub(in crate::runtime) fn create_notice(
         &mut self,
         notice: &StewardNotice,
         records: &[Record],
@@ -105,80 +105,83 @@ impl NoticeOutbox {
         };
         let Some(record) = records.iter().rev().find(told) else {
             tracing::error!(event = %notice.event, "a notice names a record that is not there");
-            self.left_out += 1;
-            self.changed();
+            self.over_limit += 1;
+            self.update_summary();
             return None;
         };
-        let there = self.lanes.get(&notice.address).map_or(0, |lane| lane.kept);
+        let there = self
+            .queues
+            .get(&notice.address)
+            .map_or(0, |lane| lane.count);
         let same = |kept: &&StoredNotice| kept.address == notice.address;
-        if there + self.drafted.iter().filter(same).count() >= MAX_NOTICES_PER_ADDRESS {
+        if there + self.new_notices.iter().filter(same).count() >= MAX_NOTICES_PER_ADDRESS {
             tracing::error!(notice.address, "a notice is not kept: too many wait for it");
-            self.left_out += 1;
-            self.changed();
+            self.over_limit += 1;
+            self.update_summary();
             return None;
         }
-        let kept = StoredNotice::of(notice, record, now);
+        let kept = StoredNotice::new(notice, record, now);
         let row = kept.row();
-        self.drafted.push(kept);
+        self.new_notices.push(kept);
         Some(row)
     }
 
     /// Returns the notices that were created since the last call.
     pub(in crate::runtime) fn take_new_notices(&mut self) -> Vec<StoredNotice> {
-        std::mem::take(&mut self.drafted)
+        std::mem::take(&mut self.new_notices)
     }
 
     /// Queues notices that are now on disk.
-    pub(in crate::runtime) fn written(&mut self, notices: Vec<StoredNotice>, now: Timestamp) {
+    pub(in crate::runtime) fn on_durable(&mut self, notices: Vec<StoredNotice>, now: Timestamp) {
         if notices.is_empty() {
             return;
         }
         for notice in notices {
-            self.enter(notice, now);
+            self.enqueue(notice, now);
         }
-        self.changed();
+        self.update_summary();
     }
 
     /// Returns the time of the next attempt, if there is one.
     pub(in crate::runtime) fn due(&self) -> Option<Timestamp> {
         self.post.as_ref()?;
-        if self.under_way() >= MAX_NOTICES_IN_DELIVERY {
+        if self.running_count() >= MAX_NOTICES_IN_DELIVERY {
             return None;
         }
-        let idle = self.lanes.values().filter(|lane| lane.under_way.is_none());
+        let idle = self.queues.values().filter(|lane| lane.running.is_none());
         let next = idle.filter_map(|lane| lane.waiting.first());
         next.map(|(at, _)| *at).min()
     }
 
     /// Adjusts the queues to a clock step: the remaining times stay equal.
     pub(in crate::runtime) fn clock_moved(&mut self, step: ClockStep) {
-        for lane in self.lanes.values_mut() {
+        for lane in self.queues.values_mut() {
             let waiting = std::mem::take(&mut lane.waiting).into_iter();
             lane.waiting = waiting.map(|(at, id)| (step.apply(at), id)).collect();
         }
-        for notice in self.kept.values_mut() {
+        for notice in self.notices.values_mut() {
             notice.clock_moved(step);
         }
     }
 
     /// Sends all due notices.
-    pub(in crate::runtime) fn send(&mut self, now: Timestamp) {
+    pub(in crate::runtime) fn send_due(&mut self, now: Timestamp) {
         let Some(post) = &self.post else { return };
-        let mut room = MAX_NOTICES_IN_DELIVERY.saturating_sub(self.under_way());
-        for lane in self.lanes.values_mut() {
+        let mut room = MAX_NOTICES_IN_DELIVERY.saturating_sub(self.running_count());
+        for lane in self.queues.values_mut() {
             if room == 0 {
                 return;
             }
             let due = lane.waiting.first().is_some_and(|(at, _)| *at <= now);
-            if lane.under_way.is_some() || !due {
+            if lane.running.is_some() || !due {
                 continue;
             }
             let next = lane.waiting.pop_first();
-            let next = next.and_then(|(_, id)| self.kept.get(&id).cloned());
+            let next = next.and_then(|(_, id)| self.notices.get(&id).cloned());
             let Some(notice) = next else { continue };
-            lane.under_way = Some(notice.id.clone());
+            lane.running = Some(notice.id.clone());
             room -= 1;
-            let (post, back) = (post.clone(), self.back.clone());
+            let (post, back) = (post.clone(), self.result_sender.clone());
             let started = thread::Builder::new()
                 .name("notice".to_owned())
                 .spawn(move || {
@@ -187,9 +190,9 @@ impl NoticeOutbox {
                     let _ = back.try_send((notice.id, came));
                 });
             if let Err(error) = started {
-                let id = lane.under_way.clone().unwrap_or_default();
+                let id = lane.running.clone().unwrap_or_default();
                 let _ = self
-                    .back
+                    .result_sender
                     .try_send((id, SendResult::Failed(error.to_string())));
             }
         }
@@ -197,36 +200,36 @@ impl NoticeOutbox {
 
     /// Returns true if an attempt is running.
     pub(in crate::runtime) fn is_running(&self) -> bool {
-        self.under_way() > 0
+        self.running_count() > 0
     }
 
     /// Waits for the result of a running attempt.
-    pub(in crate::runtime) async fn next(&mut self) -> Option<NoticeResult> {
-        self.came.recv().await
+    pub(in crate::runtime) async fn next_result(&mut self) -> Option<NoticeResult> {
+        self.results.recv().await
     }
 
     /// Handles the result of an attempt. Returns the row to store.
-    pub(in crate::runtime) fn note(
+    pub(in crate::runtime) fn handle_result(
         &mut self,
         (id, sent): NoticeResult,
         now: Timestamp,
     ) -> Option<StateRow> {
-        let kept = self.kept.get_mut(&id)?;
-        let lane = self.lanes.get_mut(&kept.address)?;
-        lane.under_way = None;
+        let kept = self.notices.get_mut(&id)?;
+        let lane = self.queues.get_mut(&kept.address)?;
+        lane.running = None;
         let failure = match sent {
             SendResult::Delivered => None,
-            SendResult::Failed(what) => Some((what, RetryDecision::Again)),
-            SendResult::Gone => Some((
+            SendResult::Failed(what) => Some((what, RetryDecision::Retry)),
+            SendResult::Unsubscribed => Some((
                 "it wants no more (status 410)".to_owned(),
-                RetryDecision::Never,
+                RetryDecision::GiveUp,
             )),
         };
         let row = match failure {
             None => {
                 let row = kept.no_row();
-                lane.kept = lane.kept.saturating_sub(1);
-                self.kept.remove(&id);
+                lane.count = lane.count.saturating_sub(1);
+                self.notices.remove(&id);
                 row
             }
             Some((what, then)) => {
@@ -241,17 +244,17 @@ impl NoticeOutbox {
                 kept.row()
             }
         };
-        self.changed();
+        self.update_summary();
         Some(row)
     }
 
-    fn under_way(&self) -> usize {
-        let lanes = self.lanes.values();
-        lanes.filter(|lane| lane.under_way.is_some()).count()
+    fn running_count(&self) -> usize {
+        let lanes = self.queues.values();
+        lanes.filter(|lane| lane.running.is_some()).count()
     }
 
-    fn enter(&mut self, notice: StoredNotice, now: Timestamp) {
-        if self.kept.contains_key(&notice.id) {
+    fn enqueue(&mut self, notice: StoredNotice, now: Timestamp) {
+        if self.notices.contains_key(&notice.id) {
             return;
         }
         let at = match notice.state {
@@ -261,16 +264,16 @@ impl NoticeOutbox {
         if self.last_error.is_none() {
             self.last_error.clone_from(&notice.error);
         }
-        let lane = self.lanes.entry(notice.address.clone()).or_default();
-        lane.kept += 1;
+        let lane = self.queues.entry(notice.address.clone()).or_default();
+        lane.count += 1;
         lane.waiting.insert((at, notice.id.clone()));
-        self.kept.insert(notice.id.clone(), notice);
+        self.notices.insert(notice.id.clone(), notice);
     }
 
     /// Rebuilds the summary. Called only when notices change, not for every snapshot.
-    fn changed(&mut self) {
+    fn update_summary(&mut self) {
         let mut by_atlas: BTreeMap<String, AtlasNoticeSummary> = BTreeMap::new();
-        for notice in self.kept.values() {
+        for notice in self.notices.values() {
             let own = by_atlas.entry(notice.atlas_id.clone()).or_default();
             if notice.is_failed() {
                 own.failed += 1;
@@ -294,7 +297,7 @@ impl NoticeOutbox {
             },
             waiting,
             failed,
-            left_out: self.left_out,
+            over_limit: self.over_limit,
             error: error.filter(|_| waiting + failed > 0),
             by_atlas,
         });
@@ -352,17 +355,17 @@ mod tests {
         let (mut dead, records) = notice("https://dead.example/");
         for number in 0..MAX_NOTICES_PER_ADDRESS + 2 {
             dead.atlas_id = format!("own-{number}");
-            let row = outbox.draft(&dead, &records, now);
+            let row = outbox.create_notice(&dead, &records, now);
             assert_eq!(row.is_some(), number < MAX_NOTICES_PER_ADDRESS, "{number}");
             if number % 2 == 0 {
                 let drafted = outbox.take_new_notices();
-                outbox.written(drafted, now);
+                outbox.on_durable(drafted, now);
             }
         }
-        assert_eq!(outbox.state().left_out, 2);
-        assert_eq!(outbox.state().unheard(), 2);
+        assert_eq!(outbox.state().over_limit, 2);
+        assert_eq!(outbox.state().undelivered_count(), 2);
         let (alive, records) = notice("https://alive.example/");
-        assert!(outbox.draft(&alive, &records, now).is_some());
+        assert!(outbox.create_notice(&alive, &records, now).is_some());
     }
 
     #[test]
@@ -371,14 +374,14 @@ mod tests {
         let source = SecretSource::Folder("/nonexistent".into());
         let mut outbox = NoticeOutbox::new(Webhooks::On(source), &[], now);
         let (notice, records) = notice("https://alive.example/");
-        outbox.draft(&notice, &records, now).unwrap();
+        outbox.create_notice(&notice, &records, now).unwrap();
         let drafted = outbox.take_new_notices();
-        outbox.written(drafted, now);
+        outbox.on_durable(drafted, now);
         let due = outbox.due().unwrap();
         let step = ClockStep::from_micros(-600_000_000);
         outbox.clock_moved(step);
         assert_eq!(outbox.due(), Some(step.apply(due)));
-        let kept = outbox.kept.values().next().unwrap();
+        let kept = outbox.notices.values().next().unwrap();
         assert_eq!(kept.since, step.apply(now));
         assert_eq!(
             kept.state,
@@ -394,8 +397,8 @@ mod tests {
         let source = SecretSource::Folder("/nonexistent".into());
         let mut outbox = NoticeOutbox::new(Webhooks::On(source), &[], now);
         let (notice, _) = notice("https://alive.example/");
-        assert_eq!(outbox.draft(&notice, &[], now), None);
-        assert_eq!(outbox.state().unheard(), 1);
+        assert_eq!(outbox.create_notice(&notice, &[], now), None);
+        assert_eq!(outbox.state().undelivered_count(), 1);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::runtime::private_file::read_or_make;
+use crate::runtime::private_file::read_or_create;
 
 /// File name, in the folder of the store.
 pub const SECRET_FILE: &str = "webhook.secret";
@@ -83,7 +83,7 @@ impl FromStr for Secret {
 #[derive(Clone, Debug)]
 pub enum SecretSource {
     /// A fixed secret.
-    Given(Secret),
+    Fixed(Secret),
     /// A file in the folder of the store, created when it is first needed.
     Folder(PathBuf),
 }
@@ -95,7 +95,7 @@ impl SecretSource {
     /// Fails with a message when its file cannot be used.
     pub fn secret(&self) -> Result<Secret, String> {
         match self {
-            Self::Given(secret) => Ok(secret.clone()),
+            Self::Fixed(secret) => Ok(secret.clone()),
             Self::Folder(folder) => read_or_create_secret(folder),
         }
     }
@@ -105,7 +105,7 @@ fn read_or_create_secret(folder: &Path) -> Result<Secret, String> {
     let path = folder.join(SECRET_FILE);
     let failed = |what: String| format!("the secret `{}` {what}", path.display());
     let make = || Secret::new().map(|secret| secret.text());
-    let text = read_or_make(folder, SECRET_FILE, make);
+    let text = read_or_create(folder, SECRET_FILE, make);
     let text = text.map_err(|error| failed(format!("cannot be used: {error}")))?;
     let found = path.metadata();
     let found = found.map_err(|error| failed(format!("cannot be used: {error}")))?;

@@ -71,12 +71,12 @@ pub(in crate::runtime) enum SendResult {
     /// The attempt failed, with the reason.
     Failed(String),
     /// The receiver wants no more notices.
-    Gone,
+    Unsubscribed,
 }
 
 impl StoredNotice {
     /// Creates the notice for `record`.
-    pub(super) fn of(notice: &StewardNotice, record: &Record, now: Timestamp) -> Self {
+    pub(super) fn new(notice: &StewardNotice, record: &Record, now: Timestamp) -> Self {
         let parts = [
             notice.event.as_str(),
             notice.trigger.as_str(),
@@ -135,10 +135,10 @@ impl StoredNotice {
         self.error = Some(what.to_owned());
         let over = self.is_failed() || now.since(self.since) >= NOTICE_RETRY_PERIOD;
         self.state = match then {
-            RetryDecision::Again if !over => DeliveryState::Waiting {
+            RetryDecision::Retry if !over => DeliveryState::Waiting {
                 next_at: now.plus(self.pause()),
             },
-            RetryDecision::Again | RetryDecision::Never => DeliveryState::Failed { at: now },
+            RetryDecision::Retry | RetryDecision::GiveUp => DeliveryState::Failed { at: now },
         };
     }
 
@@ -151,7 +151,7 @@ impl StoredNotice {
     }
 
     /// Schedules it again, as if it were new.
-    pub(super) fn begin_again(&mut self, now: Timestamp) {
+    pub(super) fn restart(&mut self, now: Timestamp) {
         self.since = now;
         self.state = DeliveryState::Waiting { next_at: now };
     }
@@ -174,9 +174,9 @@ impl StoredNotice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RetryDecision {
     /// Try again.
-    Again,
+    Retry,
     /// Give up.
-    Never,
+    GiveUp,
 }
 
 /// Builds the body. It has no parameters, answers or reasons: they may hold secrets, and the record has
@@ -235,7 +235,7 @@ mod tests {
         let mut pauses = Vec::new();
         while let DeliveryState::Waiting { next_at } = kept.state {
             now = now.max(next_at);
-            kept.note_failure("status 500", RetryDecision::Again, now);
+            kept.note_failure("status 500", RetryDecision::Retry, now);
             if let DeliveryState::Waiting { next_at } = kept.state {
                 pauses.push(next_at.since(now));
             }
@@ -261,17 +261,17 @@ mod tests {
         );
         assert_eq!(kept.state, DeliveryState::Failed { at: now });
         // A failed notice is not retried without a restart, in whichever way it fails again.
-        kept.note_failure("status 500", RetryDecision::Again, now);
+        kept.note_failure("status 500", RetryDecision::Retry, now);
         assert!(kept.is_failed());
-        kept.begin_again(now);
-        kept.note_failure("status 500", RetryDecision::Again, now);
+        kept.restart(now);
+        kept.note_failure("status 500", RetryDecision::Retry, now);
         assert!(!kept.is_failed());
     }
 
     #[test]
     fn a_notice_reads_back_as_stored() {
         let mut kept = notice();
-        kept.note_failure("status 410", RetryDecision::Never, kept.since);
+        kept.note_failure("status 410", RetryDecision::GiveUp, kept.since);
         assert_eq!(StoredNotice::read(&kept.row()), Ok(kept.clone()));
         assert_eq!(kept.no_row().body, None);
         assert_eq!(kept.no_row().key, kept.row().key);

@@ -13,14 +13,14 @@ impl SessionTurn {
     pub(in crate::runtime) fn redact(&mut self, atlases: &[Atlas]) {
         let mut redactor = Redactor::of_all(atlases);
         self.turn
-            .change_texts(&mut |text| redactor.text("turn", text));
+            .change_texts(&mut |text| redactor.redact_text("turn", text));
     }
 }
 
 /// Returns a redacted summary.
 pub(super) fn redact_shape(shape: &SummaryShape, atlases: &[Atlas]) -> SummaryShape {
     let mut redactor = Redactor::of_all(atlases);
-    shape.with_texts(&mut |text| redactor.text("summary", text))
+    shape.with_texts(&mut |text| redactor.redact_text("summary", text))
 }
 
 /// Builds the log entry about an edit, with both texts.
@@ -35,11 +35,11 @@ pub(super) fn edit_record(
     let mut text = |field: &str, thread: &Thread| {
         let shape = thread.latest.as_ref()?.shape();
         let shape = serde_json::to_value(shape).ok()?;
-        Some(redactor.data(field, &shape))
+        Some(redactor.redact_data(field, &shape))
     };
     let text_before: Option<Value> = text("text_before", before);
     let text_now = text("text_now", edited);
-    let left_out = redactor.left_out().into_iter();
+    let left_out = redactor.into_redactions().into_iter();
     let redacted = left_out.map(|(rule, left_out)| Redaction {
         rule,
         paths: left_out.paths,

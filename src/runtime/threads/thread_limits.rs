@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{LiveSessions, THREAD, ThreadRefusal, ThreadStore};
+use super::{LiveSessions, THREAD_KIND, ThreadRefusal, ThreadStore};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
@@ -42,7 +42,7 @@ impl ThreadStore {
         if victim.is_some() || self.all.len() < MAX_THREADS {
             return Ok(victim);
         }
-        let abandoned = self.abandoned(live, now);
+        let abandoned = self.oldest_abandoned(live, now);
         let victim = abandoned.or_else(|| self.oldest_own_thread(owner));
         victim.map(Some).ok_or(ThreadRefusal::Full)
     }
@@ -124,7 +124,7 @@ impl ThreadStore {
 
     /// Returns the oldest abandoned thread. A thread in use is dropped last, and only if its session has
     /// ended.
-    fn abandoned(&self, live: LiveSessions<'_>, now: Timestamp) -> Option<DroppedThread> {
+    fn oldest_abandoned(&self, live: LiveSessions<'_>, now: Timestamp) -> Option<DroppedThread> {
         // Computed only for threads that are old enough: there may be many sessions.
         let secrets = LazyCell::new(|| live.secrets());
         let is_live = |owner: &ThreadOwner| is_live(owner, live, &secrets);
@@ -172,9 +172,9 @@ impl ThreadStore {
             return (Vec::new(), None);
         };
         let draft = self.drafts.contains_key(&thread.id);
-        let draft = draft.then(|| self.keep_draft(thread.id.clone(), None));
+        let draft = draft.then(|| self.store_draft(thread.id.clone(), None));
         let gone = StateRow {
-            kind: THREAD.to_owned(),
+            kind: THREAD_KIND.to_owned(),
             key: thread.id.to_string(),
             body: None,
         };

@@ -9,7 +9,7 @@ use crate::base::id::SessionId;
 use crate::memento::{ExternalName, ThreadOwner};
 
 /// Prefix of a session's own thread whose plain name is taken. No session name starts with it.
-const OWN: &str = "session:";
+const OWN_PREFIX: &str = "session:";
 
 impl ThreadStore {
     /// Returns the name of the thread that a call is about: the given one, or the session's own.
@@ -37,7 +37,7 @@ impl ThreadStore {
 }
 
 fn own_name(session: &str) -> String {
-    format!("{OWN}{session}")
+    format!("{OWN_PREFIX}{session}")
 }
 
 /// Refuses a new thread that has the name of another session's own thread.
@@ -47,7 +47,7 @@ pub(super) fn check_reserved_name(
     live: LiveSessions<'_>,
 ) -> Result<(), ThreadRefusal> {
     let name = id.as_str();
-    if name.starts_with(OWN) && name != own_name(by.session.as_str()) {
+    if name.starts_with(OWN_PREFIX) && name != own_name(by.session.as_str()) {
         return Err(ThreadRefusal::Foreign);
     }
     let Ok(session) = name.parse::<SessionId>() else {

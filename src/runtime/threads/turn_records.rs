@@ -23,7 +23,7 @@ pub fn turn_record(
         metadata: Breakpoint {
             kind: "breakpoint_engine".to_owned(),
             decision: decision.to_owned(),
-            peak_guardrail_active: outcome.freeze.holds(),
+            peak_guardrail_active: outcome.freeze.is_frozen(),
             source: outcome.source.as_str().to_owned(),
         },
         thread: BreakpointThread {

@@ -46,7 +46,7 @@ impl SimulatedDisk {
     }
 
     /// Removes the file: writes fail until [`Disk::put_back`].
-    pub fn take_away(&mut self) {
+    pub fn remove_file(&mut self) {
         self.away = true;
     }
 
@@ -76,7 +76,7 @@ impl SimulatedDisk {
 
     /// Number of bytes that a power cut would put at risk.
     #[must_use]
-    pub fn at_risk(&self) -> usize {
+    pub fn unsynced_bytes(&self) -> usize {
         self.pending.len()
     }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tokio::sync::{oneshot, watch};
 
-use super::super::writer::closed;
+use super::super::writer::closed_error;
 use super::super::{Ack, Batch, StoreError};
 
 /// Hang of one opening of a store. Clones share it.
@@ -43,7 +43,7 @@ impl DiskHang {
     }
 
     /// Completes when the disk responds.
-    pub(super) async fn is_over(&self) {
+    pub(super) async fn wait_until_over(&self) {
         // The sender lives as long as `self`.
         let _ = self.since.subscribe().wait_for(Option::is_none).await;
     }
@@ -60,7 +60,7 @@ impl DiskHang {
         }
         let (done, written) = oneshot::channel();
         self.waiting().push(QueuedBatch { batch, done });
-        Box::pin(async move { written.await.unwrap_or_else(|_| Err(closed())) })
+        Box::pin(async move { written.await.unwrap_or_else(|_| Err(closed_error())) })
     }
 
     /// Start of the hanging write, if one is running.

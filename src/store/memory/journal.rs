@@ -45,7 +45,7 @@ impl Journal {
 
 impl Medium for Journal {
     fn commit(&mut self, batches: &[&Batch]) -> Result<(), String> {
-        if let Some(misfit) = self.tables.misfit(batches) {
+        if let Some(misfit) = self.tables.conflict(batches) {
             return Err(misfit);
         }
         let mut body = Vec::new();

@@ -51,7 +51,7 @@ impl MemoryTables {
     }
 
     /// Reason why batches cannot follow the present records, if they cannot.
-    pub(super) fn misfit(&self, batches: &[&Batch]) -> Option<String> {
+    pub(super) fn conflict(&self, batches: &[&Batch]) -> Option<String> {
         let mut grown: BTreeMap<&SessionId, u64> = BTreeMap::new();
         for record in batches.iter().flat_map(|batch| &batch.records) {
             let there = self.by_session.get(&record.session).map_or(0, Vec::len);
@@ -127,8 +127,8 @@ impl MemoryTables {
             log,
             seal,
             sealed_records: entry.map_or(0, |place| *place as u64 + 1),
-            mended: None,
-            kept_head: None,
+            repair_note: None,
+            head_file_note: None,
         }
     }
 
@@ -136,13 +136,13 @@ impl MemoryTables {
         let log = log_id();
         let entries: Vec<_> = self
             .of(&log)
-            .filter_map(|entry| entry.event().ok())
+            .filter_map(|entry| entry.event_of().ok())
             .collect();
         let notes = SessionGovernance::read(&entries);
         let names = self.by_session.keys().filter(|session| **session != log);
         let sessions = names.filter_map(|session| {
-            let first = self.of(session).next()?.event().ok()?;
-            let last = self.of(session).last()?.event().ok()?;
+            let first = self.of(session).next()?.event_of().ok()?;
+            let last = self.of(session).last()?.event_of().ok()?;
             let agent = first.payload.get("agent_type");
             let agent = agent.and_then(|agent| agent.as_str());
             Some(RecordedSession {
@@ -164,13 +164,13 @@ impl MemoryTables {
             let head: LogHead = note.text.parse().ok()?;
             Some((head, note))
         });
-        let mut verifier = LogVerifier::new(trust.of_log(log_id()).signed(signed));
+        let mut verifier = LogVerifier::new(trust.with_log(log_id()).with_signed_heads(signed));
         for record in &self.records {
-            match verification::check(&record.text, &record.hash) {
+            match verification::check_record(&record.text, &record.hash) {
                 Ok((envelope, link)) => verifier.push(&envelope, &link, &record.text),
                 Err(what) => {
-                    let place = verifier.place(&record.session);
-                    verifier.unreadable(Some(place), &what);
+                    let place = verifier.chain_index(&record.session);
+                    verifier.report_unreadable(Some(place), &what);
                 }
             }
         }

@@ -32,7 +32,7 @@ impl SplitMix64 {
 }
 
 /// Batches to write: state only, or records as well.
-fn material(with_records: bool) -> Vec<Batch> {
+fn test_batches(with_records: bool) -> Vec<Batch> {
     let session: SessionId = "s-1".parse().unwrap();
     let mut chain = Chain::new(session.clone());
     let fields =
@@ -65,7 +65,7 @@ fn material(with_records: bool) -> Vec<Batch> {
 }
 
 /// Number of batches present. Any other content is a fault.
-fn there(tables: &MemoryTables, material: &[Batch]) -> Result<usize, String> {
+fn count_present(tables: &MemoryTables, material: &[Batch]) -> Result<usize, String> {
     let state = tables.state();
     let count = state.len() / 2;
     let handed = &material[..count.min(material.len())];
@@ -96,7 +96,7 @@ fn run(dice: &mut SplitMix64, material: &[Batch], honesty: DiskHonesty) -> Resul
     if honesty == DiskHonesty::Lying {
         disk.lie_about_syncs();
     }
-    let mut writer = BatchWriter::new(opened(disk)?.0);
+    let mut writer = BatchWriter::new(open_journal(disk)?.0);
     let (mut acknowledged, mut handed) = (0, 0);
     while handed < BATCHES {
         let end = BATCHES.min(handed + 1 + dice.roll(3));
@@ -109,33 +109,33 @@ fn run(dice: &mut SplitMix64, material: &[Batch], honesty: DiskHonesty) -> Resul
     }
     let disk = &writer.medium().disk;
     for cut in 0..CUTS {
-        let kept = dice.roll(disk.at_risk() + 1);
+        let kept = dice.roll(disk.unsynced_bytes() + 1);
         let garbled = match dice.roll(3) {
             0 => Corruption::LastByte(1 << dice.roll(8)),
             _ => Corruption::No,
         };
         let left = disk.after_power_cut(kept, garbled);
-        let (journal, found) = look(left, material, acknowledged..=handed)?;
+        let (journal, found) = check_after_cut(left, material, acknowledged..=handed)?;
         if cut == 0 {
-            go_on(journal, material, found)?;
+            write_after_cut(journal, material, found)?;
         }
     }
     Ok(())
 }
 
-fn opened(disk: SimulatedDisk) -> Result<(Journal, Option<String>), String> {
+fn open_journal(disk: SimulatedDisk) -> Result<(Journal, Option<String>), String> {
     Journal::open(disk).map_err(|error| error.to_string())
 }
 
 /// Opens the disk after a power cut and checks its content.
-fn look(
+fn check_after_cut(
     left: SimulatedDisk,
     material: &[Batch],
     may: std::ops::RangeInclusive<usize>,
 ) -> Result<(Journal, usize), String> {
     let length = left.bytes().len();
-    let (journal, mended) = opened(left)?;
-    let found = there(&journal.tables, material)?;
+    let (journal, mended) = open_journal(left)?;
+    let found = count_present(&journal.tables, material)?;
     if !may.contains(&found) {
         let (acknowledged, handed) = may.into_inner();
         return Err(format!(
@@ -154,14 +154,14 @@ fn look(
 }
 
 /// Writes one more batch after the cut and opens the disk again.
-fn go_on(journal: Journal, material: &[Batch], found: usize) -> Result<(), String> {
+fn write_after_cut(journal: Journal, material: &[Batch], found: usize) -> Result<(), String> {
     let mut writer = BatchWriter::new(journal);
     writer
         .write(&[&material[found]])
         .map_err(|error| error.to_string())?;
     let disk = writer.medium().disk.after_power_cut(0, Corruption::No);
-    let (journal, mended) = opened(disk)?;
-    let after = there(&journal.tables, material)?;
+    let (journal, mended) = open_journal(disk)?;
+    let after = count_present(&journal.tables, material)?;
     if (after, &mended) == (found + 1, &None) {
         return Ok(());
     }
@@ -171,7 +171,7 @@ fn go_on(journal: Journal, material: &[Batch], found: usize) -> Result<(), Strin
 }
 
 fn run_many(seed: u64, runs: u64, honesty: DiskHonesty) -> Vec<(u64, String)> {
-    let (plain, recorded) = (material(false), material(true));
+    let (plain, recorded) = (test_batches(false), test_batches(true));
     let mut wrong = Vec::new();
     for n in 0..runs {
         let seed = seed + n;
@@ -207,7 +207,7 @@ type DiskFault = fn(&mut SimulatedDisk);
 
 #[test]
 fn a_full_disk_or_failed_sync_poisons_the_writer_permanently() {
-    let material = material(true);
+    let material = test_batches(true);
     let faults: [(&str, DiskFault); 2] = [
         ("no space left on device", |disk| disk.full_after(2)),
         ("input/output error", |disk| disk.fail_sync_after(2)),
@@ -230,7 +230,7 @@ fn a_full_disk_or_failed_sync_poisons_the_writer_permanently() {
         assert_eq!(writer.write(&[&material[2]]), failed);
         assert_eq!(writer.write(&[&Batch::default()]), failed);
         let left = writer.medium().disk.after_power_cut(0, Corruption::No);
-        let count = there(&Journal::open(left).unwrap().0.tables, &material).unwrap();
+        let count = count_present(&Journal::open(left).unwrap().0.tables, &material).unwrap();
         assert!((2..=3).contains(&count), "{count}");
     }
 }
@@ -248,7 +248,7 @@ fn journal_of(material: &[Batch], commits: usize) -> (Vec<u8>, Vec<usize>) {
 
 #[test]
 fn damage_before_whole_commits_is_rejected_and_not_repaired() {
-    let material = material(true);
+    let material = test_batches(true);
     let (bytes, ends) = journal_of(&material, 5);
     let last = ends[3];
     for place in 0..bytes.len() {
@@ -263,7 +263,7 @@ fn damage_before_whole_commits_is_rejected_and_not_repaired() {
             Ok((journal, mended)) => {
                 assert!(place >= last, "byte {place} was repaired away");
                 assert!(mended.is_some());
-                assert_eq!(there(&journal.tables, &material), Ok(4));
+                assert_eq!(count_present(&journal.tables, &material), Ok(4));
             }
         }
     }
@@ -271,7 +271,7 @@ fn damage_before_whole_commits_is_rejected_and_not_repaired() {
 
 #[test]
 fn arbitrary_bytes_never_panic_or_add_a_batch() {
-    let material = material(true);
+    let material = test_batches(true);
     let (bytes, ends) = journal_of(&material, 3);
     let first = &bytes[..ends[0]];
     let mut dice = SplitMix64(7);
@@ -307,7 +307,7 @@ fn arbitrary_bytes_never_panic_or_add_a_batch() {
         );
         if round % 3 != 1 {
             assert!(
-                there(tables, &material).is_ok() && sound.is_sound(),
+                count_present(tables, &material).is_ok() && sound.is_sound(),
                 "{heads:?}"
             );
         }
@@ -317,7 +317,7 @@ fn arbitrary_bytes_never_panic_or_add_a_batch() {
 #[tokio::test]
 async fn a_hanging_disk_acknowledges_nothing_until_it_responds_then_all_in_order() {
     use futures_util::FutureExt;
-    let material = material(true);
+    let material = test_batches(true);
     let store = MemoryStore::default();
     store.hang(std::time::Instant::now());
     assert_eq!(store.writing_since(), None, "nothing is being written");
@@ -329,25 +329,25 @@ async fn a_hanging_disk_acknowledges_nothing_until_it_responds_then_all_in_order
     }
     assert!(store.writing_since().is_some());
     assert!(store.state().now_or_never().is_none(), "read from it");
-    store.go_on();
+    store.end_hang();
     for ack in acks {
         ack.await.unwrap();
     }
     assert_eq!(store.writing_since(), None);
-    let count = there(&store.shared().writer.medium().tables, &material);
+    let count = count_present(&store.shared().writer.medium().tables, &material);
     assert_eq!(count, Ok(3));
 }
 
 #[tokio::test]
 async fn batches_waiting_for_a_hanging_disk_are_lost_when_the_process_dies() {
-    let material = material(true);
+    let material = test_batches(true);
     let store = MemoryStore::default();
     store.hang(std::time::Instant::now());
     let ack = store.append(material[0].clone()).await.unwrap();
     let next = store.reopen();
     ack.await.unwrap_err();
     assert_eq!(next.state().await.unwrap(), []);
-    store.go_on();
+    store.end_hang();
     assert_eq!(
         next.state().await.unwrap(),
         [],
@@ -357,10 +357,10 @@ async fn batches_waiting_for_a_hanging_disk_are_lost_when_the_process_dies() {
 
 #[test]
 fn a_removed_file_poisons_the_writer_permanently() {
-    let material = material(true);
+    let material = test_batches(true);
     let mut writer = BatchWriter::new(Journal::default());
     writer.write(&[&material[0]]).unwrap();
-    writer.medium().disk.take_away();
+    writer.medium().disk.remove_file();
     let failed = writer.write(&[&material[1]]);
     assert!(matches!(&failed, Err(StoreError::Poisoned { what }) if what.contains("gone")));
     writer.medium().disk.put_back();

@@ -72,15 +72,15 @@ fn verify_on_threads(
     let seals = heads::signed_heads(reader, &log, kept, &mut head_faults)?;
     let mut faults = head_faults.tables;
     head_faults.log.extend(atlases::faults(reader, &log)?);
-    let mut verifier = LogVerifier::new(trust.of_log(log).signed(seals));
+    let mut verifier = LogVerifier::new(trust.with_log(log).with_signed_heads(seals));
     let rows = RowCheck::of(reader, &mut verifier, progress.clone())?;
     if rows.outside {
         faults.push("there are events outside of the order of writing".to_owned());
     }
     let marks = if threads > 1 && rows.end > MIN_ROWS_FOR_THREADS {
-        shared(reader, &rows, &mut verifier, threads)?
+        check_on_threads(reader, &rows, &mut verifier, threads)?
     } else {
-        alone(reader, &rows, &mut verifier)?
+        check_on_one_thread(reader, &rows, &mut verifier)?
     };
     // A cancelled verification looks like a record with gaps.
     rows.check_not_cancelled()?;
@@ -91,10 +91,10 @@ fn verify_on_threads(
     }
     for listed in &rows.listed {
         let (head, agent, started_at, ended) = listed;
-        verifier.listed(head, agent, started_at, *ended);
+        verifier.check_listed(head, agent, started_at, *ended);
     }
     for what in faults {
-        verifier.unreadable(None, &what);
+        verifier.report_unreadable(None, &what);
     }
     for what in head_faults.log {
         verifier.diverges(&what);
@@ -104,7 +104,7 @@ fn verify_on_threads(
 }
 
 /// Mixes two numbers into one so that every bit of both counts: the product, folded.
-fn mixed(one: u64, other: u64) -> u64 {
+fn mix_bits(one: u64, other: u64) -> u64 {
     let product = u128::from(one) * u128::from(other);
     let bytes = product.to_le_bytes();
     let half = |at: usize| {
@@ -149,7 +149,7 @@ impl RowCheck {
         let mut sessions = Vec::new();
         let mut odd = HashMap::new();
         let mut listed = Vec::new();
-        let found = reader.rows(query, [], |row| {
+        let found = reader.query_rows(query, [], |row| {
             let ended = if row.get(7)? {
                 ListedEnd::Yes
             } else {
@@ -167,7 +167,7 @@ impl RowCheck {
         for (number, one) in found {
             let id = one.0.session.clone();
             let known = KnownSession {
-                place: verifier.place(&id),
+                place: verifier.chain_index(&id),
                 owner: verifier.owner(id.as_str()),
                 id,
             };
@@ -182,7 +182,7 @@ impl RowCheck {
             listed.push(one);
         }
         let ends = "SELECT coalesce(min(position), 0), coalesce(max(position), -1) FROM events";
-        let ends = reader.rows(ends, [], |row| {
+        let ends = reader.query_rows(ends, [], |row| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
         })?;
         let (first, last) = ends.first().copied().unwrap_or((0, -1));
@@ -200,8 +200,8 @@ impl RowCheck {
     }
 
     fn check_not_cancelled(&self) -> Result<(), StoreError> {
-        if self.progress.is_stopped() {
-            return Err(StoreError::Stopped);
+        if self.progress.is_cancelled() {
+            return Err(StoreError::Cancelled);
         }
         Ok(())
     }
@@ -214,8 +214,8 @@ impl RowCheck {
             Ok(_) | Err(_) => u64::MAX,
         };
         let [first, second, third] = self.marks;
-        let of_session = mixed(number(1) ^ first, number(2) ^ second);
-        mixed(number(0) ^ third, of_session)
+        let of_session = mix_bits(number(1) ^ first, number(2) ^ second);
+        mix_bits(number(0) ^ third, of_session)
     }
 
     fn marks_in_index(&self, reader: &StoreReader) -> Result<u64, StoreError> {
@@ -225,7 +225,7 @@ impl RowCheck {
             let mut statement = reader.connection.prepare_cached(query)?;
             let mut rows = statement.query([])?;
             let mut marks: u64 = 0;
-            while let Some(row) = rows.next()?.filter(|_| !self.progress.is_stopped()) {
+            while let Some(row) = rows.next()?.filter(|_| !self.progress.is_cancelled()) {
                 marks = marks.wrapping_add(self.mark(row));
             }
             Ok(marks)
@@ -240,7 +240,8 @@ impl RowCheck {
         let small = small.filter_map(|(number, known)| Some((number, known.as_ref()?)));
         let odd = self.odd.iter().map(|(number, known)| (*number, known));
         for (number, known) in small.chain(odd) {
-            let found = reader.rows(query, [known.id.as_str()], |row| row.get::<_, i64>(0))?;
+            let found =
+                reader.query_rows(query, [known.id.as_str()], |row| row.get::<_, i64>(0))?;
             if found != [number] {
                 return Ok(false);
             }
@@ -317,7 +318,7 @@ impl KnownSession {
                     let telling = Box::new((RecordRun::from(&link), said));
                     (
                         open.take(),
-                        Some(CheckedRecords::Telling(self.place, telling)),
+                        Some(CheckedRecords::Content(self.place, telling)),
                     )
                 }
                 Err(what) => (
@@ -325,11 +326,11 @@ impl KnownSession {
                     Some(CheckedRecords::Bad(Some(self.place), what)),
                 ),
             };
-            let rest = rest.map(|stretch| CheckedRecords::Fine(self.place, stretch));
+            let rest = rest.map(|stretch| CheckedRecords::Run(self.place, stretch));
             rest.into_iter().chain(done).for_each(&mut hand);
         }
         if let Some(stretch) = open {
-            hand(CheckedRecords::Fine(self.place, stretch));
+            hand(CheckedRecords::Run(self.place, stretch));
         }
     }
 
@@ -339,7 +340,7 @@ impl KnownSession {
         hash: &Digest,
         sequence: u64,
     ) -> Result<(RecordLink, RecordContent<'r>), String> {
-        let (envelope, link) = verification::check(text, hash)?;
+        let (envelope, link) = verification::check_record(text, hash)?;
         if envelope.session_id != self.id.as_str() {
             return Err("is listed under another session".to_owned());
         }
@@ -368,14 +369,14 @@ fn each_row(
     let mut statement = reader.connection.prepare_cached(PIECE_QUERY)?;
     let ends = params![piece.start.cast_signed(), piece.end.cast_signed()];
     let mut rows = statement.query(ends)?;
-    while let Some(row) = rows.next()?.filter(|_| !progress.is_stopped()) {
+    while let Some(row) = rows.next()?.filter(|_| !progress.is_cancelled()) {
         take(row);
     }
     Ok(())
 }
 
 /// Verifies all rows on one thread. Returns the sum of the marks of all rows.
-fn alone(
+fn check_on_one_thread(
     reader: &StoreReader,
     rows: &RowCheck,
     verifier: &mut LogVerifier,
@@ -392,36 +393,38 @@ fn alone(
 /// Records that were checked on their own.
 enum CheckedRecords<'r> {
     /// Consecutive records.
-    Fine(usize, RecordRun),
+    Run(usize, RecordRun),
     /// A record with content that matters beyond its chain: rare.
-    Telling(usize, Box<(RecordRun, RecordContent<'r>)>),
+    Content(usize, Box<(RecordRun, RecordContent<'r>)>),
     Bad(Option<usize>, String),
 }
 
 impl CheckedRecords<'_> {
     fn into_owned(self) -> CheckedRecords<'static> {
         match self {
-            Self::Fine(place, stretch) => CheckedRecords::Fine(place, stretch),
+            Self::Run(place, stretch) => CheckedRecords::Run(place, stretch),
             Self::Bad(place, what) => CheckedRecords::Bad(place, what),
-            Self::Telling(place, telling) => {
+            Self::Content(place, telling) => {
                 let (stretch, said) = *telling;
-                CheckedRecords::Telling(place, Box::new((stretch, said.into_owned())))
+                CheckedRecords::Content(place, Box::new((stretch, said.into_owned())))
             }
         }
     }
 
     fn hand_to(&self, verifier: &mut LogVerifier) {
         match self {
-            Self::Fine(place, stretch) => verifier.link(*place, stretch, &RecordContent::Nothing),
-            Self::Bad(place, what) => verifier.unreadable(*place, what),
-            Self::Telling(place, telling) => verifier.link(*place, &telling.0, &telling.1),
+            Self::Run(place, stretch) => {
+                verifier.push_run(*place, stretch, &RecordContent::Nothing);
+            }
+            Self::Bad(place, what) => verifier.report_unreadable(*place, what),
+            Self::Content(place, telling) => verifier.push_run(*place, &telling.0, &telling.1),
         }
     }
 }
 
 type PieceResult = (u64, rusqlite::Result<CheckedPiece>);
 
-fn shared(
+fn check_on_threads(
     reader: &StoreReader,
     rows: &RowCheck,
     verifier: &mut LogVerifier,
@@ -439,10 +442,10 @@ fn shared(
             scope.spawn(move || {
                 loop {
                     let piece = next.fetch_add(1, Ordering::Relaxed);
-                    if piece >= pieces || rows.progress.is_stopped() {
+                    if piece >= pieces || rows.progress.is_cancelled() {
                         return;
                     }
-                    let work = work(&reader, rows, piece);
+                    let work = check_piece(&reader, rows, piece);
                     // Rows are shorter than pieces: a piece without rows is a gap, and so already a fault.
                     // With a forged position the range of pieces could be endless.
                     if work.as_ref().is_ok_and(|work| work.span.is_none()) {
@@ -468,7 +471,11 @@ struct CheckedPiece {
     span: Option<(u64, u64)>,
 }
 
-fn work(reader: &StoreReader, rows: &RowCheck, piece: u64) -> rusqlite::Result<CheckedPiece> {
+fn check_piece(
+    reader: &StoreReader,
+    rows: &RowCheck,
+    piece: u64,
+) -> rusqlite::Result<CheckedPiece> {
     let start = piece * PIECE_EVENTS;
     let end = (start + PIECE_EVENTS).min(rows.end);
     let mut work = CheckedPiece {
@@ -500,7 +507,7 @@ fn join_pieces(
             marks = marks.wrapping_add(work.marks);
             match work.span {
                 Some((first, next)) if first == expected => expected = next,
-                Some(_) | None => verifier.unreadable(None, "events are missing"),
+                Some(_) | None => verifier.report_unreadable(None, "events are missing"),
             }
             for done in &work.done {
                 done.hand_to(verifier);

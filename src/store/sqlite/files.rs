@@ -104,11 +104,11 @@ pub(super) enum WalState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CommitEffect {
     /// Nothing was written, or only data already present, which SQLite does not write again.
-    Little,
+    NothingNew,
     /// Pages were written to the write-ahead log.
     Pages,
     /// The database was rewritten, and the write-ahead log emptied.
-    All,
+    Rewritten,
 }
 
 impl StoreFiles {
@@ -162,7 +162,7 @@ impl StoreFiles {
             return Ok(WalState::Whole);
         }
         self.foreign_changes.fetch_add(1, Ordering::Relaxed);
-        match self.find_in_all() {
+        match self.find_in_whole_log() {
             Ok(end) => self.wal_end = Some(end),
             Err(WalFault::Empty) if self.wal_end.is_none() => {}
             Err(WalFault::Empty) => return Ok(WalState::Emptied),
@@ -201,22 +201,22 @@ impl StoreFiles {
     pub(super) fn check_written(&mut self, wrote: CommitEffect) -> Result<u64, CommitFault> {
         let found = check_id(&self.database, self.database_id)?;
         let wal_found = check_id(&self.wal, self.wal_id)?;
-        if wrote != CommitEffect::All && found.len() < self.stamp.size_bytes {
+        if wrote != CommitEffect::Rewritten && found.len() < self.stamp.size_bytes {
             let shown = self.database.display();
             return Err(format!("`{shown}` was cut while cra was running").into());
         }
         match wrote {
-            CommitEffect::Little if StoreFileStamp::from(&wal_found) == self.wal_stamp => {}
+            CommitEffect::NothingNew if StoreFileStamp::from(&wal_found) == self.wal_stamp => {}
             // SQLite wrote nothing, so another program changed the file.
-            CommitEffect::Little => {
+            CommitEffect::NothingNew => {
                 let found = match WalEnd::find(&self.wal_file, self.wal_end.as_ref()) {
-                    Ok(end) if Some(&end) == self.wal_end.as_ref() => self.find_in_all(),
+                    Ok(end) if Some(&end) == self.wal_end.as_ref() => self.find_in_whole_log(),
                     found => found,
                 };
-                self.wal_end = Some(self.told(found)?);
+                self.wal_end = Some(self.describe_fault(found)?);
             }
             CommitEffect::Pages => self.wal_end = Some(self.find_end()?),
-            CommitEffect::All => self.wal_end = WalEnd::find(&self.wal_file, None).ok(),
+            CommitEffect::Rewritten => self.wal_end = WalEnd::find(&self.wal_file, None).ok(),
         }
         self.stamp = StoreFileStamp::from(&found);
         self.wal_stamp = StoreFileStamp::from(&wal_found);
@@ -225,14 +225,14 @@ impl StoreFiles {
 
     /// Finds the end of a write-ahead log that another program changed. That program may be in the middle
     /// of its own commit, so apparent damage is checked again.
-    fn find_in_all(&self) -> Result<WalEnd, WalFault> {
-        let mut found = WalEnd::find_in_all(&self.wal_file, self.wal_end.as_ref());
+    fn find_in_whole_log(&self) -> Result<WalEnd, WalFault> {
+        let mut found = WalEnd::find_in_whole_file(&self.wal_file, self.wal_end.as_ref());
         for _ in 0..MAX_RETRIES {
             if !matches!(found, Err(WalFault::Damaged)) {
                 break;
             }
             thread::sleep(RETRY_PAUSE);
-            found = WalEnd::find_in_all(&self.wal_file, self.wal_end.as_ref());
+            found = WalEnd::find_in_whole_file(&self.wal_file, self.wal_end.as_ref());
         }
         found
     }
@@ -241,13 +241,13 @@ impl StoreFiles {
     fn find_end(&self) -> Result<WalEnd, CommitFault> {
         match WalEnd::find(&self.wal_file, self.wal_end.as_ref()) {
             Ok(end) if Some(&end) != self.wal_end.as_ref() => Ok(end),
-            Ok(_) => self.told(Err(WalFault::Damaged)),
-            Err(fault) => self.told(Err(fault)),
+            Ok(_) => self.describe_fault(Err(WalFault::Damaged)),
+            Err(fault) => self.describe_fault(Err(fault)),
         }
     }
 
     /// Converts a fault of the write-ahead log to a message.
-    fn told(&self, found: Result<WalEnd, WalFault>) -> Result<WalEnd, CommitFault> {
+    fn describe_fault(&self, found: Result<WalEnd, WalFault>) -> Result<WalEnd, CommitFault> {
         match found {
             Ok(end) => Ok(end),
             Err(WalFault::Empty) => Err(CommitFault::Emptied),
@@ -278,12 +278,12 @@ pub(super) enum CommitFault {
     /// The write-ahead log is empty: see [`WalState::Emptied`].
     Emptied,
     /// A description of the fault.
-    Told(String),
+    Described(String),
 }
 
 impl From<String> for CommitFault {
     fn from(what: String) -> Self {
-        Self::Told(what)
+        Self::Described(what)
     }
 }
 

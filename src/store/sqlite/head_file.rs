@@ -94,7 +94,7 @@ impl HeadFileWriter {
     }
 
     /// Queues a head that is durable in the store.
-    pub(super) fn keep(&self, note: &str) {
+    pub(super) fn queue_head(&self, note: &str) {
         if let Some(notes) = &self.notes {
             // The thread ends only with this handle.
             let _ = notes.send(note.to_owned());

@@ -16,7 +16,7 @@ impl StoreReader {
     pub fn log_session(&self) -> Result<Option<RecordedSession>, StoreError> {
         let query = "SELECT session_id, started_at, last_at, count FROM sessions
                      WHERE session_id = (SELECT log_id FROM log)";
-        self.one(query, [], |row| {
+        self.query_one(query, [], |row| {
             Ok(RecordedSession {
                 session: parsed(row, 0)?,
                 agent: LOG_AGENT.to_owned(),
@@ -40,7 +40,7 @@ impl StoreReader {
                      AND instr(records, ?1) > 0 ORDER BY sequence";
         let mut found = BTreeMap::new();
         for event_type in types {
-            let rows = self.rows(query, [format!(":{event_type}:")], |row| {
+            let rows = self.query_rows(query, [format!(":{event_type}:")], |row| {
                 let records = unpacked(row, 0)?.map(|(text, hash)| (text.to_vec(), hash));
                 Ok(records.collect::<Vec<_>>())
             })?;
@@ -49,7 +49,7 @@ impl StoreReader {
                 let text = String::from_utf8(text).map_err(|error| damaged(error.to_string()))?;
                 let record = Record::read(text, hash).map_err(damaged)?;
                 if record.envelope().map_err(damaged)?.event_type == *event_type {
-                    found.insert(record.sequence, record.event().map_err(damaged)?);
+                    found.insert(record.sequence, record.event_of().map_err(damaged)?);
                 }
             }
         }

@@ -79,13 +79,13 @@ impl SqliteMedium {
         let mut wrote = if batches.iter().any(has_news) {
             CommitEffect::Pages
         } else {
-            CommitEffect::Little
+            CommitEffect::NothingNew
         };
         if batches.iter().any(|batch| batch.compact) {
             let needed_bytes = self.size_bytes();
             self.compact()
                 .map_err(|error| self.explain(&error, needed_bytes))?;
-            wrote = CommitEffect::All;
+            wrote = CommitEffect::Rewritten;
         }
         self.check_written(wrote)?;
         let Some(parts) = &mut self.parts else {
@@ -96,7 +96,7 @@ impl SqliteMedium {
         }
         let seals = batches.iter().flat_map(|batch| &batch.seals);
         if let Some(newest) = seals.max_by_key(|seal| seal.size) {
-            parts.head.keep(&newest.note);
+            parts.head.queue_head(&newest.note);
         }
         Ok(())
     }
@@ -119,11 +119,11 @@ impl SqliteMedium {
         };
         match parts.files.check_written(wrote) {
             Ok(used_bytes) => {
-                parts.room.note(used_bytes);
+                parts.room.update(used_bytes);
                 Ok(())
             }
             Err(CommitFault::Emptied) => self.check_emptied(),
-            Err(CommitFault::Told(what)) => Err(what),
+            Err(CommitFault::Described(what)) => Err(what),
         }
     }
 
@@ -143,7 +143,7 @@ impl SqliteMedium {
         match parts.files.check_written(CommitEffect::Pages) {
             Ok(_) => Ok(()),
             Err(CommitFault::Emptied) => Err(parts.files.wal_fault(WalFault::Empty)),
-            Err(CommitFault::Told(what)) => Err(what),
+            Err(CommitFault::Described(what)) => Err(what),
         }
     }
 
@@ -301,7 +301,7 @@ pub(super) fn insert_records(
             count: last.sequence + 1,
             hash: last.hash,
             last_at: last.timestamp,
-            ended: run.iter().any(|record| record.ends),
+            ended: run.iter().any(|record| record.ends_session),
         };
         if moved.ended {
             // The chain has ended.
@@ -317,7 +317,7 @@ pub(super) fn insert_records(
 }
 
 fn insert_session(transaction: &Transaction<'_>, record: &Record) -> rusqlite::Result<i64> {
-    let first = record.event().ok();
+    let first = record.event_of().ok();
     let agent = first.as_ref().and_then(|event| {
         let agent = event.payload.get("agent_type")?;
         agent.as_str()

@@ -11,7 +11,7 @@ use crate::trace::hash::Envelope;
 use crate::trace::record::Record;
 
 /// Migrates a file of an older format to the current one. Returns the number of events.
-pub(super) fn bring_up(transaction: &Transaction<'_>, format: i64) -> Result<u64, StoreError> {
+pub(super) fn migrate(transaction: &Transaction<'_>, format: i64) -> Result<u64, StoreError> {
     match format {
         1 => migrate_format_1(transaction),
         _ => migrate_format_2(transaction),
@@ -30,7 +30,7 @@ impl RecordMigration {
     /// Number of records moved at a time.
     const STEP: usize = 1000;
 
-    fn take(&mut self, transaction: &Transaction<'_>, record: Record) -> Result<(), StoreError> {
+    fn push(&mut self, transaction: &Transaction<'_>, record: Record) -> Result<(), StoreError> {
         self.moved += 1;
         self.waiting.push(record);
         if self.waiting.len() < Self::STEP {
@@ -66,7 +66,7 @@ fn migrate_format_2(transaction: &Transaction<'_>) -> Result<u64, StoreError> {
                 Record::read(row.get(0).map_err(|error| error.to_string())?, hash)
             };
             let record = read().map_err(|what| StoreError::Damaged { what })?;
-            moving.take(transaction, record)?;
+            moving.push(transaction, record)?;
         }
     }
     moving.write(transaction)?;
@@ -85,7 +85,7 @@ fn migrate_format_1(transaction: &Transaction<'_>) -> Result<u64, StoreError> {
             "ALTER TABLE events RENAME TO events_1; ALTER TABLE heads RENAME TO heads_1;",
         )
         .map_err(failed)?;
-    schema::make(transaction).map_err(failed)?;
+    schema::create_tables(transaction).map_err(failed)?;
     let mut moving = RecordMigration::default();
     {
         let mut statement = transaction
@@ -98,7 +98,7 @@ fn migrate_format_1(transaction: &Transaction<'_>) -> Result<u64, StoreError> {
         let mut rows = statement.query([]).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
             let record = record(row).map_err(|what| StoreError::Damaged { what })?;
-            moving.take(transaction, record)?;
+            moving.push(transaction, record)?;
         }
     }
     moving.write(transaction)?;

@@ -56,7 +56,7 @@ impl StoreReader {
     /// # Errors
     /// When the file cannot be read.
     pub(super) fn structure_fault(&self) -> Result<Option<String>, StoreError> {
-        let found = self.one("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))?;
+        let found = self.query_one("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))?;
         Ok(found.filter(|found| found != "ok"))
     }
 
@@ -66,7 +66,7 @@ impl StoreReader {
     /// When it cannot be read.
     pub fn state(&self) -> Result<Vec<StateRow>, StoreError> {
         let query = "SELECT kind, key, body FROM state ORDER BY kind, key";
-        self.rows(query, [], |row| {
+        self.query_rows(query, [], |row| {
             Ok(StateRow {
                 kind: row.get(0)?,
                 key: row.get(1)?,
@@ -81,7 +81,7 @@ impl StoreReader {
     /// When it cannot be read.
     pub fn heads(&self) -> Result<Vec<ChainHead>, StoreError> {
         let query = "SELECT session_id, count, hash, last_at FROM sessions ORDER BY session_id";
-        self.rows(query, [], head)
+        self.query_rows(query, [], head)
     }
 
     /// End of one chain, if it exists.
@@ -90,7 +90,7 @@ impl StoreReader {
     /// When it cannot be read.
     pub fn head(&self, session: &SessionId) -> Result<Option<ChainHead>, StoreError> {
         let query = "SELECT session_id, count, hash, last_at FROM sessions WHERE session_id = ?1";
-        self.one(query, [session.as_str()], head)
+        self.query_one(query, [session.as_str()], head)
     }
 
     /// State of the log.
@@ -100,15 +100,15 @@ impl StoreReader {
     pub fn log(&self) -> Result<LogState, StoreError> {
         // The head file is read first: the store then covers it, even while a console keeps writing.
         let kept_head = read_head(&self.path)?;
-        let log = self.one("SELECT log_id FROM log", [], |row| parsed(row, 0))?;
+        let log = self.query_one("SELECT log_id FROM log", [], |row| parsed(row, 0))?;
         let log: SessionId = log.ok_or_else(|| StoreError::Damaged {
             what: "it has lost the name of its log".to_owned(),
         })?;
         let newest = "SELECT size, note FROM seals ORDER BY size DESC LIMIT 1";
-        let seal = self.one(newest, [], seal)?;
+        let seal = self.query_one(newest, [], seal)?;
         let covered = match &seal {
             None => None,
-            Some(seal) => self.one(
+            Some(seal) => self.query_one(
                 "SELECT position + ?2 - sequence FROM events WHERE sequence < ?2 AND session =
                  (SELECT number FROM sessions WHERE session_id = ?1)
                  ORDER BY sequence DESC LIMIT 1",
@@ -120,8 +120,8 @@ impl StoreReader {
             log,
             seal,
             sealed_records: covered.unwrap_or(0),
-            mended: None,
-            kept_head,
+            repair_note: None,
+            head_file_note: kept_head,
         })
     }
 
@@ -130,7 +130,7 @@ impl StoreReader {
     /// # Errors
     /// When they cannot be read.
     pub fn seals(&self) -> Result<Vec<Seal>, StoreError> {
-        self.rows("SELECT size, note FROM seals ORDER BY size", [], seal)
+        self.query_rows("SELECT size, note FROM seals ORDER BY size", [], seal)
     }
 
     /// Recorded sessions, newest first, without the log.
@@ -142,7 +142,7 @@ impl StoreReader {
                      WHERE session_id <> (SELECT log_id FROM log)
                      ORDER BY started_at DESC, session_id";
         let notes = self.session_notes()?;
-        self.rows(query, [], |row| {
+        self.query_rows(query, [], |row| {
             let session = parsed(row, 0)?;
             Ok(RecordedSession {
                 imports: notes.imports(&session),
@@ -164,7 +164,7 @@ impl StoreReader {
         let query = "SELECT position, records, hashes FROM events WHERE position >=
                      coalesce((SELECT max(position) FROM events WHERE position <= ?1), ?1)
                      ORDER BY position";
-        self.run(query, [bounded(from)], from, limit)
+        self.records_from(query, [bounded(from)], from, limit)
     }
 
     /// Records of a session, starting at a sequence number.
@@ -184,11 +184,11 @@ impl StoreReader {
                                WHERE session = (SELECT number FROM it) AND sequence <= ?2), ?2)
                      ORDER BY sequence";
         let params = params![session.as_str(), bounded(from)];
-        self.run(query, params, from, limit)
+        self.records_from(query, params, from, limit)
     }
 
     /// Records from a number on, from rows that begin with the number of their first record.
-    fn run(
+    fn records_from(
         &self,
         query: &str,
         params: impl Params,
@@ -224,7 +224,7 @@ impl StoreReader {
     pub fn hashes(&self, session: &SessionId) -> Result<Vec<Digest>, StoreError> {
         let query = "SELECT records, hashes FROM events WHERE session =
                      (SELECT number FROM sessions WHERE session_id = ?1) ORDER BY sequence";
-        let hashes = self.rows(query, [session.as_str()], |row| {
+        let hashes = self.query_rows(query, [session.as_str()], |row| {
             Ok(unpacked(row, 0)?.map(|(_, hash)| hash).collect::<Vec<_>>())
         })?;
         Ok(hashes.concat())
@@ -241,7 +241,7 @@ impl StoreReader {
         limit: usize,
     ) -> Result<Vec<Event>, StoreError> {
         let records = self.session_records(session, from, limit)?;
-        let events = records.iter().map(Record::event);
+        let events = records.iter().map(Record::event_of);
         events
             .collect::<Result<_, _>>()
             .map_err(|what| StoreError::Damaged { what })
@@ -253,7 +253,7 @@ impl StoreReader {
     /// When it cannot be read.
     pub fn atlas(&self, hash: &str) -> Result<Option<AtlasText>, StoreError> {
         let query = "SELECT hash, atlas_id, version, text FROM atlases WHERE hash = ?1";
-        self.one(query, [hash], |row| {
+        self.query_one(query, [hash], |row| {
             Ok(AtlasText {
                 hash: row.get(0)?,
                 atlas_id: row.get(1)?,
@@ -293,7 +293,7 @@ impl StoreReader {
     ///
     /// # Errors
     /// When the file cannot be read, and when the verification was cancelled.
-    pub fn verify_watched(
+    pub fn verify_with_progress(
         &self,
         trust: TrustAnchors,
         progress: &VerificationProgress,
@@ -303,7 +303,7 @@ impl StoreReader {
         super::file_verification::verify(self, trust, cores.get(), progress)
     }
 
-    pub(super) fn one<T>(
+    pub(super) fn query_one<T>(
         &self,
         query: &str,
         params: impl Params,
@@ -315,7 +315,7 @@ impl StoreReader {
             .map_err(|error| damaged(&error))
     }
 
-    pub(super) fn rows<T>(
+    pub(super) fn query_rows<T>(
         &self,
         query: &str,
         params: impl Params,

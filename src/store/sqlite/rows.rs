@@ -99,7 +99,7 @@ mod tests {
             session: session.parse().unwrap(),
             sequence,
             timestamp: Timestamp::from_micros(0),
-            ends: false,
+            ends_session: false,
             text: "x".repeat(bytes),
             hash: Digest::ZERO,
         }

@@ -218,13 +218,13 @@ pub(super) fn prepare(
         DatabaseKind::Empty => {
             let transaction = connection.transaction().map_err(failed)?;
             transaction.execute_batch(STATE).map_err(failed)?;
-            make(&transaction).map_err(failed)?;
+            create_tables(&transaction).map_err(failed)?;
             transaction.commit().map_err(failed)?;
             Ok(None)
         }
         DatabaseKind::Older(format) => {
             let transaction = connection.transaction().map_err(failed)?;
-            let moved = migration::bring_up(&transaction, format)?;
+            let moved = migration::migrate(&transaction, format)?;
             check_shape(&transaction)?;
             transaction.commit().map_err(failed)?;
             Ok(Some(format!(
@@ -246,12 +246,12 @@ fn check_shape(connection: &Connection) -> Result<(), StoreError> {
             made.execute_batch(STATE)?;
             made.execute_batch(TABLES)?;
             made.execute_batch(EVENTS)?;
-            things(&made)
+            schema_objects(&made)
         });
         // INVARIANT: the statements are constants that every store was created with.
         made.unwrap_or_default()
     });
-    let found = things(connection).map_err(|error| super::damaged(&error))?;
+    let found = schema_objects(connection).map_err(|error| super::damaged(&error))?;
     let missing = ours.difference(&found).map(|thing| (thing, "is missing"));
     let odd = found.difference(ours).map(|thing| (thing, "is not ours"));
     let mut odd = odd.chain(missing);
@@ -264,7 +264,7 @@ fn check_shape(connection: &Connection) -> Result<(), StoreError> {
 }
 
 /// All schema objects of a file, except SQLite's own search statistics.
-fn things(connection: &Connection) -> rusqlite::Result<BTreeSet<SchemaObject>> {
+fn schema_objects(connection: &Connection) -> rusqlite::Result<BTreeSet<SchemaObject>> {
     let query = "SELECT type, name, sql FROM sqlite_schema
                  WHERE sql IS NOT NULL AND NOT (type = 'table' AND name IN ('sqlite_stat1', 'sqlite_stat4'))";
     let mut statement = connection.prepare(query)?;
@@ -273,10 +273,10 @@ fn things(connection: &Connection) -> rusqlite::Result<BTreeSet<SchemaObject>> {
 }
 
 /// Creates the tables of the current format next to existing ones.
-pub(super) fn make(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+pub(super) fn create_tables(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch(TABLES)?;
     make_events(transaction)?;
-    let log = format!("{}{}", SessionId::LOG, Uuid::now_v7().hyphenated());
+    let log = format!("{}{}", SessionId::LOG_PREFIX, Uuid::now_v7().hyphenated());
     transaction.execute("INSERT INTO log (one, log_id) VALUES (1, ?1)", [log])?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)
 }

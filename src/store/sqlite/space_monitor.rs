@@ -37,7 +37,7 @@ impl SpaceMonitor {
     }
 
     /// Updates the size of the files. Returns the reason if space for more records is missing.
-    pub(super) fn note(&self, used_bytes: u64) -> Option<Arc<str>> {
+    pub(super) fn update(&self, used_bytes: u64) -> Option<Arc<str>> {
         let quota = self.0.quota_bytes.load(Ordering::Relaxed);
         let quota = Some(quota).filter(|quota| *quota < u64::MAX);
         let shortage = space::shortage(&self.0.database, used_bytes, quota).map(Arc::from);

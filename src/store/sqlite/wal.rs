@@ -25,14 +25,14 @@ const MAGIC: u32 = 0x377f_0682;
 const PAGE_SIZES: std::ops::RangeInclusive<usize> = 512..=65536;
 
 /// Inspects the write-ahead log of a store. Returns a description of an unfinished write, if any.
-pub(super) fn look(store: &Path) -> Result<Option<String>, StoreError> {
+pub(super) fn inspect(store: &Path) -> Result<Option<String>, StoreError> {
     let path = super::with_suffix(store, "-wal");
     let file = match File::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(open_error(&path, &error)),
     };
-    let found = walk(BufReader::new(file)).map_err(|error| open_error(&path, &error))?;
+    let found = scan_frames(BufReader::new(file)).map_err(|error| open_error(&path, &error))?;
     let lost = found.commits_behind.saturating_sub(1);
     if lost > 0 {
         return Err(StoreError::Damaged {
@@ -59,7 +59,7 @@ struct WalContents {
     commits_behind: u64,
 }
 
-fn walk(mut file: impl Read) -> io::Result<WalContents> {
+fn scan_frames(mut file: impl Read) -> io::Result<WalContents> {
     let mut walked = WalContents::default();
     let Some(header) = read_whole(&mut file, HEADER)? else {
         return Ok(walked);
@@ -71,7 +71,7 @@ fn walk(mut file: impl Read) -> io::Result<WalContents> {
     let mut whole = true;
     while let Some(frame) = read_whole(&mut file, FRAME_HEADER + page)? {
         // Frames of an earlier use of the file follow the end: they have other salts.
-        if !is_of(&frame, &header) {
+        if !belongs_to(&frame, &header) {
             whole = false;
             continue;
         }
@@ -124,7 +124,7 @@ impl WalFormat {
     }
 
     /// Continues after the frame with this header.
-    pub(super) fn go_on_behind(&mut self, frame: &[u8]) {
+    pub(super) fn continue_after(&mut self, frame: &[u8]) {
         self.sum = stated_sum(frame);
     }
 }
@@ -137,7 +137,7 @@ fn stated_sum(frame: &[u8]) -> (u32, u32) {
 }
 
 /// True if a frame belongs to the log with this header: both have the same salts.
-pub(super) fn is_of(frame: &[u8], header: &[u8]) -> bool {
+pub(super) fn belongs_to(frame: &[u8], header: &[u8]) -> bool {
     frame.get(8..16) == header.get(16..24)
 }
 

@@ -53,19 +53,19 @@ impl WalEnd {
             if !before.is_in(file, frame.len())? {
                 return Err(WalFault::Damaged);
             }
-            form.go_on_behind(&before.last);
+            form.continue_after(&before.last);
         }
         let mut end = before.cloned();
         let mut frames = before.map_or(0, |before| before.frames);
         loop {
-            let place = place_of(frames, frame.len());
+            let place = frame_offset(frames, frame.len());
             match file.read_exact_at(&mut frame, place) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
                 Err(error) => return Err(error.into()),
             }
             // Frames of an earlier use of the file, or of an unfinished write, follow the end.
-            if !wal::is_of(&frame, &header) || !form.adds_up(&frame) {
+            if !wal::belongs_to(&frame, &header) || !form.adds_up(&frame) {
                 break;
             }
             frames += 1;
@@ -82,7 +82,7 @@ impl WalEnd {
     }
 
     /// Reads the whole file. It must contain everything up to `before`, unless the log started anew.
-    pub(super) fn find_in_all(file: &File, before: Option<&Self>) -> Result<Self, WalFault> {
+    pub(super) fn find_in_whole_file(file: &File, before: Option<&Self>) -> Result<Self, WalFault> {
         let end = Self::find(file, None)?;
         match before.filter(|before| before.header == end.header) {
             Some(before) if end.frames < before.frames => Err(WalFault::Damaged),
@@ -93,13 +93,13 @@ impl WalEnd {
 
     /// True if the last frame of this end is still in place.
     fn is_in(&self, file: &File, frame_bytes: usize) -> io::Result<bool> {
-        let place = place_of(self.frames.saturating_sub(1), frame_bytes);
+        let place = frame_offset(self.frames.saturating_sub(1), frame_bytes);
         Ok(read_at(file, place)? == Some(self.last))
     }
 }
 
 /// Offset of a frame in the file.
-fn place_of(frame: u64, frame_bytes: usize) -> u64 {
+fn frame_offset(frame: u64, frame_bytes: usize) -> u64 {
     HEADER as u64 + frame * frame_bytes as u64
 }
 

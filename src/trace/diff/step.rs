@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::base::canonical_json::canonical;
 use crate::trace::details::Details;
 use crate::trace::event::{Event, canonical_type};
-use crate::trace::summary::{quoted, sentence};
+use crate::trace::summary::{quote_untrusted, sentence};
 
 /// Kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -41,8 +41,8 @@ pub(super) struct DiffStep {
     /// Subject of the step; steps of two sessions are matched by it.
     pub(super) key: String,
     /// Text that must be equal for two steps to be the same. The actor and the time are not part of it.
-    pub(super) said: String,
-    pub(super) told: StepSummary,
+    pub(super) content: String,
+    pub(super) shown: StepSummary,
 }
 
 /// Step of a session as it is shown in a report.
@@ -58,7 +58,7 @@ pub struct StepSummary {
 
 impl DiffStep {
     /// Converts an event to a step; `None` if another event reports the same fact.
-    pub(super) fn of(event: &Event) -> Option<Self> {
+    pub(super) fn from_event(event: &Event) -> Option<Self> {
         let word = canonical_type(&event.event_type);
         let (kind, about, said) = parts(word, event)?;
         // All outcomes of a gate, and all outcomes of an action, share one key: they answer one question.
@@ -77,24 +77,24 @@ impl DiffStep {
         Some(Self {
             kind,
             key: format!("{word} {about}"),
-            said,
-            told: StepSummary {
+            content: said,
+            shown: StepSummary {
                 sequence: event.sequence,
-                event_type: quoted(&event.event_type),
+                event_type: quote_untrusted(&event.event_type),
                 summary: sentence(event),
             },
         })
     }
 
-    pub(super) fn same(&self, other: &Self) -> bool {
-        self.key == other.key && self.said == other.said
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.key == other.key && self.content == other.content
     }
 }
 
 /// Kind, subject and content of the step that an event is.
 fn parts(word: &str, event: &Event) -> Option<(StepKind, String, String)> {
     let details = Details::of(event);
-    let named = |name: &str| details.owned(name);
+    let named = |name: &str| details.text_or_empty(name);
     Some(match word {
         "checkpoint_completed" => return None,
         "session_started" => {

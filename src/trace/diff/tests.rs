@@ -7,7 +7,7 @@ use crate::trace::event::Event;
 use crate::trace::replay::tests::{event, session};
 use crate::trace::source::MemorySource;
 
-fn compared(a: &[(&str, Value)], b: &[(&str, Value)]) -> SessionDiff {
+fn compare(a: &[(&str, Value)], b: &[(&str, Value)]) -> SessionDiff {
     let events = |steps: &[(&str, Value)]| -> Vec<Event> {
         let steps = steps.iter().zip(0..);
         steps
@@ -51,11 +51,11 @@ fn deciding_operator_and_time_do_not_count_as_a_difference() {
             ("checkpoint_completed", completed),
         ]
     };
-    let same = compared(&passed("op-1"), &passed("somebody else"));
+    let same = compare(&passed("op-1"), &passed("somebody else"));
     assert_eq!((same.first, same.common, same.changes_found), (None, 3, 0));
     let (a, b) = same.sums;
     assert_eq!(
-        (a.is_deciding_checkpoint, b.is_deciding_checkpoint),
+        (a.decided_by, b.decided_by),
         (vec!["op-1".into()], vec!["somebody else".into()])
     );
     assert_eq!((a.passed, b.passed, a.events), (1, 1, 4));
@@ -64,9 +64,9 @@ fn deciding_operator_and_time_do_not_count_as_a_difference() {
 #[test]
 fn sensitive_answers_are_compared_by_presence_only() {
     let salted = |salt: &str| response(&json!({"pin": format!("sha256:{salt}:00"), "n": 1}), "op");
-    let same = compared(&[start(), salted("aa")], &[start(), salted("bb")]);
+    let same = compare(&[start(), salted("aa")], &[start(), salted("bb")]);
     assert_eq!(same.first, None);
-    let other = compared(
+    let other = compare(
         &[start(), response(&json!({"n": 1}), "op")],
         &[start(), salted("bb")],
     );
@@ -96,7 +96,7 @@ fn first_divergence_names_both_steps_and_their_sequence() {
         ("input_received", json!({"input_hash": "x"})),
         blocked,
     ];
-    let found = compared(&a, &b);
+    let found = compare(&a, &b);
     let first = found.first.unwrap();
     let (of_a, of_b) = (first.a.unwrap(), first.b.unwrap());
     assert_eq!((found.common, of_a.sequence, of_b.sequence), (2, 2, 2));
@@ -125,10 +125,10 @@ fn first_divergence_names_both_steps_and_their_sequence() {
 #[test]
 fn a_shorter_session_diverges_where_it_ends() {
     let more = ("my_own", json!({"x": 1}));
-    let found = compared(&[start()], &[start(), more]);
+    let found = compare(&[start()], &[start(), more]);
     let first = found.first.unwrap();
     assert_eq!((first.a, first.b.unwrap().sequence), (None, 1));
-    let none = compared(&[], &[]);
+    let none = compare(&[], &[]);
     assert_eq!((none.first, none.common), (None, 0));
 }
 

@@ -36,11 +36,11 @@ impl Payload {
             | Self::StoreRecovered(_) => true,
             Self::ActionAttempted(attempted) => attempted.risk_tier >= RiskTierInfo::High,
             Self::PolicyChecked(checked) => checked.decision != PolicyOutcome::Allow,
-            Self::StartedSession(_)
+            Self::SessionStarted(_)
             | Self::ContextRequested(_)
             | Self::ContextInjected(_)
             | Self::ContextFeedback(_)
-            | Self::ActionCompletion(_)
+            | Self::ActionCompleted(_)
             | Self::CheckpointTriggered(_)
             | Self::CheckpointCompleted(_)
             | Self::CheckpointSkipped(_)
@@ -99,7 +99,7 @@ impl Payload {
             | Self::KeyRotated(_)
             | Self::ClockMoved(_)
             | Self::StoreRecovered(_) => true,
-            Self::StartedSession(_)
+            Self::SessionStarted(_)
             | Self::SessionEnded(_)
             | Self::WrapperConstructed(_)
             | Self::WrapperVerified(_)
@@ -107,7 +107,7 @@ impl Payload {
             | Self::ContextInjected(_)
             | Self::ContextFeedback(_)
             | Self::ActionAttempted(_)
-            | Self::ActionCompletion(_)
+            | Self::ActionCompleted(_)
             | Self::ActionBlocked(_)
             | Self::PolicyChecked(_)
             | Self::CheckpointCompleted(_)

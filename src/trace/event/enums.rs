@@ -79,7 +79,7 @@ words! {
         /// The agent ignored it.
         Ignored = "ignored",
         /// The agent followed a part of it.
-        PartialFile = "partial",
+        Partial = "partial",
     }
 
     /// Risk tier: the damage an action can do.

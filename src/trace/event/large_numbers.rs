@@ -31,13 +31,13 @@ impl Payload {
                 it.numbers_as_text = as_sent("action_params", &mut it.action_params);
             }
             Self::CheckpointTriggered(payload) => {
-                payload.numbers_as_text = listed("trigger_data", &payload.trigger_data);
+                payload.numbers_as_text = list_paths("trigger_data", &payload.trigger_data);
             }
             Self::CheckpointResponse(payload) => {
-                payload.numbers_as_text = list_paths_in("answers", &payload.answers)
+                payload.numbers_as_text = list_paths_in("answers", &payload.answers);
             }
             Self::PluginEvent(payload) => {
-                payload.numbers_as_text = list_paths_in("data", &payload.data)
+                payload.numbers_as_text = list_paths_in("data", &payload.data);
             }
             Self::Registered(payload) => list_registered(payload),
             _ => {}
@@ -61,7 +61,7 @@ fn as_sent(field: &str, value: &mut Value) -> Vec<String> {
     bounded(paths)
 }
 
-fn listed(field: &str, value: &Value) -> Vec<String> {
+fn list_paths(field: &str, value: &Value) -> Vec<String> {
     bounded(paths_of_large_numbers(field, value))
 }
 
@@ -88,9 +88,12 @@ mod tests {
     fn list_names_large_numbers_but_not_strings() {
         let params =
             json!({"a": u64::MAX, "b": "18446744073709551615", "c": [1, 1e16, {"d e": i64::MIN}]});
-        assert_eq!(listed("p", &params), ["p.a", "p.c[1]", "p.c[2][\"d e\"]"]);
+        assert_eq!(
+            list_paths("p", &params),
+            ["p.a", "p.c[1]", "p.c[2][\"d e\"]"]
+        );
         assert!(
-            listed(
+            list_paths(
                 "p",
                 &json!({"a": 1.0, "b": 1e300, "c": 9_007_199_254_740_992_u64})
             )
@@ -101,12 +104,12 @@ mod tests {
     #[test]
     fn a_long_path_list_is_recorded_as_its_digest() {
         let many = |count: usize| json!(vec![u64::MAX; count]);
-        assert_eq!(listed("p", &many(MAX_PATHS)).len(), MAX_PATHS);
-        let digest = listed("p", &many(MAX_PATHS + 1));
+        assert_eq!(list_paths("p", &many(MAX_PATHS)).len(), MAX_PATHS);
+        let digest = list_paths("p", &many(MAX_PATHS + 1));
         assert_eq!(digest.len(), 1);
         assert!(digest[0].starts_with("sha256:"), "{digest:?}");
-        assert_ne!(digest, listed("p", &many(MAX_PATHS + 2)));
+        assert_ne!(digest, list_paths("p", &many(MAX_PATHS + 2)));
         let long = json!({"k".repeat(MAX_PATH_CHARS): u64::MAX});
-        assert!(listed("p", &long)[0].starts_with("sha256:"));
+        assert!(list_paths("p", &long)[0].starts_with("sha256:"));
     }
 }

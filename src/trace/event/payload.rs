@@ -73,7 +73,7 @@ payloads! {
         WrapperVerified = "wrapper_verified",
     }
     /// A session began.
-    StartedSession = "session_started" under judged_under, redacted {
+    SessionStarted = "session_started" under judged_under, redacted {
         /// Type of the agent.
         agent_type: String,
         /// Version of the agent.
@@ -183,7 +183,7 @@ payloads! {
         approved_by: Option<String>,
     }
     /// An action ran.
-    ActionCompletion = "action_completed", redacted {
+    ActionCompleted = "action_completed", redacted {
         /// The action.
         action_type: String,
         /// True if the action succeeded.
@@ -376,7 +376,7 @@ payloads! {
         outcome: String,
         /// Operator who denied it, if an operator did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        is_deciding_checkpoint: Option<String>,
+        decided_by: Option<String>,
     }
     /// An action was classified as risky.
     RiskDetected = "risk_detected" under judged_under {

@@ -126,7 +126,7 @@ impl EventSchema {
 
     /// First mismatch between the schema and an event's details.
     #[must_use]
-    pub fn fault(&self, details: &Map<String, Value>) -> Option<String> {
+    pub fn first_mismatch(&self, details: &Map<String, Value>) -> Option<String> {
         for (name, field) in &self.0 {
             match details.get(name) {
                 None if field.required => return Some(format!("it has no `{name}`")),
@@ -188,7 +188,7 @@ mod tests {
         ])
         .unwrap();
         let good = json!({"analysis_type": "tone", "score": 0.5, "details": {}});
-        assert_eq!(schema.fault(&details(&good)), None);
+        assert_eq!(schema.first_mismatch(&details(&good)), None);
         let cases = [
             (json!({"score": "high"}), "its `score` is not a number"),
             (json!({"details": []}), "its `details` is not an object"),
@@ -201,11 +201,14 @@ mod tests {
         for (change, fault) in cases {
             let mut bad = details(&good);
             bad.extend(details(&change));
-            assert_eq!(schema.fault(&bad).as_deref(), Some(fault));
+            assert_eq!(schema.first_mismatch(&bad).as_deref(), Some(fault));
         }
         let mut missing = details(&good);
         missing.remove("score");
-        assert_eq!(schema.fault(&missing).as_deref(), Some("it has no `score`"));
+        assert_eq!(
+            schema.first_mismatch(&missing).as_deref(),
+            Some("it has no `score`")
+        );
         for (name, kind) in [("x", "text"), ("x", "number??"), (REDACTED, "any")] {
             assert_eq!(EventSchema::compile([(name, kind)]).unwrap_err().0, name);
         }

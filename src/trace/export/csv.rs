@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::base::canonical_json::canonical;
 use crate::trace::event::Event;
-use crate::trace::summary::{about, sentence};
+use crate::trace::summary::{event_subject, sentence};
 
 /// The columns, in their order.
 pub const COLUMNS: [&str; 15] = [
@@ -36,15 +36,15 @@ pub const COLUMNS: [&str; 15] = [
 ///
 /// # Errors
 /// When the writer fails.
-pub fn header(out: &mut impl Write) -> fmt::Result {
-    row(out, &COLUMNS.map(Cow::Borrowed))
+pub fn write_header(out: &mut impl Write) -> fmt::Result {
+    write_row(out, &COLUMNS.map(Cow::Borrowed))
 }
 
 /// Writes the row of an event. `imported` marks one of a session that was imported.
 ///
 /// # Errors
 /// When the writer takes no more.
-pub fn event(out: &mut impl Write, event: &Event, imported: Option<&str>) -> fmt::Result {
+pub fn write_event(out: &mut impl Write, event: &Event, imported: Option<&str>) -> fmt::Result {
     let payload = if event.pruned {
         String::new()
     } else {
@@ -56,7 +56,7 @@ pub fn event(out: &mut impl Write, event: &Event, imported: Option<&str>) -> fmt
         event.sequence.to_string().into(),
         event.timestamp.to_string().into(),
         event.event_type.as_str().into(),
-        about(event).unwrap_or_default().into(),
+        event_subject(event).unwrap_or_default().into(),
         sentence(event).into(),
         event.trace_id.as_str().into(),
         event.span_id.as_str().into(),
@@ -68,20 +68,20 @@ pub fn event(out: &mut impl Write, event: &Event, imported: Option<&str>) -> fmt
         payload.into(),
         imported.unwrap_or_default().into(),
     ];
-    row(out, &cells)
+    write_row(out, &cells)
 }
 
-fn row(out: &mut impl Write, cells: &[Cow<'_, str>; COLUMNS.len()]) -> fmt::Result {
+fn write_row(out: &mut impl Write, cells: &[Cow<'_, str>; COLUMNS.len()]) -> fmt::Result {
     for (index, text) in cells.iter().enumerate() {
         if index > 0 {
             out.write_char(',')?;
         }
-        cell(out, text)?;
+        write_cell(out, text)?;
     }
     out.write_str("\r\n")
 }
 
-fn cell(out: &mut impl Write, text: &str) -> fmt::Result {
+fn write_cell(out: &mut impl Write, text: &str) -> fmt::Result {
     let guard = if is_formula(text) { "'" } else { "" };
     if !text.contains(['"', ',', '\r', '\n']) {
         return write!(out, "{guard}{text}");

@@ -44,20 +44,21 @@ impl GoldenWriter {
     ///
     /// # Errors
     /// When the writer takes no more.
-    pub fn event(
+    pub fn write_event(
         &mut self,
         out: &mut impl fmt::Write,
         event: &Event,
         origin: Origin,
     ) -> fmt::Result {
-        let session = self.name("session", event.session_id.as_str());
-        let span = self.name("span", event.span_id.as_str());
+        let session = self.placeholder("session", event.session_id.as_str());
+        let span = self.placeholder("span", event.span_id.as_str());
         let parent = event.parent_span_id.as_ref();
-        let parent = parent.map(|parent| self.name("span", parent.as_str()));
-        let operation = self.name("trace", event.trace_id.as_str());
+        let parent = parent.map(|parent| self.placeholder("span", parent.as_str()));
+        let operation = self.placeholder("trace", event.trace_id.as_str());
         let details = event.payload.iter();
         let details = details.filter(|(name, _)| !INCIDENTAL_FIELDS.contains(&name.as_str()));
-        let details = details.map(|(name, value)| (name.clone(), self.value(name, value)));
+        let details =
+            details.map(|(name, value)| (name.clone(), self.replace_in_value(name, value)));
         let details: Map<String, Value> = details.collect();
         let mut line = json!({
             "session": session,
@@ -74,23 +75,27 @@ impl GoldenWriter {
         writeln!(out, "{}", canonical(&line))
     }
 
-    fn value(&mut self, name: &str, value: &Value) -> Value {
+    fn replace_in_value(&mut self, name: &str, value: &Value) -> Value {
         match value {
             Value::Number(_) if name == DURATION_FIELD => json!(0),
             Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
             Value::String(_) if ENVIRONMENT_FIELDS.contains(&name) => json!(name),
-            Value::String(text) => Value::String(self.text(text)),
-            Value::Array(items) => items.iter().map(|item| self.value(name, item)).collect(),
+            Value::String(text) => Value::String(self.replace_in_text(text)),
+            Value::Array(items) => items
+                .iter()
+                .map(|item| self.replace_in_value(name, item))
+                .collect(),
             Value::Object(fields) => {
                 let fields = fields.iter();
-                let fields = fields.map(|(name, value)| (name.clone(), self.value(name, value)));
+                let fields =
+                    fields.map(|(name, value)| (name.clone(), self.replace_in_value(name, value)));
                 Value::Object(fields.collect())
             }
         }
     }
 
     /// Replaces every word of a text that differs from run to run.
-    fn text(&mut self, text: &str) -> String {
+    fn replace_in_text(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(begin) = rest.find(is_part) {
@@ -117,14 +122,14 @@ impl GoldenWriter {
         if let Some(name) = self.names.get(word) {
             return Some(name.clone());
         }
-        if TimestampText::read(word).is_some() {
+        if TimestampText::parse(word).is_some() {
             return Some("time".to_owned());
         }
-        let kind = kind(word)?;
-        Some(self.name(kind, word))
+        let kind = placeholder_kind(word)?;
+        Some(self.placeholder(kind, word))
     }
 
-    fn name(&mut self, kind: &'static str, id: &str) -> String {
+    fn placeholder(&mut self, kind: &'static str, id: &str) -> String {
         if let Some(name) = self.names.get(id) {
             return name.clone();
         }
@@ -142,7 +147,7 @@ fn is_part(c: char) -> bool {
 }
 
 /// Kind of placeholder for a word, if the word looks like a value that differs from run to run.
-fn kind(word: &str) -> Option<&'static str> {
+fn placeholder_kind(word: &str) -> Option<&'static str> {
     let hex = |part: &str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
     if word.len() == 64 && hex(word) {
         return Some("hash");
@@ -172,10 +177,14 @@ mod tests {
              under 123e4567-e89b-12d3-a456-426614174000: c-13"
         );
         assert_eq!(
-            golden.text(&text),
+            golden.replace_in_text(&text),
             "gate-1 was denied, see gate-1. Not c-x, not 12; hash-1 at time under id-1: gate-2"
         );
-        assert_eq!(golden.text("日本 c-13"), "日本 gate-2", "as before");
+        assert_eq!(
+            golden.replace_in_text("日本 c-13"),
+            "日本 gate-2",
+            "as before"
+        );
     }
 
     #[test]
@@ -183,6 +192,6 @@ mod tests {
         let mut golden = GoldenWriter::default();
         let value = json!({"duration_ms": 812, "priority": 900, "list": [1, "c-1"]});
         let wanted = json!({"duration_ms": 0, "priority": 900, "list": [1, "gate-1"]});
-        assert_eq!(golden.value("", &value), wanted);
+        assert_eq!(golden.replace_in_value("", &value), wanted);
     }
 }

@@ -13,14 +13,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
-use super::{ExportError, visit};
+use super::{ExportError, export_events};
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::trace::event::Event;
 use crate::trace::replay::ReplayState;
 use crate::trace::source::EventSource;
 use crate::trace::spans::{MAX_DEPTH, SpanDepths, SpanTree};
-use crate::trace::summary::cut;
+use crate::trace::summary::truncate_text;
 use crate::trace::verification::ChainVerification;
 
 mod decisions;
@@ -30,7 +30,7 @@ mod timeline;
 mod verdict_text;
 
 use decisions::DecisionWriter;
-use text::{EscapedText, counted, lasting, moment};
+use text::{EscapedText, count_noun, format_duration, format_time};
 use timeline::Timeline;
 use verdict_text::{VerdictClass, meaning};
 
@@ -73,12 +73,12 @@ pub fn write<S: EventSource>(
     for session in sessions {
         overviews.push(overview(source, session)?);
     }
-    head(out, report, &overviews)?;
+    write_head(out, report, &overviews)?;
     for (number, overview) in overviews.iter().enumerate() {
         write_session(source, number, overview, out)?;
     }
     log::write(out, &report.log)?;
-    foot(out)?;
+    write_footer(out)?;
     Ok(())
 }
 
@@ -89,7 +89,7 @@ fn overview<S: EventSource>(
     let checked = source.verify(session).map_err(ExportError::Read)?;
     let end = source.end(session).map_err(ExportError::Read)?;
     let mut state = ReplayState::default();
-    visit(source, session, end, |event| {
+    export_events(source, session, end, |event| {
         state.apply(&event);
         Ok(())
     })?;
@@ -102,7 +102,11 @@ fn overview<S: EventSource>(
     })
 }
 
-fn head(out: &mut impl Write, report: &HtmlReport, overviews: &[SessionOverview]) -> fmt::Result {
+fn write_head(
+    out: &mut impl Write,
+    report: &HtmlReport,
+    overviews: &[SessionOverview],
+) -> fmt::Result {
     let style = style();
     let hash = STANDARD.encode(Sha256::digest(&style));
     write!(
@@ -115,7 +119,7 @@ fn head(out: &mut impl Write, report: &HtmlReport, overviews: &[SessionOverview]
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>Record of agent sessions</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n"
     )?;
-    let made = moment(report.made_at);
+    let made = format_time(report.made_at);
     let version = env!("CARGO_PKG_VERSION");
     writeln!(
         out,
@@ -153,12 +157,12 @@ fn head(out: &mut impl Write, report: &HtmlReport, overviews: &[SessionOverview]
         out,
         "<p class=\"verdict {class}\"><strong>{said}</strong></p>"
     )?;
-    figures(out, overviews)?;
-    facts(out, &report.facts)?;
-    contents(out, overviews)
+    write_figures(out, overviews)?;
+    write_facts(out, &report.facts)?;
+    write_contents(out, overviews)
 }
 
-fn figures(out: &mut impl Write, overviews: &[SessionOverview]) -> fmt::Result {
+fn write_figures(out: &mut impl Write, overviews: &[SessionOverview]) -> fmt::Result {
     let sum =
         |of: &dyn Fn(&ReplayState) -> u64| overviews.iter().map(|one| of(&one.state)).sum::<u64>();
     let figures = [
@@ -195,7 +199,7 @@ fn figures(out: &mut impl Write, overviews: &[SessionOverview]) -> fmt::Result {
     out.write_str("</dl>\n")
 }
 
-fn facts(out: &mut impl Write, facts: &[(String, String)]) -> fmt::Result {
+fn write_facts(out: &mut impl Write, facts: &[(String, String)]) -> fmt::Result {
     if facts.is_empty() {
         return Ok(());
     }
@@ -207,7 +211,7 @@ fn facts(out: &mut impl Write, facts: &[(String, String)]) -> fmt::Result {
     out.write_str("</dl>\n")
 }
 
-fn contents(out: &mut impl Write, overviews: &[SessionOverview]) -> fmt::Result {
+fn write_contents(out: &mut impl Write, overviews: &[SessionOverview]) -> fmt::Result {
     if overviews.len() < 2 {
         return Ok(());
     }
@@ -221,9 +225,9 @@ fn contents(out: &mut impl Write, overviews: &[SessionOverview]) -> fmt::Result 
         let chain = one
             .checked
             .as_ref()
-            .map_or("not checked", |checked| checked.verdict.word());
-        let agent = cut(&state.agent.name, 60);
-        let began = state.agent.started_at.map(moment).unwrap_or_default();
+            .map_or("not checked", |checked| checked.verdict.label());
+        let agent = truncate_text(&state.agent.name, 60);
+        let began = state.agent.started_at.map(format_time).unwrap_or_default();
         writeln!(
             out,
             "<tr><td class=\"name\"><a href=\"#s{number}\">{}</a></td><td>{}</td><td class=\"when\">{began}</td><td>{}</td>\
@@ -231,7 +235,7 @@ fn contents(out: &mut impl Write, overviews: &[SessionOverview]) -> fmt::Result 
             EscapedText(one.session.as_str()),
             EscapedText(&agent),
             state.events,
-            state.phase.words(),
+            state.phase.text(),
             EscapedText(chain),
         )?;
     }
@@ -250,9 +254,9 @@ fn write_session<S: EventSource>(
     let mut decisions = DecisionWriter::default();
     let mut state = ReplayState::default();
     let mut covered: Option<(Timestamp, Timestamp)> = None;
-    visit(source, &overview.session, overview.end, |event| {
+    export_events(source, &overview.session, overview.end, |event| {
         spans.add(&event);
-        decisions.tell(out, &state, &event)?;
+        decisions.process_event(out, &state, &event)?;
         state.apply(&event);
         let at = event.timestamp;
         let (start, end) = covered.unwrap_or((at, at));
@@ -260,7 +264,7 @@ fn write_session<S: EventSource>(
         Ok(())
     })?;
     decisions.close(out, &state)?;
-    spans.close();
+    spans.resolve_parents();
     out.write_str("<h3>What happened</h3>\n<div class=\"events\">\n")?;
     let (start, end) = covered.unwrap_or((Timestamp::from_micros(0), Timestamp::from_micros(0)));
     let mut timeline = Timeline {
@@ -269,7 +273,7 @@ fn write_session<S: EventSource>(
         end,
         depths: SpanDepths::default(),
     };
-    visit(source, &overview.session, overview.end, |event| {
+    export_events(source, &overview.session, overview.end, |event| {
         timeline.write(out, &event)?;
         Ok(())
     })?;
@@ -300,11 +304,15 @@ fn write_session_head(
         name = format!("{name} {version}");
     }
     let ended = match &state.ended {
-        Some(ended) => format!("{}: {}", moment(ended.at), cut(&ended.status, 40)),
-        None => format!("not ended; {}", state.phase.words()),
+        Some(ended) => format!(
+            "{}: {}",
+            format_time(ended.at),
+            truncate_text(&ended.status, 40)
+        ),
+        None => format!("not ended; {}", state.phase.text()),
     };
     let lasted = match (agent.started_at, state.time) {
-        (Some(began), Some(last)) => lasting(last.since(began)),
+        (Some(began), Some(last)) => format_duration(last.since(began)),
         (None, _) | (_, None) => String::new(),
     };
     let hash = state.hash.map(|hash| hash.to_string()).unwrap_or_default();
@@ -313,14 +321,17 @@ fn write_session_head(
         ("agent", name.as_str()),
         ("intent", intent),
         ("Atlases", &agent.atlases.join(", ")),
-        ("began", &agent.started_at.map(moment).unwrap_or_default()),
+        (
+            "began",
+            &agent.started_at.map(format_time).unwrap_or_default(),
+        ),
         ("ended", &ended),
         ("lasted", &lasted),
-        ("events", &counted(state.events, "event")),
+        ("events", &count_noun(state.events, "event")),
     ];
     out.write_str("<dl class=\"head\">")?;
     for (name, value) in named {
-        let value = cut(value, MAX_HEAD_CHARS);
+        let value = truncate_text(value, MAX_HEAD_CHARS);
         write!(out, "<dt>{name}</dt><dd>{}</dd>", EscapedText(&value))?;
     }
     write!(out, "<dt>last hash</dt><dd><code>{hash}</code></dd>")?;
@@ -339,12 +350,12 @@ fn write_session_head(
             out,
             "<p class=\"verdict care\">The details of {} were dropped because they were old. Their \
              place, time and hash are still here.</p>",
-            counted(pruned, "event")
+            count_noun(pruned, "event")
         ),
     }
 }
 
-fn foot(out: &mut impl Write) -> fmt::Result {
+fn write_footer(out: &mut impl Write) -> fmt::Result {
     out.write_str(
         "<footer><h3>How to read this</h3>\n<p>A <em>gate</em> is a checkpoint that stops an agent until \
          somebody answers. Events are in the order of their chain; each is indented below what caused it, \

@@ -18,15 +18,15 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{ExportError, imported, visit};
+use super::{ExportError, export_events, imported};
 use crate::base::canonical_json::canonical;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{SessionId, SpanId, TraceId};
 use crate::trace::event::Event;
 use crate::trace::source::EventSource;
-use crate::trace::spans::{SpanTree, stops};
-use crate::trace::summary::{about, clipped, sentence};
+use crate::trace::spans::{SpanTree, is_stop};
+use crate::trace::summary::{clip_line, event_subject, sentence};
 
 /// Longest name of a span.
 const MAX_NAME_CHARS: usize = 120;
@@ -72,14 +72,16 @@ fn write_session<S: EventSource>(
 ) -> Result<(), ExportError<S::Error>> {
     let mut spans = SpanTree::default();
     let mut agent = String::new();
-    visit(source, session, end, |event| {
+    export_events(source, session, end, |event| {
         if agent.is_empty() && event.event_type == "session_started" {
-            about(&event).unwrap_or_default().clone_into(&mut agent);
+            event_subject(&event)
+                .unwrap_or_default()
+                .clone_into(&mut agent);
         }
         spans.add(&event);
         Ok(())
     })?;
-    spans.close();
+    spans.resolve_parents();
     let mark = imported(source, session)?;
     let mark = mark.map(|mark| ("cra.imported", json!(mark)));
     let known = [
@@ -96,7 +98,7 @@ fn write_session<S: EventSource>(
     )?;
     let mut waiting: HashMap<SpanId, Vec<Event>> = HashMap::new();
     let mut first = true;
-    visit(source, session, end, |event| {
+    export_events(source, session, end, |event| {
         let all = spans.of(&event).map_or(1, |span| span.events);
         let id = event.span_id.clone();
         let so_far = waiting.entry(id.clone()).or_default();
@@ -128,18 +130,18 @@ fn write_span(events: &[Event], spans: &SpanTree, out: &mut impl Write) -> std::
     let mut span = json!({
         "traceId": trace,
         "spanId": span_id(&first.span_id),
-        "name": name(first),
+        "name": span_name(first),
         "kind": INTERNAL_ERROR,
-        "startTimeUnixNano": nanos(start),
-        "endTimeUnixNano": nanos(end),
+        "startTimeUnixNano": unix_nanos(start),
+        "endTimeUnixNano": unix_nanos(end),
         "attributes": attributes([
             ("cra.trace_id", json!(first.trace_id.as_str())),
             ("cra.span_id", json!(first.span_id.as_str())),
             ("cra.session_id", json!(first.session_id.as_str())),
             ("cra.event_type", json!(first.event_type)),
             ("cra.sequence", json!(first.sequence)),
-        ].into_iter().chain(decided(events))),
-        "events": events.iter().map(event).collect::<Vec<_>>(),
+        ].into_iter().chain(decision_attributes(events))),
+        "events": events.iter().map(span_event).collect::<Vec<_>>(),
     });
     if let (Some(fields), Some(parent)) = (span.as_object_mut(), &first.parent_span_id) {
         let above = spans.trace(parent);
@@ -155,7 +157,7 @@ fn write_span(events: &[Event], spans: &SpanTree, out: &mut impl Write) -> std::
         }
     }
     if let (Some(fields), true) = (span.as_object_mut(), stopped) {
-        let why = events.iter().find(|event| stops(event)).map(sentence);
+        let why = events.iter().find(|event| is_stop(event)).map(sentence);
         let why = why.unwrap_or_else(|| "what hangs below it was stopped".to_owned());
         let status = json!({ "code": ERROR, "message": why });
         fields.insert("status".to_owned(), status);
@@ -185,7 +187,7 @@ const DECISION_ATTRIBUTES: [(&str, &[&str]); 6] = [
 ];
 
 /// Span attributes about the request and its decision.
-fn decided(events: &[Event]) -> impl Iterator<Item = (&'static str, Value)> {
+fn decision_attributes(events: &[Event]) -> impl Iterator<Item = (&'static str, Value)> {
     DECISION_ATTRIBUTES
         .into_iter()
         .filter_map(|(attribute, names)| {
@@ -210,7 +212,7 @@ fn decision_of(event: &Event) -> Option<&'static str> {
     }
 }
 
-fn event(event: &Event) -> Value {
+fn span_event(event: &Event) -> Value {
     let mut told = vec![
         ("cra.sequence", json!(event.sequence)),
         ("cra.event_id", json!(event.event_id.as_str())),
@@ -224,16 +226,16 @@ fn event(event: &Event) -> Value {
         told.push(("cra.payload", json!(payload)));
     }
     json!({
-        "timeUnixNano": nanos(event.timestamp),
+        "timeUnixNano": unix_nanos(event.timestamp),
         "name": event.event_type,
         "attributes": attributes(told),
     })
 }
 
-fn name(event: &Event) -> String {
-    let about = about(event).unwrap_or_default();
+fn span_name(event: &Event) -> String {
+    let about = event_subject(event).unwrap_or_default();
     let name = format!("{} {about}", event.event_type);
-    clipped(name.trim_end(), MAX_NAME_CHARS)
+    clip_line(name.trim_end(), MAX_NAME_CHARS)
 }
 
 /// Attributes in the OTLP encoding: 64-bit integers are strings.
@@ -252,7 +254,7 @@ fn attributes<'a>(named: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
     named.collect()
 }
 
-fn nanos(moment: Timestamp) -> String {
+fn unix_nanos(moment: Timestamp) -> String {
     let nanos = i128::from(moment.micros()) * 1000;
     nanos.to_string()
 }
@@ -261,15 +263,15 @@ fn trace_id(id: &TraceId) -> String {
     match Uuid::try_parse(id.as_str()) {
         // In OTLP all zeros means "no trace".
         Ok(id) if !id.is_nil() => id.simple().to_string(),
-        Ok(_) | Err(_) => digits(id.as_str(), 32),
+        Ok(_) | Err(_) => hash_digits(id.as_str(), 32),
     }
 }
 
 fn span_id(id: &SpanId) -> String {
-    digits(id.as_str(), 16)
+    hash_digits(id.as_str(), 16)
 }
 
-fn digits(text: &str, count: usize) -> String {
+fn hash_digits(text: &str, count: usize) -> String {
     let digest = Digest::of(text).to_string();
     digest.chars().take(count).collect()
 }

@@ -62,9 +62,9 @@ fn rows(text: &str) -> Vec<Vec<String>> {
 
 fn assert_csv(events: &[Event]) {
     let mut text = String::new();
-    csv::header(&mut text).unwrap();
+    csv::write_header(&mut text).unwrap();
     for event in events {
-        csv::event(&mut text, event, None).unwrap();
+        csv::write_event(&mut text, event, None).unwrap();
     }
     let rows = rows(&text);
     assert_eq!(rows.len(), events.len() + 1);
@@ -293,7 +293,7 @@ fn formula_cells_are_escaped() {
         assert_exports(&[event(0, "action_attempted", payload)]);
     }
     let mut text = String::new();
-    csv::event(
+    csv::write_event(
         &mut text,
         &event(0, "action_attempted", json!({"action_type": "=1+1,\"2\""})),
         None,
@@ -302,7 +302,7 @@ fn formula_cells_are_escaped() {
     assert!(text.contains(",\"'=1+1,\"\"2\"\"\","), "{text}");
     // Text that no spreadsheet runs stays as it is.
     let mut text = String::new();
-    csv::event(
+    csv::write_event(
         &mut text,
         &event(0, "action_attempted", json!({"action_type": "a=b"})),
         None,

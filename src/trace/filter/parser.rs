@@ -29,7 +29,7 @@ pub(super) fn ends_value(c: char) -> bool {
     c.is_whitespace() || c == '|' || c == '"'
 }
 
-pub(super) fn filter(text: &str) -> Result<EventFilter, EventFilterError> {
+pub(super) fn parse_filter(text: &str) -> Result<EventFilter, EventFilterError> {
     let mut rest = FilterInput {
         chars: text.chars().collect(),
         at: 0,
@@ -75,7 +75,7 @@ impl FilterInput {
         }
     }
 
-    fn wrong(&self, at: usize, what: impl Into<String>, help: &'static str) -> EventFilterError {
+    fn error_at(&self, at: usize, what: impl Into<String>, help: &'static str) -> EventFilterError {
         let column = at.min(self.chars.len()) + 1;
         let what = what.into();
         EventFilterError { column, what, help }
@@ -105,7 +105,7 @@ impl FilterInput {
             "thread" => EventFilterField::Thread,
             _ => {
                 let what = format!("`{}` is not a field", one_line(&name));
-                return Err(self.wrong(start, what, FIELDS));
+                return Err(self.error_at(start, what, FIELDS));
             }
         };
         self.colon(order, start)?;
@@ -149,7 +149,7 @@ impl FilterInput {
             RiskComparison::Least
             | RiskComparison::More
             | RiskComparison::Most
-            | RiskComparison::Less => Err(self.wrong(start, "only `risk` has an order", FIELDS)),
+            | RiskComparison::Less => Err(self.error_at(start, "only `risk` has an order", FIELDS)),
         }
     }
 
@@ -161,10 +161,10 @@ impl FilterInput {
             "medium" | "med" => RiskTierInfo::Medium,
             "high" => RiskTierInfo::High,
             "critical" | "crit" => RiskTierInfo::Critical,
-            "" => return Err(self.wrong(start, "a tier is missing", TIERS)),
+            "" => return Err(self.error_at(start, "a tier is missing", TIERS)),
             _ => {
                 let what = format!("`{}` is not a tier", one_line(&word));
-                return Err(self.wrong(start, what, TIERS));
+                return Err(self.error_at(start, what, TIERS));
             }
         };
         self.must_end(TIERS)?;
@@ -187,7 +187,7 @@ impl FilterInput {
             } else {
                 format!("`{}` is not a moment", one_line(&word))
             };
-            return Err(self.wrong(start, what, MOMENTS));
+            return Err(self.error_at(start, what, MOMENTS));
         }
         self.must_end(MOMENTS)?;
         let side = if name == "after" {
@@ -201,7 +201,7 @@ impl FilterInput {
     fn must_end(&self, help: &'static str) -> Result<(), EventFilterError> {
         match self.peek() {
             Some(c) if !c.is_whitespace() => {
-                Err(self.wrong(self.at, "only one value can stand here", help))
+                Err(self.error_at(self.at, "only one value can stand here", help))
             }
             Some(_) | None => Ok(()),
         }
@@ -228,7 +228,7 @@ impl FilterInput {
         }
         let word = self.bare();
         if word.is_empty() {
-            return Err(self.wrong(start, "a value is missing", NAMES));
+            return Err(self.error_at(start, "a value is missing", NAMES));
         }
         Ok(word)
     }
@@ -239,7 +239,7 @@ impl FilterInput {
             self.at += 1;
             match c {
                 '"' if text.is_empty() => {
-                    return Err(self.wrong(start, "a text is empty", NAMES));
+                    return Err(self.error_at(start, "a text is empty", NAMES));
                 }
                 '"' => return Ok(text),
                 '\\' => {
@@ -249,7 +249,7 @@ impl FilterInput {
                 c => text.push(c),
             }
         }
-        Err(self.wrong(start, "a text has no closing quote", NAMES))
+        Err(self.error_at(start, "a text has no closing quote", NAMES))
     }
 
     fn bare(&mut self) -> String {

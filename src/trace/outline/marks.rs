@@ -2,7 +2,7 @@
 
 use std::ops::{BitOr, BitOrAssign, BitXorAssign};
 
-use super::{Details, Event, canonical_type, stops};
+use super::{Details, Event, canonical_type, is_stop};
 use crate::trace::summary::is_frozen;
 
 /// Marks of an event as a bit set.
@@ -45,7 +45,7 @@ impl EventMarks {
 
     /// Computes the marks of an event.
     #[must_use]
-    pub fn of(event: &Event) -> Self {
+    pub fn from_event(event: &Event) -> Self {
         let details = Details::of(event);
         let mut marks = match canonical_type(&event.event_type) {
             "checkpoint_triggered" if details.text("mode") == Some("blocking") => {
@@ -62,7 +62,7 @@ impl EventMarks {
             },
             "action_blocked" => Self::DENY,
             "breakpoint_decided" if is_frozen(details) => Self::FROZEN,
-            _ if stops(event) => Self::ERROR,
+            _ if is_stop(event) => Self::ERROR,
             "action_attempted" | "risk_detected" => match details.text("risk_tier") {
                 Some("critical") => Self::CRITICAL,
                 Some("high") => Self::HIGH,
@@ -78,7 +78,7 @@ impl EventMarks {
 
     /// True if any of these marks is set.
     #[must_use]
-    pub fn any(self, marks: Self) -> bool {
+    pub fn has_any(self, marks: Self) -> bool {
         self.0 & marks.0 != 0
     }
 
@@ -88,7 +88,7 @@ impl EventMarks {
 
     /// The most important word; empty if there is none.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         let words = [
             (Self::MISSING, "GONE"),
             (Self::DENY, "DENY"),
@@ -103,7 +103,7 @@ impl EventMarks {
             (Self::PRUNED, "PRUNED"),
         ];
         let mut words = words.into_iter();
-        let found = words.find(|(marks, _)| self.any(*marks));
+        let found = words.find(|(marks, _)| self.has_any(*marks));
         found.map_or("", |(_, word)| word)
     }
 }

@@ -21,13 +21,13 @@ impl OutcomeCounts {
     /// Counts an event that follows another one. Consecutive events of one decision count once: an expired
     /// request blocks its gate and its action, and counts as lapsed, not as denied.
     pub(super) fn add(&mut self, before: EventMarks, marks: EventMarks) {
-        let begins = |kind: EventMarks| marks.any(kind) && !before.any(kind);
+        let begins = |kind: EventMarks| marks.has_any(kind) && !before.has_any(kind);
         let ends = begins(EventMarks::DENY | EventMarks::LAPSED);
-        self.waits += u64::from(marks.any(EventMarks::WAIT));
-        self.denied += u64::from(ends && marks.any(EventMarks::DENY));
-        self.lapsed += u64::from(ends && marks.any(EventMarks::LAPSED));
+        self.waits += u64::from(marks.has_any(EventMarks::WAIT));
+        self.denied += u64::from(ends && marks.has_any(EventMarks::DENY));
+        self.lapsed += u64::from(ends && marks.has_any(EventMarks::LAPSED));
         self.signed += u64::from(begins(EventMarks::SIGNED));
-        self.missing += u64::from(marks.any(EventMarks::MISSING));
+        self.missing += u64::from(marks.has_any(EventMarks::MISSING));
     }
 }
 

@@ -36,7 +36,7 @@ fn outline(events: &[Event], end: u64) -> Outline {
 
 fn rows(outline: &Outline) -> Vec<u32> {
     let all = || (0..u32::try_from(outline.len()).unwrap()).collect();
-    outline.shown().map_or_else(all, <[u32]>::to_vec)
+    outline.visible_rows().map_or_else(all, <[u32]>::to_vec)
 }
 
 #[test]
@@ -50,9 +50,9 @@ fn events_nest_by_span_and_last_until_their_last_descendant() {
     let all: Vec<_> = (0..7).filter_map(|at| outline.get(at)).collect();
     let depths: Vec<_> = all.iter().map(|entry| entry.depth).collect();
     assert_eq!(depths, [0, 1, 2, 2, 3, 1, 2]);
-    let last: Vec<_> = all.iter().map(|entry| entry.last()).collect();
+    let last: Vec<_> = all.iter().map(|entry| entry.last_descendant()).collect();
     assert_eq!(last, [6, 6, 2, 4, 4, 5, 6]);
-    assert_eq!(outline.lasts_us(all[1]), 5000);
+    assert_eq!(outline.duration_us(all[1]), 5000);
     assert_eq!(outline.kind(all[4]), Some("checkpoint_passed"));
 }
 
@@ -91,7 +91,7 @@ fn a_fold_hides_present_and_later_children() {
     outline.fold_to(Some(1));
     assert_eq!(rows(&outline), [0, 1, 5]);
     outline.fold_to(None);
-    assert_eq!(outline.shown(), None);
+    assert_eq!(outline.visible_rows(), None);
 }
 
 #[test]
@@ -101,10 +101,16 @@ fn a_missing_number_becomes_a_missing_entry() {
     events.truncate(5);
     let outline = outline(&events, 9);
     let gone: Vec<_> = (0..9)
-        .filter(|at| outline.get(*at).unwrap().marks().any(EventMarks::MISSING))
+        .filter(|at| {
+            outline
+                .get(*at)
+                .unwrap()
+                .marks()
+                .has_any(EventMarks::MISSING)
+        })
         .collect();
     assert_eq!(gone, [4, 6, 7, 8]);
-    assert_eq!(outline.get(8).unwrap().marks().word(), "GONE");
+    assert_eq!(outline.get(8).unwrap().marks().label(), "GONE");
 }
 
 #[test]
@@ -127,9 +133,9 @@ fn marks_are_found_across_blocks_in_both_directions() {
         [Some(3), Some(200), Some(999), None]
     );
     assert_eq!([last(999), last(200), last(3)], [Some(200), Some(3), None]);
-    assert!(outline.marks_in(100, 300).any(EventMarks::WAIT));
-    assert!(!outline.marks_in(320, 900).any(EventMarks::WAIT));
-    assert!(outline.marks_in(200, 201).any(EventMarks::WAIT));
+    assert!(outline.marks_in(100, 300).has_any(EventMarks::WAIT));
+    assert!(!outline.marks_in(320, 900).has_any(EventMarks::WAIT));
+    assert!(outline.marks_in(200, 201).has_any(EventMarks::WAIT));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::ReplayState;
 use super::state::{
     ActionOutcome, ContextInForce, ErrorEntry, FinishedAction, GateResult, HeldApproval, HeldGate,
     HeldRequest, HoldScope, OngoingAction, OverrideEntry, PendingRequest, ReleaseKind, ReplayPhase,
-    RiskVerification, SessionEnd, StartGateState, remember,
+    RiskVerification, SessionEnd, StartGateState, push_recent,
 };
 
 /// Placeholder for an unreadable name.
@@ -37,7 +37,7 @@ impl ReplayState {
             "action_attempted" => self.attempt(event, details),
             "action_blocked" => self.block(event, details),
             "action_completed" => self.complete(event, details),
-            "context_injected" => self.hand_over(event, details),
+            "context_injected" => self.inject_context(event, details),
             "checkpoint_triggered" => self.trigger(event, details),
             "checkpoint_response" => self.answer(event, details),
             "checkpoint_approved" => self.approve(event, details),
@@ -45,7 +45,7 @@ impl ReplayState {
             "checkpoint_passed" => self.pass(event, details),
             "checkpoint_blocked" => self.refuse(event, details),
             "checkpoint_completed" => self.finish(event, details),
-            "policy_override" => self.overrule(event, details),
+            "policy_override" => self.record_override(event, details),
             "risk_verified" => self.verify_risk(event, details),
             "error_occurred" => self.fail(event, details),
             "error_recovered" => self.recover(details),
@@ -59,7 +59,7 @@ impl ReplayState {
         if self.ended.is_some() {
             return ReplayPhase::Ended;
         }
-        match self.ground.entry {
+        match self.fold_context.entry {
             StartGateState::Held => ReplayPhase::AtStart,
             StartGateState::Lapsed => ReplayPhase::StartLapsed,
             StartGateState::Refused => ReplayPhase::StartRefused,
@@ -69,9 +69,9 @@ impl ReplayState {
     }
 
     fn start(&mut self, event: &Event, details: Details<'_>) {
-        self.ground.root = Some(event.span_id.clone());
-        self.ground.entered_at = Some(event.timestamp);
-        self.agent.name = details.owned("agent_type");
+        self.fold_context.root = Some(event.span_id.clone());
+        self.fold_context.entered_at = Some(event.timestamp);
+        self.agent.name = details.text_or_empty("agent_type");
         self.agent.version = details.text("agent_version").map(str::to_owned);
         self.agent.intent = details.text("intent").map(str::to_owned);
         self.agent.atlases = details.texts("atlas_ids").map(str::to_owned).collect();
@@ -98,7 +98,7 @@ impl ReplayState {
         if joined {
             return;
         }
-        self.ground.asking = PendingRequest {
+        self.fold_context.asking = PendingRequest {
             span: Some(event.span_id.clone()),
             ..PendingRequest::default()
         };
@@ -108,7 +108,7 @@ impl ReplayState {
         }
         self.actions.going.push_back(OngoingAction {
             action: details.text("action_type").unwrap_or(UNKNOWN).to_owned(),
-            tier: details.owned("risk_tier"),
+            tier: details.text_or_empty("risk_tier"),
             span_id: event.span_id.clone(),
             sequence: event.sequence,
             since: event.timestamp,
@@ -118,7 +118,7 @@ impl ReplayState {
 
     fn block(&mut self, event: &Event, details: Details<'_>) {
         self.actions.blocked += 1;
-        self.done(event, details, ActionOutcome::Blocked);
+        self.finish_action(event, details, ActionOutcome::Blocked);
     }
 
     fn complete(&mut self, event: &Event, details: Details<'_>) {
@@ -128,11 +128,11 @@ impl ReplayState {
         };
         self.actions.completed += 1;
         self.actions.failed += u64::from(outcome == ActionOutcome::Failed);
-        self.ground.asking = PendingRequest::default();
-        self.done(event, details, outcome);
+        self.fold_context.asking = PendingRequest::default();
+        self.finish_action(event, details, outcome);
     }
 
-    fn done(&mut self, event: &Event, details: Details<'_>, outcome: ActionOutcome) {
+    fn finish_action(&mut self, event: &Event, details: Details<'_>, outcome: ActionOutcome) {
         let gone = self.take_ongoing(event.parent_span_id.as_ref());
         let named = details.text("action_type").map(str::to_owned);
         let done = FinishedAction {
@@ -144,7 +144,7 @@ impl ReplayState {
             at: event.timestamp,
             reason: details.text("reason").map(str::to_owned),
         };
-        remember(&mut self.actions.recent, done);
+        push_recent(&mut self.actions.recent, done);
     }
 
     fn take_ongoing(&mut self, span: Option<&SpanId>) -> Option<OngoingAction> {
@@ -155,12 +155,12 @@ impl ReplayState {
         going.remove(place)
     }
 
-    fn hand_over(&mut self, event: &Event, details: Details<'_>) {
+    fn inject_context(&mut self, event: &Event, details: Details<'_>) {
         let handed = ContextInForce {
             at: event.timestamp,
             sequence: event.sequence,
         };
-        let asking = &mut self.ground.asking;
+        let asking = &mut self.fold_context.asking;
         let parent = event.parent_span_id.as_ref();
         let for_action = parent.is_some()
             && asking.span.as_ref() == parent
@@ -179,19 +179,19 @@ impl ReplayState {
 
     fn trigger(&mut self, event: &Event, details: Details<'_>) {
         let place = event.parent_span_id.clone();
-        let starts = place.is_some() && place == self.ground.root;
-        let kind = details.owned("checkpoint_type");
+        let starts = place.is_some() && place == self.fold_context.root;
+        let kind = details.text_or_empty("checkpoint_type");
         if starts && kind == "session_start" {
-            self.enter(event);
+            self.run_start_checkpoints(event);
         }
-        if self.ground.asking.span != place {
-            self.ground.asking = PendingRequest {
+        if self.fold_context.asking.span != place {
+            self.fold_context.asking = PendingRequest {
                 span: place.clone(),
                 ..PendingRequest::default()
             };
         }
         if let Some("advisory" | "observational") = details.text("mode") {
-            self.ground.asking.advice.push(event.span_id.clone());
+            self.fold_context.asking.advice.push(event.span_id.clone());
             return;
         }
         // An unknown mode also counts as a gate: a checkpoint that does not stop the agent is completed at
@@ -200,9 +200,9 @@ impl ReplayState {
             span_id: event.span_id.clone(),
             checkpoint: details.text("checkpoint_id").unwrap_or(UNKNOWN).to_owned(),
             kind,
-            why: details.owned("trigger_condition"),
+            why: details.text_or_empty("trigger_condition"),
             sequence: event.sequence,
-            apply_invalid_answers: 0,
+            wrong_answers: 0,
         };
         let same =
             |held: &&mut HeldRequest| held.span_id == place && held.trace_id == event.trace_id;
@@ -217,13 +217,13 @@ impl ReplayState {
             (None, false) => holds_by_kind(&gate.kind, details),
         };
         if holds == HoldScope::Start {
-            self.ground.entry = StartGateState::Held;
+            self.fold_context.entry = StartGateState::Held;
         }
         let contexts = match holds {
             // Contexts injected at the session's start stay in force.
             HoldScope::Start => Vec::new(),
             HoldScope::Session | HoldScope::Action => {
-                std::mem::take(&mut self.ground.asking.contexts)
+                std::mem::take(&mut self.fold_context.asking.contexts)
             }
         };
         let what = match (&going, holds) {
@@ -248,13 +248,13 @@ impl ReplayState {
     }
 
     /// The start checkpoints of the session run, for the first time or again.
-    fn enter(&mut self, event: &Event) {
-        let again = self.ground.entered_at != Some(event.timestamp);
-        if again && self.ground.entry == StartGateState::Open {
+    fn run_start_checkpoints(&mut self, event: &Event) {
+        let again = self.fold_context.entered_at != Some(event.timestamp);
+        if again && self.fold_context.entry == StartGateState::Open {
             // Other Atlases are in force: decisions made under the previous ones no longer count.
             self.unlocked.clear();
         }
-        self.ground.entered_at = Some(event.timestamp);
+        self.fold_context.entered_at = Some(event.timestamp);
     }
 
     fn answer(&mut self, event: &Event, details: Details<'_>) {
@@ -271,7 +271,7 @@ impl ReplayState {
             held.approved = None;
         }
         if let (true, Some(gate)) = (invalid, held.gates.get_mut(gate)) {
-            gate.apply_invalid_answers += 1;
+            gate.wrong_answers += 1;
         }
     }
 
@@ -352,7 +352,7 @@ impl ReplayState {
     /// A checkpoint completed: an advisory one, or one whose decision is not on record.
     fn finish(&mut self, event: &Event, details: Details<'_>) {
         self.take_effects(details);
-        let asking = &mut self.ground.asking;
+        let asking = &mut self.fold_context.asking;
         let parent = event.parent_span_id.as_ref();
         if parent.is_some_and(|parent| asking.advice.contains(parent)) {
             let given = details.texts("contexts_injected");
@@ -386,7 +386,7 @@ impl ReplayState {
         };
         find(&|_, gate| Some(&gate.span_id) == parent).or_else(|| {
             // Events that follow the decision of a gate do not refer to another gate of the same name.
-            if parent.is_some() && self.ground.decided.as_ref() == parent {
+            if parent.is_some() && self.fold_context.decided.as_ref() == parent {
                 return None;
             }
             let named = details.text("checkpoint_id").unwrap_or(UNKNOWN);
@@ -403,9 +403,9 @@ impl ReplayState {
             return;
         };
         let gate = held.gates.remove(gate);
-        self.ground.decided = Some(gate.span_id);
+        self.fold_context.decided = Some(gate.span_id);
         if held.holds == HoldScope::Start {
-            self.ground.entry = match (entry, held.gates.is_empty()) {
+            self.fold_context.entry = match (entry, held.gates.is_empty()) {
                 (StartGateState::Open | StartGateState::Held, false) => StartGateState::Held,
                 (entry, _) => entry,
             };
@@ -426,7 +426,7 @@ impl ReplayState {
         }
     }
 
-    fn overrule(&mut self, event: &Event, details: Details<'_>) {
+    fn record_override(&mut self, event: &Event, details: Details<'_>) {
         self.overrides.add(OverrideEntry {
             policy: details.text("policy_id").unwrap_or(UNKNOWN).to_owned(),
             action: details.text("action_type").unwrap_or(UNKNOWN).to_owned(),
@@ -440,7 +440,7 @@ impl ReplayState {
     fn verify_risk(&mut self, event: &Event, details: Details<'_>) {
         self.verified.add(RiskVerification {
             action: details.text("action_type").unwrap_or(UNKNOWN).to_owned(),
-            tier: details.owned("risk_tier"),
+            tier: details.text_or_empty("risk_tier"),
             by: details.text("verified_by").map(str::to_owned),
             justification: details.justification(),
             sequence: event.sequence,
@@ -452,7 +452,7 @@ impl ReplayState {
         self.errors.add(ErrorEntry {
             event_id: event.event_id.clone(),
             kind: details.text("error_type").unwrap_or(UNKNOWN).to_owned(),
-            message: details.owned("message"),
+            message: details.text_or_empty("message"),
             recovered: false,
             sequence: event.sequence,
             at: event.timestamp,

@@ -69,7 +69,7 @@ pub struct ReplayState {
     /// End of the session.
     pub ended: Option<SessionEnd>,
     #[serde(skip)]
-    pub(super) ground: FoldContext,
+    pub(super) fold_context: FoldContext,
 }
 
 impl ReplayState {
@@ -85,7 +85,7 @@ impl ReplayState {
         self.verified.recent = VecDeque::new();
         self.errors.recent = VecDeque::new();
         self.threads.clear();
-        self.ground = FoldContext::default();
+        self.fold_context = FoldContext::default();
     }
 }
 
@@ -130,7 +130,7 @@ pub enum ReplayPhase {
 impl ReplayPhase {
     /// Phase as text for display.
     #[must_use]
-    pub fn words(self) -> &'static str {
+    pub fn text(self) -> &'static str {
         match self {
             Self::Unstarted => "not started",
             Self::AtStart => "held at its start",
@@ -214,7 +214,7 @@ pub struct HeldGate {
     /// Sequence of its event.
     pub sequence: u64,
     /// Number of invalid answers.
-    pub apply_invalid_answers: u64,
+    pub wrong_answers: u64,
 }
 
 /// An injected context.
@@ -427,12 +427,12 @@ impl<T> Default for RecentTally<T> {
 impl<T> RecentTally<T> {
     pub(super) fn add(&mut self, one: T) {
         self.count += 1;
-        remember(&mut self.recent, one);
+        push_recent(&mut self.recent, one);
     }
 }
 
 /// Appends to a list that keeps only the most recent items.
-pub(super) fn remember<T>(recent: &mut VecDeque<T>, one: T) {
+pub(super) fn push_recent<T>(recent: &mut VecDeque<T>, one: T) {
     if recent.len() >= RECENT {
         recent.pop_front();
     }

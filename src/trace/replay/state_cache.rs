@@ -14,14 +14,14 @@ pub struct StateCache {
     /// Distance between two cached states; it doubles when the cache is full.
     stride: u64,
     /// State of the last query: the next query is probably close to it.
-    stand: Option<(u64, ReplayState)>,
+    last_query: Option<(u64, ReplayState)>,
 }
 
 impl StateCache {
     /// State at exactly this position, if cached.
     #[must_use]
     pub fn at(&self, wanted: u64) -> Option<&ReplayState> {
-        let stand = self.stand.as_ref().filter(|(at, _)| *at == wanted);
+        let stand = self.last_query.as_ref().filter(|(at, _)| *at == wanted);
         let stand = stand.map(|(_, state)| state);
         stand.or_else(|| self.states.get(&wanted))
     }
@@ -31,7 +31,7 @@ impl StateCache {
     pub fn nearest(&self, wanted: u64) -> (u64, ReplayState) {
         let kept = self.states.range(..=wanted).next_back();
         let kept = kept.map(|(at, state)| (*at, state));
-        let stand = self.stand.as_ref().map(|(at, state)| (*at, state));
+        let stand = self.last_query.as_ref().map(|(at, state)| (*at, state));
         let known = kept.into_iter().chain(stand);
         let best = known
             .filter(|(at, _)| *at <= wanted)
@@ -40,12 +40,12 @@ impl StateCache {
     }
 
     /// Stores the state of the last query.
-    pub fn stand(&mut self, at: u64, state: &ReplayState) {
-        self.stand = Some((at, state.clone()));
+    pub fn set_last_query(&mut self, at: u64, state: &ReplayState) {
+        self.last_query = Some((at, state.clone()));
     }
 
     /// Caches an intermediate state, if it is far enough from the others.
-    pub fn keep(&mut self, at: u64, state: &ReplayState) {
+    pub fn insert(&mut self, at: u64, state: &ReplayState) {
         let last = self.states.last_key_value().map_or(0, |(last, _)| *last);
         if at < last.saturating_add(self.stride.max(1)) {
             return;

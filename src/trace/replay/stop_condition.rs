@@ -50,7 +50,7 @@ impl StopCondition {
             Self::Text(wanted) => event
                 .payload
                 .iter()
-                .any(|(name, value)| has(name, wanted) || holds(value, wanted)),
+                .any(|(name, value)| contains_text(name, wanted) || value_contains(value, wanted)),
         }
     }
 }
@@ -78,19 +78,19 @@ impl FromStr for StopCondition {
 
 /// True if a value, or any value inside it, contains the text. Depth is bounded: the JSON parser
 /// accepts at most 128 levels.
-fn holds(value: &Value, wanted: &str) -> bool {
+fn value_contains(value: &Value, wanted: &str) -> bool {
     match value {
         Value::Null => false,
         Value::Bool(flag) => flag.to_string() == wanted,
         Value::Number(number) => number.to_string() == wanted,
-        Value::String(text) => has(text, wanted),
-        Value::Array(items) => items.iter().any(|item| holds(item, wanted)),
+        Value::String(text) => contains_text(text, wanted),
+        Value::Array(items) => items.iter().any(|item| value_contains(item, wanted)),
         Value::Object(fields) => fields
             .iter()
-            .any(|(name, field)| has(name, wanted) || holds(field, wanted)),
+            .any(|(name, field)| contains_text(name, wanted) || value_contains(field, wanted)),
     }
 }
 
-fn has(text: &str, wanted: &str) -> bool {
+fn contains_text(text: &str, wanted: &str) -> bool {
     text.to_lowercase().contains(wanted)
 }

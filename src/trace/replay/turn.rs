@@ -8,13 +8,13 @@ use crate::trace::summary::is_frozen;
 
 impl ReplayState {
     pub(super) fn turn(&mut self, event: &Event, details: Details<'_>) {
-        let Some(thread) = details.within("thread") else {
+        let Some(thread) = details.nested("thread") else {
             return;
         };
         let Some(id) = thread.text("thread_id") else {
             return;
         };
-        let decided = details.within("metadata");
+        let decided = details.nested("metadata");
         let decision = decided.and_then(|metadata| metadata.text("decision"));
         let known = self.threads.contains_key(id);
         if !known && self.threads.len() >= RECENT {
@@ -27,13 +27,13 @@ impl ReplayState {
             oldest.and_then(|id| self.threads.remove(&id));
         }
         let at = ThreadPosition {
-            phase: thread.owned("affect_phase"),
-            intensity: thread.owned("intensity"),
+            phase: thread.text_or_empty("affect_phase"),
+            intensity: thread.text_or_empty("intensity"),
             frozen: is_frozen(details),
             decision: decision.unwrap_or_default().to_owned(),
             rule: thread.number("rule").unwrap_or(0),
             version: thread.number("version").unwrap_or(0),
-            etag: thread.owned("etag"),
+            etag: thread.text_or_empty("etag"),
             sequence: event.sequence,
             at: event.timestamp,
         };
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
     use crate::trace::outline::EventMarks;
     use crate::trace::replay::tests::event;
-    use crate::trace::summary::{Tone, about, sentence, telling, tone};
+    use crate::trace::summary::{Tone, event_subject, sentence, short_description, tone};
 
     fn turned(sequence: u64, thread: &str, frozen: bool, update: &str) -> Event {
         let payload = json!({
@@ -86,16 +86,16 @@ mod tests {
             "turn m-1 of t-31 is SHOULD (rule 3), peak/high, FROZEN: what it proposes is held back"
         );
         assert_eq!(tone(&frozen), Tone::Care);
-        assert_eq!(about(&frozen), Some("t-31"));
-        assert_eq!(telling(&frozen), "t-31 should");
-        assert_eq!(EventMarks::of(&frozen).word(), "FROZEN");
+        assert_eq!(event_subject(&frozen), Some("t-31"));
+        assert_eq!(short_description(&frozen), "t-31 should");
+        assert_eq!(EventMarks::from_event(&frozen).label(), "FROZEN");
         let open = turned(1, "t-31", false, "updated");
         assert_eq!(
             sentence(&open),
             "turn m-1 of t-31 is SHOULD (rule 3), peak/high: its summary follows, version 4"
         );
         assert_eq!(
-            (tone(&open), EventMarks::of(&open).word()),
+            (tone(&open), EventMarks::from_event(&open).label()),
             (Tone::Plain, "")
         );
         let about = json!({"thread_id": "t-31", "by": "op-1", "before": "a", "now": "b"});

@@ -1,12 +1,15 @@
 //! Sentences about entries of the governance log.
 
-use super::{SentenceParts, quoted};
+use super::{SentenceParts, quote_untrusted};
 use crate::base::canonical_json::canonical;
 use crate::trace::event::{Event, canonical_type};
 
 impl SentenceParts<'_> {
     pub(super) fn log(self, event: &Event) -> String {
-        let by = self.0.text("by").map_or_else(|| "?".to_owned(), quoted);
+        let by = self
+            .0
+            .text("by")
+            .map_or_else(|| "?".to_owned(), quote_untrusted);
         match canonical_type(&event.event_type) {
             "log_started" => format!("the log begins, signed with {}", self.text("key")),
             "log_sealed" => {
@@ -21,7 +24,7 @@ impl SentenceParts<'_> {
                 self.text("imported_session"),
                 self.number("events"),
                 self.text("source"),
-                self.and(", sha256 ", "file_hash")
+                self.with_prefix(", sha256 ", "file_hash")
             ),
             "retention_applied" => format!(
                 "{by} pruned {} events of {}: {}",
@@ -37,7 +40,7 @@ impl SentenceParts<'_> {
             "hold_released" => format!(
                 "{by} ends the legal hold of {}{}",
                 self.text("held_session"),
-                self.and(": ", "reason")
+                self.with_prefix(": ", "reason")
             ),
             "answer_rejected" => format!(
                 "ANOTHER PROCESS answered `{by}` at {}: {}",
@@ -52,7 +55,7 @@ impl SentenceParts<'_> {
     pub(super) fn edit(self) -> String {
         let shown = |name: &str| {
             let text = self.0.value(name)?;
-            Some(quoted(&canonical(text)))
+            Some(quote_untrusted(&canonical(text)))
         };
         let texts = match (shown("text_before"), shown("text_now")) {
             (Some(before), Some(now)) => format!(", from {before} to {now}"),

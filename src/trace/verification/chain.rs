@@ -25,16 +25,16 @@ pub(super) struct ChainCheck {
     /// Heads that it still waits for: a signed one, and one from elsewhere.
     pub(super) awaits: AwaitedProofs,
     /// Number of records covered by the last log entry that named it.
-    pub(super) entered: u64,
+    pub(super) sealed_count: u64,
     pub(super) proven: ProvenCounts,
     /// Times of the first and the last record after the last signed head.
-    pub(super) behind: Option<(TimestampText, TimestampText)>,
+    pub(super) unsealed_times: Option<(TimestampText, TimestampText)>,
     pub(super) pruned: PrunedRecords,
     /// Imports that brought its records, in the order of the log.
     pub(super) imports: Vec<ImportEntry>,
     /// Export lines that are valid but not in canonical form.
-    pub(super) count_not_canonical: u64,
-    pub(super) told: SessionFacts,
+    pub(super) not_canonical: u64,
+    pub(super) facts: SessionFacts,
 }
 
 /// Proofs that a chain waits for.
@@ -64,13 +64,13 @@ impl ChainCheck {
             fault: None,
             changed: false,
             awaits: AwaitedProofs::default(),
-            entered: 0,
+            sealed_count: 0,
             proven: ProvenCounts::default(),
-            behind: None,
+            unsealed_times: None,
             pruned: PrunedRecords::default(),
             imports: Vec::new(),
-            count_not_canonical: 0,
-            told: SessionFacts::default(),
+            not_canonical: 0,
+            facts: SessionFacts::default(),
         }
     }
 
@@ -81,20 +81,20 @@ impl ChainCheck {
         if self.fault.is_some() {
             return false;
         }
-        if let Some(what) = stretch.misfit(self.count, self.end.as_ref()) {
+        if let Some(what) = stretch.mismatch(self.count, self.end.as_ref()) {
             self.fault = Some(VerificationVerdict::broken(self.count, what));
             return false;
         }
         match said {
             RecordContent::Nothing | RecordContent::Entry(..) => {}
-            RecordContent::First(agent) => self.told.agent = Some(agent.clone()),
-            RecordContent::Pruned(remains) => self.pruned.note(stretch.sequence, *remains),
+            RecordContent::First(agent) => self.facts.agent = Some(agent.clone()),
+            RecordContent::Pruned(remains) => self.pruned.add(stretch.sequence, *remains),
         }
         if self.count == 0 {
-            self.told.started_at = Some(stretch.first_at);
+            self.facts.started_at = Some(stretch.first_at);
         }
-        self.told.last_at = Some(stretch.end.at);
-        self.told.ended |= stretch.ends;
+        self.facts.last_at = Some(stretch.end.at);
+        self.facts.ended |= stretch.ends;
         self.end = Some(stretch.end);
         self.count += stretch.count;
         true
@@ -139,7 +139,7 @@ impl ChainCheck {
             session: self.session,
             events: self.read,
             pruned,
-            count_not_canonical: self.count_not_canonical,
+            not_canonical: self.not_canonical,
             imports: self.imports,
             verdict: self
                 .fault

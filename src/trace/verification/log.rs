@@ -35,7 +35,7 @@ pub struct LogVerifier {
     /// Only this session and the log are in the input: other sessions are not reported as missing.
     only: Option<SessionId>,
     chains: Vec<ChainCheck>,
-    places: HashMap<SessionId, usize>,
+    indexes: HashMap<SessionId, usize>,
     /// Chain of the previous record: often the next record belongs to it too.
     last: Option<(SessionId, usize)>,
     log: Option<usize>,
@@ -47,7 +47,7 @@ pub struct LogVerifier {
     /// Keys named by entries that no head covers yet.
     offered: Vec<Verifier>,
     key: Option<String>,
-    behind: UncoveredRecords,
+    unsealed: UncoveredRecords,
     /// Imported chains according to the log, with their announced ends.
     imported: HashMap<usize, (u64, String)>,
     /// First item that was not a record of any chain.
@@ -72,7 +72,7 @@ impl LogVerifier {
             trust,
             only: None,
             chains: Vec::new(),
-            places: HashMap::new(),
+            indexes: HashMap::new(),
             last: None,
             log: None,
             tree: MerkleTree::default(),
@@ -80,7 +80,7 @@ impl LogVerifier {
             awaiting: (Vec::new(), Vec::new()),
             offered: Vec::new(),
             key: None,
-            behind: UncoveredRecords::default(),
+            unsealed: UncoveredRecords::default(),
             imported: HashMap::new(),
             doubt: None,
         }
@@ -88,19 +88,19 @@ impl LogVerifier {
 
     /// Limits verification to one session and the log.
     #[must_use]
-    pub fn only(mut self, session: SessionId) -> Self {
+    pub fn limit_to(mut self, session: SessionId) -> Self {
         self.only = Some(session);
         self
     }
 
     /// Index of a chain. Callers pass it along with records.
-    pub fn place(&mut self, session: &SessionId) -> usize {
-        if let Some(place) = self.places.get(session) {
+    pub fn chain_index(&mut self, session: &SessionId) -> usize {
+        if let Some(place) = self.indexes.get(session) {
             return *place;
         }
         let place = self.chains.len();
         self.chains.push(ChainCheck::new(session.clone()));
-        self.places.insert(session.clone(), place);
+        self.indexes.insert(session.clone(), place);
         if self.trust.log() == Some(session) {
             self.log = Some(place);
         }
@@ -118,17 +118,17 @@ impl LogVerifier {
 
     /// Processes a record that was already checked on its own, with its text.
     pub fn push(&mut self, envelope: &Envelope<'_>, link: &RecordLink, text: &str) {
-        let place = self.place_of(envelope);
+        let place = self.chain_index_of(envelope);
         let owner = self.owner(envelope.session_id);
         let said = RecordContent::of(envelope, text, &link.hash, owner);
         match place {
-            Ok(place) => self.link(place, &RecordRun::from(link), &said),
-            Err(what) => self.unreadable(None, &what),
+            Ok(place) => self.push_run(place, &RecordRun::from(link), &said),
+            Err(what) => self.report_unreadable(None, &what),
         }
     }
 
     /// Index of the chain that a record belongs to. The first log that begins is the log.
-    fn place_of(&mut self, envelope: &Envelope<'_>) -> Result<usize, String> {
+    fn chain_index_of(&mut self, envelope: &Envelope<'_>) -> Result<usize, String> {
         if let Some((session, place)) = &self.last
             && session.as_str() == envelope.session_id
         {
@@ -138,16 +138,16 @@ impl LogVerifier {
         let session = session.map_err(|error| error.to_string())?;
         // A file does not say which log it belongs to: the first log that begins in it counts.
         if self.trust.log().is_none() && is_log_start(envelope) {
-            self.trust = std::mem::take(&mut self.trust).of_log(session.clone());
+            self.trust = std::mem::take(&mut self.trust).with_log(session.clone());
         }
-        let place = self.place(&session);
+        let place = self.chain_index(&session);
         self.last = Some((session, place));
         Ok(place)
     }
 
     /// Processes consecutive records that were already checked on their own. A record with content, and
     /// every log entry, comes alone.
-    pub fn link(&mut self, place: usize, stretch: &RecordRun, said: &RecordContent<'_>) {
+    pub fn push_run(&mut self, place: usize, stretch: &RecordRun, said: &RecordContent<'_>) {
         let Some(chain) = self.chains.get_mut(place) else {
             return;
         };
@@ -156,24 +156,24 @@ impl LogVerifier {
             return;
         }
         let (count, is_log) = (stretch.count, self.log == Some(place));
-        self.behind.events += count;
+        self.unsealed.events += count;
         // Times of imported records do not show when they were written here, and times in the log continue
         // when a console restarts.
         if !is_log && !self.imported.contains_key(&place) {
-            if chain.behind.is_none() {
-                self.behind.chains.push(place);
+            if chain.unsealed_times.is_none() {
+                self.unsealed.chains.push(place);
             }
             let first = stretch.first_at;
-            let (first, _) = *chain.behind.get_or_insert((first, first));
-            chain.behind = Some((first, stretch.end.at));
+            let (first, _) = *chain.unsealed_times.get_or_insert((first, first));
+            chain.unsealed_times = Some((first, stretch.end.at));
         }
         if is_log {
-            self.behind.entries += count;
+            self.unsealed.entries += count;
             if let RecordContent::Entry(event_type, payload) = said {
-                self.entry(event_type, payload, stretch.end.at);
+                self.process_entry(event_type, payload, stretch.end.at);
             }
             self.tree.push(stretch.end.hash.as_bytes());
-            self.hold_against_heads(place);
+            self.check_heads(place);
         } else if !chain.changed {
             chain.changed = true;
             self.changed.push(place);
@@ -181,7 +181,7 @@ impl LogVerifier {
     }
 
     /// Records an item that is not a record. If it belongs to no chain, it casts doubt on all of them.
-    pub fn unreadable(&mut self, place: Option<usize>, what: &str) {
+    pub fn report_unreadable(&mut self, place: Option<usize>, what: &str) {
         match place.and_then(|place| self.chains.get_mut(place)) {
             Some(chain) => chain.record_damage(what),
             None => drop(self.doubt.get_or_insert_with(|| what.to_owned())),
@@ -190,9 +190,9 @@ impl LogVerifier {
 
     /// Counts an export line that is valid but not in canonical form.
     pub fn count_not_canonical(&mut self, session: &SessionId) {
-        let place = self.place(session);
+        let place = self.chain_index(session);
         if let Some(chain) = self.chains.get_mut(place) {
-            chain.count_not_canonical += 1;
+            chain.not_canonical += 1;
         }
     }
 
@@ -203,14 +203,14 @@ impl LogVerifier {
 
     /// Checks a chain against the session list: its head and its session data. An agent that is unknown
     /// because its record was pruned is accepted as listed.
-    pub fn listed(
+    pub fn check_listed(
         &mut self,
         head: &ChainHead,
         agent: &str,
         started_at: &Timestamp,
         ended: ListedEnd,
     ) {
-        let place = self.place(&head.session);
+        let place = self.chain_index(&head.session);
         let Some(chain) = self.chains.get_mut(place) else {
             return;
         };
@@ -226,17 +226,17 @@ impl LogVerifier {
         } else if chain.last_hash() != head.hash {
             Some("the last event is not the one that was acknowledged")
         } else if chain
-            .told
+            .facts
             .agent
             .as_deref()
             .is_some_and(|told| told != agent)
         {
             Some("the list of sessions has another agent than its first event")
-        } else if chain.told.started_at != Some(started_at.text()) {
+        } else if chain.facts.started_at != Some(started_at.text()) {
             Some("the list of sessions has another start than its first event")
-        } else if chain.told.last_at != Some(head.last_at.text()) {
+        } else if chain.facts.last_at != Some(head.last_at.text()) {
             Some("the list of sessions has another time than its last event")
-        } else if chain.told.ended != matches!(ended, ListedEnd::Yes) {
+        } else if chain.facts.ended != matches!(ended, ListedEnd::Yes) {
             Some("the list of sessions has another state than its events")
         } else {
             None
@@ -247,8 +247,8 @@ impl LogVerifier {
     }
 
     /// Records that a chain has events that were never acknowledged.
-    pub fn unlisted(&mut self, session: &SessionId) {
-        let place = self.place(session);
+    pub fn report_unlisted(&mut self, session: &SessionId) {
+        let place = self.chain_index(session);
         if let Some(chain) = self.chains.get_mut(place) {
             chain.fail(VerificationVerdict::broken(
                 0,
@@ -264,9 +264,9 @@ impl LogVerifier {
 
     /// Requires the seals that a console makes: it signs within a second.
     pub fn demand_seals(&mut self) {
-        let (events, span) = (self.behind.events, self.unsealed_span());
+        let (events, span) = (self.unsealed.events, self.unsealed_span());
         let late = events > MAX_UNSEALED
-            || self.behind.entries > MAX_UNSEALED_ENTRIES
+            || self.unsealed.entries > MAX_UNSEALED_ENTRIES
             || span > MAX_UNSEALED_TIME;
         let never = self.key.is_none() && self.chains.len() > 1;
         if !self.trust.has_keys() || !(late || never) {
@@ -331,9 +331,9 @@ impl LogVerifier {
     /// Longest time between two unsealed events of one session.
     fn unsealed_span(&self) -> Duration {
         let read = |text: TimestampText| text.as_str().parse::<Timestamp>().ok();
-        let chains = self.behind.chains.iter();
+        let chains = self.unsealed.chains.iter();
         let spans = chains.filter_map(|place| {
-            let (first, last) = self.chains.get(*place)?.behind?;
+            let (first, last) = self.chains.get(*place)?.unsealed_times?;
             Some(read(last)?.since(read(first)?))
         });
         spans.max().unwrap_or_default()
@@ -341,9 +341,9 @@ impl LogVerifier {
 
     /// A signed head covers everything so far.
     fn clear_unsealed(&mut self) {
-        for place in std::mem::take(&mut self.behind).chains {
+        for place in std::mem::take(&mut self.unsealed).chains {
             if let Some(chain) = self.chains.get_mut(place) {
-                chain.behind = None;
+                chain.unsealed_times = None;
             }
         }
     }
@@ -356,7 +356,7 @@ impl LogVerifier {
             // INVARIANT: the text is a legal identifier.
             && let Ok(unknown) = "unknown".parse()
         {
-            self.place(&unknown);
+            self.chain_index(&unknown);
         }
         for chain in &mut self.chains {
             chain.record_damage(what.as_str());
@@ -371,7 +371,7 @@ impl LogVerifier {
         if self.log.is_none()
             && let Some(log) = self.trust.log().cloned()
         {
-            self.place(&log);
+            self.chain_index(&log);
         }
         if let Some(log) = self.log_chain() {
             log.fail(fault);
@@ -379,7 +379,7 @@ impl LogVerifier {
     }
 
     /// Processes an entry of the log.
-    fn entry(&mut self, event_type: &str, payload: &str, at: TimestampText) {
+    fn process_entry(&mut self, event_type: &str, payload: &str, at: TimestampText) {
         let place = self.tree.size();
         let fields = serde_json::from_str::<Map<String, Value>>(payload).unwrap_or_default();
         let read = match event_type {
@@ -389,11 +389,11 @@ impl LogVerifier {
             _ => return,
         };
         match read {
-            Ok(Payload::LogSealed(sealed)) => self.sealed(sealed),
+            Ok(Payload::LogSealed(sealed)) => self.check_sealed(sealed),
             Ok(Payload::RetentionApplied(applied)) => {
                 let digest = applied.envelopes_hash.parse::<Digest>().ok();
                 let chain = applied.pruned_session.parse::<SessionId>().ok();
-                let chain = chain.and_then(|session| self.places.get(&session).copied());
+                let chain = chain.and_then(|session| self.indexes.get(&session).copied());
                 let chain = chain.and_then(|place| self.chains.get_mut(place));
                 if let (Some(chain), Some(digest)) = (chain, digest)
                     && !chain.pruned.explain(&applied.pruned, &digest)
@@ -405,7 +405,7 @@ impl LogVerifier {
                     ));
                 }
             }
-            Ok(Payload::TraceImported(imported)) => self.import(&imported, at),
+            Ok(Payload::TraceImported(imported)) => self.process_import(&imported, at),
             Ok(Payload::KeyRotated(rotated)) => self.offered.extend(rotated.key.parse()),
             Ok(_) => {}
             Err(error) => self.fail_log(VerificationVerdict::broken(place, error.to_string())),
@@ -413,14 +413,14 @@ impl LogVerifier {
     }
 
     /// Checks every chain that grew against a `log_sealed` entry.
-    fn sealed(&mut self, sealed: LogSealed) {
+    fn check_sealed(&mut self, sealed: LogSealed) {
         for head in sealed.sessions {
-            match self.places.get(&head.session) {
-                Some(&place) => self.entered(place, &head),
+            match self.indexes.get(&head.session) {
+                Some(&place) => self.check_sealed_head(place, &head),
                 None if self.is_wanted(&head.session) => {
                     // The session is missing; records added later do not make up for it.
-                    let place = self.place(&head.session);
-                    self.entered(place, &head);
+                    let place = self.chain_index(&head.session);
+                    self.check_sealed_head(place, &head);
                 }
                 None => {}
             }
@@ -429,7 +429,7 @@ impl LogVerifier {
             if let Some(chain) = self.chains.get_mut(place)
                 && std::mem::take(&mut chain.changed)
             {
-                let from = chain.entered;
+                let from = chain.sealed_count;
                 chain.fail(VerificationVerdict::diverged(
                     from,
                     "has events that the log does not have",
@@ -438,7 +438,7 @@ impl LogVerifier {
         }
     }
 
-    fn entered(&mut self, place: usize, head: &SealedHead) {
+    fn check_sealed_head(&mut self, place: usize, head: &SealedHead) {
         let Some(chain) = self.chains.get_mut(place) else {
             return;
         };
@@ -448,13 +448,13 @@ impl LogVerifier {
             return chain.fail(VerificationVerdict::Truncated { found, expected });
         }
         if chain.count > head.count || chain.last_hash() != head.hash {
-            let from = chain.entered;
+            let from = chain.sealed_count;
             return chain.fail(VerificationVerdict::diverged(
                 from,
                 "its events are not the ones that the log has",
             ));
         }
-        chain.entered = chain.count;
+        chain.sealed_count = chain.count;
         if !std::mem::replace(&mut chain.awaits.seal, true) {
             self.awaiting.0.push(place);
         }

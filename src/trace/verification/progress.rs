@@ -28,19 +28,19 @@ impl VerificationProgress {
     }
 
     /// Cancels the verification.
-    pub fn stop(&self) {
+    pub fn cancel(&self) {
         self.0.stopped.store(true, Ordering::Relaxed);
     }
 
     /// True if the verification was cancelled.
     #[must_use]
-    pub fn is_stopped(&self) -> bool {
+    pub fn is_cancelled(&self) -> bool {
         self.0.stopped.load(Ordering::Relaxed)
     }
 
     /// Checked records and their total; `None` before they are counted.
     #[must_use]
-    pub fn so_far(&self) -> Option<(u64, u64)> {
+    pub fn checked_and_total(&self) -> Option<(u64, u64)> {
         let all = self.0.all.load(Ordering::Relaxed);
         let done = self.0.done.load(Ordering::Relaxed);
         (all > 0).then_some((done.min(all), all))
@@ -49,7 +49,7 @@ impl VerificationProgress {
     /// Progress in percent.
     #[must_use]
     pub fn percent(&self) -> Option<u64> {
-        let (done, all) = self.so_far()?;
+        let (done, all) = self.checked_and_total()?;
         done.saturating_mul(100).checked_div(all)
     }
 }
@@ -69,7 +69,10 @@ mod tests {
     #[test]
     fn percent_is_known_after_the_total_is() {
         let progress = VerificationProgress::default();
-        assert_eq!((progress.so_far(), progress.percent()), (None, None));
+        assert_eq!(
+            (progress.checked_and_total(), progress.percent()),
+            (None, None)
+        );
         progress.begin(300);
         progress.add(100);
         assert_eq!(progress.percent(), Some(33));

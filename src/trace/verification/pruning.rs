@@ -40,7 +40,7 @@ pub(super) struct PrunedRecords {
 }
 
 impl PrunedRecords {
-    pub(super) fn note(&mut self, sequence: u64, remains: Digest) {
+    pub(super) fn add(&mut self, sequence: u64, remains: Digest) {
         self.unexplained.insert(sequence, remains);
     }
 

@@ -42,14 +42,14 @@ impl TrustAnchors {
 
     /// Sets the log to verify.
     #[must_use]
-    pub fn of_log(mut self, log: SessionId) -> Self {
+    pub fn with_log(mut self, log: SessionId) -> Self {
         self.log = Some(log);
         self
     }
 
     /// Trusts a key. Keys that it hands over to in the log are trusted as well.
     #[must_use]
-    pub fn key(mut self, key: Verifier) -> Self {
+    pub fn with_key(mut self, key: Verifier) -> Self {
         self.keys.push(key);
         self
     }
@@ -62,7 +62,10 @@ impl TrustAnchors {
 
     /// Adds signed heads, in any order.
     #[must_use]
-    pub fn signed(mut self, heads: impl IntoIterator<Item = (LogHead, SignedNote)>) -> Self {
+    pub fn with_signed_heads(
+        mut self,
+        heads: impl IntoIterator<Item = (LogHead, SignedNote)>,
+    ) -> Self {
         for (head, note) in heads {
             // Exported lines do not name their log, nor state that there was one.
             self.log.get_or_insert_with(|| head.log.clone());
@@ -90,7 +93,7 @@ impl TrustAnchors {
     #[must_use]
     pub fn with_supplied_head(self, head: LogHead, note: SignedNote) -> Self {
         let size = head.size;
-        let mut trust = self.signed([(head, note)]);
+        let mut trust = self.with_signed_heads([(head, note)]);
         if let Some(signed) = trust.signed.get_mut(&size) {
             signed.demanded = true;
         }
@@ -99,7 +102,7 @@ impl TrustAnchors {
 
     /// Adds a head that was kept elsewhere.
     #[must_use]
-    pub fn known(mut self, known: KnownHead) -> Self {
+    pub fn with_known_head(mut self, known: KnownHead) -> Self {
         self.log.get_or_insert_with(|| known.head.log.clone());
         let of_size = self.known.entry(known.head.size).or_default();
         of_size.push(known.head);
@@ -152,6 +155,6 @@ impl TrustAnchors {
 }
 
 /// True if a head matches a log and the root of its tree at that size.
-pub(super) fn agrees(head: &LogHead, log: &SessionId, root: &Digest) -> bool {
+pub(super) fn head_matches(head: &LogHead, log: &SessionId, root: &Digest) -> bool {
     head.log == *log && head.root == *root
 }

@@ -95,7 +95,7 @@ impl From<&LogVerification> for ChainVerification {
             session: log.log.clone(),
             events: log.entries,
             pruned: 0,
-            count_not_canonical: 0,
+            not_canonical: 0,
             imports: Vec::new(),
             verdict: log.verdict.clone(),
         }
@@ -113,7 +113,7 @@ pub struct ChainVerification {
     pub pruned: u64,
     /// Lines of an export that are valid but not written as `cra trace export` writes them.
     #[serde(skip_serializing_if = "is_zero")]
-    pub count_not_canonical: u64,
+    pub not_canonical: u64,
     /// Imports that brought it, or parts of it, into this store.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub imports: Vec<ImportEntry>,
@@ -180,7 +180,7 @@ impl fmt::Display for ChainVerification {
         if self.pruned > 0 {
             write!(f, "; {} linked, content pruned", self.pruned)?;
         }
-        match self.count_not_canonical {
+        match self.not_canonical {
             0 => Ok(()),
             1 => write!(f, "; 1 line is not canonical, its hash holds"),
             lines => write!(f, "; {lines} lines are not canonical, their hashes hold"),
@@ -234,13 +234,13 @@ pub struct ProvenCounts {
 impl ProvenCounts {
     /// Number of records that this log recorded itself.
     #[must_use]
-    pub fn own(&self) -> u64 {
+    pub fn own_count(&self) -> u64 {
         self.imported_from.unwrap_or(self.count).min(self.count)
     }
 
     /// Number of records that no head covers.
     #[must_use]
-    pub fn tail(&self) -> u64 {
+    pub fn unproven_count(&self) -> u64 {
         self.count - self.witnessed.max(self.sealed).min(self.count)
     }
 }
@@ -257,10 +257,10 @@ impl VerificationVerdict {
 
     /// The verdict in one word.
     #[must_use]
-    pub fn word(&self) -> &'static str {
+    pub fn label(&self) -> &'static str {
         match self {
             Self::Holds(proven) if proven.imported_from.is_some() => "IMPORTED",
-            Self::Holds(proven) if proven.tail() > 0 || proven.count == 0 => "UNSEALED",
+            Self::Holds(proven) if proven.unproven_count() > 0 || proven.count == 0 => "UNSEALED",
             Self::Holds(proven) if proven.witnessed >= proven.count => "WITNESSED",
             Self::Holds(_) => "SEALED",
             Self::Diverged { .. } => "DIVERGED",
@@ -299,7 +299,7 @@ impl fmt::Display for VerificationVerdict {
 
 impl fmt::Display for ProvenCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let own = self.own();
+        let own = self.own_count();
         let (witnessed, sealed) = (self.witnessed.min(own), self.sealed.min(own));
         let mut parts = Vec::new();
         if let Some(last) = witnessed.checked_sub(1) {
@@ -311,8 +311,8 @@ impl fmt::Display for ProvenCounts {
         if let Some(last) = self.count.checked_sub(1).filter(|last| own <= *last) {
             parts.push(format!("IMPORTED {own}..{last}"));
         }
-        if self.tail() > 0 || parts.is_empty() {
-            parts.push(format!("UNSEALED tail {}", self.tail()));
+        if self.unproven_count() > 0 || parts.is_empty() {
+            parts.push(format!("UNSEALED tail {}", self.unproven_count()));
         }
         write!(f, "{}", parts.join(", "))
     }
@@ -322,13 +322,13 @@ impl Serialize for VerificationVerdict {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeMap;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("word", self.word())?;
+        map.serialize_entry("word", self.label())?;
         map.serialize_entry("text", &self.to_string())?;
         match self {
             Self::Holds(proven) => {
                 map.serialize_entry("witnessed", &proven.witnessed)?;
                 map.serialize_entry("sealed", &proven.sealed)?;
-                map.serialize_entry("tail", &proven.tail())?;
+                map.serialize_entry("tail", &proven.unproven_count())?;
                 if let Some(from) = proven.imported_from {
                     map.serialize_entry("imported_from", &from)?;
                 }

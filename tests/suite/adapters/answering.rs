@@ -157,7 +157,12 @@ async fn nothing_rides_along_with_the_command_that_answers() {
             reason: "never".to_owned(),
         };
         let decided = crate::support::decide(held, ruling);
-        desk.house.bench.runtime.desk().decide(decided).await;
+        desk.house
+            .bench
+            .runtime
+            .operator_handle()
+            .decide(decided)
+            .await;
     });
     assert!(
         denial(agent, &told).unwrap().contains("never"),

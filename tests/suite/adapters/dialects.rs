@@ -11,7 +11,7 @@ pub(super) async fn recorded(desk: &Desk, session: &str) -> Vec<(String, Value)>
         .house
         .bench
         .runtime
-        .desk()
+        .operator_handle()
         .events(session, 0, 1000)
         .await
         .unwrap();

@@ -127,15 +127,9 @@ async fn what_ran_without_being_asked_about_is_on_record() {
     );
     assert!(message.contains(HARMFUL), "{error}");
     // The operator is alarmed, and the log has it.
-    let shown = desk
-        .house
-        .bench
-        .snapshot()
-        .unrequested_run_alarm
-        .clone()
-        .unwrap();
+    let shown = desk.house.bench.snapshot().ran_unasked.clone().unwrap();
     assert!(shown.what.contains(HARMFUL), "{shown:?}");
-    let operator = desk.house.bench.runtime.desk();
+    let operator = desk.house.bench.runtime.operator_handle();
     let log = operator.sessions_and_log().await.unwrap().pop().unwrap();
     let entries = operator.events(log.session, 0, 1000).await.unwrap();
     let alarm = entries

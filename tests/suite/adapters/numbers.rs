@@ -54,7 +54,7 @@ async fn a_result_with_an_inexact_number_is_recorded_as_it_was_written() {
 
 /// What the record has of the first run that is over, when it is there: the hook is answered before that.
 async fn completed(desk: &Desk) -> String {
-    let records = desk.house.bench.runtime.desk();
+    let records = desk.house.bench.runtime.operator_handle();
     let mut pictures = records.snapshots();
     loop {
         for session in records.sessions().await.unwrap() {

@@ -23,7 +23,7 @@ async fn permit_and_held(folder: &Path, clock: &Arc<ManualClock>) {
     bench.begin("s-1").await;
     let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
     bench.pass(&held).await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     assert!(
         agents
             .request_action(delete("T-1"))
@@ -80,7 +80,7 @@ async fn again(folder: &Path, clock: &Arc<ManualClock>) -> (Bench, Arc<dyn Store
 
 /// Asks to run; gives the approver of a run that is let through, and nothing for one that is denied or held.
 async fn runs(bench: &Bench, ticket: &str) -> Option<Option<String>> {
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let before = bench.snapshot().held.len();
     tokio::select! {
         answer = agents.request_action(delete(ticket)) => match answer {
@@ -213,7 +213,7 @@ async fn take_turn(bench: &Bench, session: &str, message: &str) -> Result<String
         thread: Some("t".parse().unwrap()),
         turn: serde_json::from_value(turn).unwrap(),
     };
-    let taken = bench.runtime.agents().turn(take).await;
+    let taken = bench.runtime.agent_handle().turn(take).await;
     let taken = taken.map(|taken| taken.outcome.memento.arc.as_str().to_owned());
     taken.map_err(|denied| denied.code)
 }
@@ -246,7 +246,7 @@ async fn a_thread_that_was_changed_in_the_file_waits_until_an_operator_hands_it_
     }
     let to = "heir".parse().unwrap();
     let act = ThreadAction::HandOver { to };
-    let desk = bench.runtime.desk();
+    let desk = bench.runtime.operator_handle();
     let handed = desk.act_on_thread("t".parse().unwrap(), act).await;
     handed.unwrap();
     assert_eq!(take_turn(&bench, "heir", "m-4").await.unwrap(), "heir");
@@ -297,7 +297,7 @@ async fn a_session_that_was_opened_in_the_file_may_not_act() {
     put(folder.path(), "session", &key, &session);
     let (bench, _store) = again(folder.path(), &clock).await;
     let get = request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
-    let told = bench.runtime.agents().request_action(get).await;
+    let told = bench.runtime.agent_handle().request_action(get).await;
     assert!(told.is_err(), "{told:?}");
     bench.runtime.stop().await;
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cra_core::atlas::{Atlas, load_str};
 use cra_core::base::clock::ManualClock;
-use cra_core::engine::reload::hash_of;
+use cra_core::engine::reload::hash_of_atlases;
 use cra_core::runtime::{AtlasLoad, RequestReply};
 use cra_core::store::Store;
 use cra_core::store::sqlite::FILE_NAME;
@@ -42,7 +42,7 @@ async fn console(folder: &Path, clock: &Arc<ManualClock>, version: &str) -> Benc
 /// Asks to run an action in a session of its own. Gives the reason of a denial.
 async fn denied(bench: &Bench, session: &str, action: &str) -> Option<String> {
     bench.begin(session).await;
-    let agents = bench.runtime.agents();
+    let agents = bench.runtime.agent_handle();
     let asked = agents.request_action(request(session, action, json!({})));
     match asked.await {
         Ok(RequestReply::Allowed(_)) => None,
@@ -100,10 +100,15 @@ async fn a_budget_whose_count_was_removed_counts_anew_when_an_operator_loads_ano
     assert!(told.contains("count as used up"), "{told}");
     let load = AtlasLoad {
         atlases: limited("1.0.1").into(),
-        instead_of: hash_of(&limited("1.0.0")),
-        by: "op-1".to_owned(),
+        expected_hash: hash_of_atlases(&limited("1.0.0")),
+        operator: "op-1".to_owned(),
     };
-    bench.runtime.desk().load(load).await.unwrap();
+    bench
+        .runtime
+        .operator_handle()
+        .load_atlases(load)
+        .await
+        .unwrap();
     bench.runtime.stop().await;
     let bench = console(folder.path(), &clock, "1.0.1").await;
     assert_eq!(bench.snapshot().distrusted, None);

@@ -23,7 +23,7 @@ async fn a_hook_whose_connection_is_cut_leaves_the_gate() {
     let request = web.written("POST", "/v1/hook/claude-code", "", &hook().to_string());
     let stream = web.connect(&request).await;
     web.house.bench.until(|it| it.held.len() == 1).await;
-    let mut visitors = web.house.door.as_ref().unwrap().visitors();
+    let mut visitors = web.house.door.as_ref().unwrap().connections();
     assert_eq!(*visitors.borrow(), 1);
     drop(stream);
     let left = visitors.wait_for(|there| *there == 0);
@@ -53,7 +53,7 @@ async fn a_connection_that_is_cut_amid_others_leaves_only_its_own_gate() {
     web.house.bench.until(|it| it.held.len() == 2).await;
     drop(first);
     let left = async {
-        while web.door.under_way() > 1 {
+        while web.door.pending_calls() > 1 {
             tokio::task::yield_now().await;
         }
     };
@@ -89,7 +89,7 @@ async fn an_idle_connection_makes_room_and_those_that_wait_for_an_answer_stay() 
     let last = open.pop().unwrap();
     drop(last);
     let left = async {
-        while web.door.under_way() > 7 {
+        while web.door.pending_calls() > 7 {
             tokio::task::yield_now().await;
         }
     };
@@ -103,7 +103,7 @@ async fn an_idle_connection_makes_room_and_those_that_wait_for_an_answer_stay() 
     let mut rest = Vec::new();
     let read = timeout(WAIT, idle.read_to_end(&mut rest));
     read.await.expect("it was never closed").unwrap();
-    assert_eq!(web.door.under_way(), 7);
+    assert_eq!(web.door.pending_calls(), 7);
     let held = web.house.bench.snapshot().held.clone();
     for held in &held {
         web.house.bench.pass(held).await;

@@ -41,7 +41,12 @@ async fn an_agent_is_told_of_its_record_only_what_it_may_know() {
             },
         );
         decide.justification = Some("between operators".to_owned());
-        web.house.bench.runtime.desk().decide(decide).await;
+        web.house
+            .bench
+            .runtime
+            .operator_handle()
+            .decide(decide)
+            .await;
     };
     let ((status, allowed), ()) = tokio::join!(asking, passing);
     assert_eq!((status, &allowed["approved_by"]), (200, &json!("op-1")));
@@ -72,8 +77,8 @@ async fn an_agent_is_told_of_its_record_only_what_it_may_know() {
     }
     // The record itself has all of it.
     let session = "s-1".parse().unwrap();
-    let mut records = web.house.bench.runtime.records();
-    let events = records.next(&session, 0, 1000).await.unwrap();
+    let mut records = web.house.bench.runtime.record_stream();
+    let events = records.next_events(&session, 0, 1000).await.unwrap();
     let all = serde_json::to_string(&events).unwrap();
     assert!(all.contains("for the auditors alone") && all.contains("between operators"));
 }

@@ -172,7 +172,7 @@ async fn an_agent_that_leaves_takes_the_server_with_it_and_ends_its_session() {
     drop(lines.stdin);
     let status = timeout(WAIT, lines.child.wait()).await.unwrap().unwrap();
     assert!(status.success(), "{status}");
-    let mut visitors = house.door.as_ref().unwrap().visitors();
+    let mut visitors = house.door.as_ref().unwrap().connections();
     let gone = visitors.wait_for(|there| *there == 0);
     timeout(WAIT, gone).await.unwrap().unwrap();
     recorded(&house, "session_ended").await;

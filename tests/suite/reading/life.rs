@@ -43,7 +43,7 @@ impl Life {
             intent: Some(intent.to_owned()),
             owner: None,
         };
-        let agents = self.bench.runtime.agents();
+        let agents = self.bench.runtime.agent_handle();
         agents.start_session(start).await.unwrap();
     }
 
@@ -62,12 +62,12 @@ impl Life {
     pub(super) async fn deny(&self, session: &str, reason: &str) {
         let held = self.held(session).await;
         let reason = reason.to_owned();
-        let desk = self.bench.runtime.desk();
+        let desk = self.bench.runtime.operator_handle();
         desk.decide(decide(&held, Ruling::Deny { reason })).await;
     }
 
     pub(super) async fn run(&self, session: &str, action: &str, params: Value, millis: u64) {
-        let agents = self.bench.runtime.agents();
+        let agents = self.bench.runtime.agent_handle();
         let asked = agents
             .request_action(request(session, action, params))
             .await;
@@ -92,13 +92,13 @@ impl Life {
             execution,
             result,
         };
-        let agents = self.bench.runtime.agents();
+        let agents = self.bench.runtime.agent_handle();
         agents.complete_action(completed).await.unwrap();
     }
 
     /// Asks for what is held, lets somebody rule, and completes what was let go.
     pub(super) async fn ask(&self, session: &str, action: &str, params: Value, pass: Option<&str>) {
-        let agents = self.bench.runtime.agents();
+        let agents = self.bench.runtime.agent_handle();
         let wanted = request(session, action, params);
         let asked = tokio::spawn(async move { agents.request_action(wanted).await });
         self.held(session).await;
@@ -128,7 +128,12 @@ impl Life {
             source: InputSource::User,
             reaches_asked_agent: false,
         };
-        self.bench.runtime.agents().input(input).await.unwrap();
+        self.bench
+            .runtime
+            .agent_handle()
+            .input(input)
+            .await
+            .unwrap();
     }
 
     pub(super) async fn fail(&self, session: &str, message: &str) {
@@ -140,7 +145,7 @@ impl Life {
             recoverable: true,
             stack_trace: None,
         };
-        let agents = self.bench.runtime.agents();
+        let agents = self.bench.runtime.agent_handle();
         agents.report_error(report).await.unwrap();
     }
 
@@ -151,7 +156,7 @@ impl Life {
             status: FinalStatus::Completed,
             summary: Some(summary.to_owned()),
         };
-        let agents = self.bench.runtime.agents();
+        let agents = self.bench.runtime.agent_handle();
         agents.end_session(end).await.unwrap();
     }
 
@@ -205,7 +210,7 @@ pub(super) async fn lived(store: Arc<dyn Store>) {
 
     life.begin("s-3", HOSTILE, HOSTILE).await;
     life.pass("s-3").await;
-    let agents = life.bench.runtime.agents();
+    let agents = life.bench.runtime.agent_handle();
     let hostile = json!({"ticket_id": HOSTILE, HOSTILE: [1, {"deep": HOSTILE}]});
     let wanted = request("s-3", "ticket.delete", hostile);
     let asked = tokio::spawn(async move { agents.request_action(wanted).await });

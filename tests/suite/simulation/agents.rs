@@ -31,7 +31,7 @@ impl World {
             intent: None,
             owner: None,
         };
-        let agents = self.bench.runtime.agents();
+        let agents = self.bench.runtime.agent_handle();
         let task = tokio::spawn(async move { agents.start_session(start).await });
         self.starting.push(Starting { session, new, task });
     }
@@ -78,7 +78,7 @@ impl World {
     }
 
     fn send(&mut self, asked: Asked, request: ActionRequest) {
-        let agents = self.bench.runtime.agents();
+        let agents = self.bench.runtime.agent_handle();
         self.asking.push(Asking {
             asked,
             opening: self.opening,
@@ -91,7 +91,7 @@ impl World {
         let Some((asked, mut request)) = self.any_request() else {
             return;
         };
-        let agents = self.bench.runtime.agents();
+        let agents = self.bench.runtime.agent_handle();
         let resolve = ResolveRequest {
             session: request.session.clone(),
             input: None,
@@ -132,7 +132,7 @@ impl World {
             answers: answers.collect(),
             release: cra_core::engine::command::ReleaseTo::default(),
         };
-        let agents = self.bench.runtime.agents();
+        let agents = self.bench.runtime.agent_handle();
         let task = tokio::spawn(async move { agents.answer(answer).await });
         self.answering.push((asked(held), task));
         // It may well answer again.
@@ -154,7 +154,7 @@ impl World {
             source: InputSource::User,
             reaches_asked_agent: false,
         };
-        let agents = self.bench.runtime.agents();
+        let agents = self.bench.runtime.agent_handle();
         let task = tokio::spawn(async move { agents.input(input).await });
         self.saying.push(Saying {
             session,
@@ -175,7 +175,7 @@ impl World {
             hints: vec![hint.to_owned()],
             checkpoint: None,
         };
-        let agents = self.bench.runtime.agents();
+        let agents = self.bench.runtime.agent_handle();
         let task = tokio::spawn(async move { agents.request_context(wanted).await });
         self.saying.push(Saying {
             session,
@@ -203,7 +203,7 @@ impl World {
             status: FinalStatus::Completed,
             summary: None,
         };
-        let agents = self.bench.runtime.agents();
+        let agents = self.bench.runtime.agent_handle();
         tokio::spawn(async move { agents.end_session(end).await });
     }
 }

@@ -55,7 +55,7 @@ impl World {
             return self.store.reopen();
         }
         self.counts.power_cuts += 1;
-        let at_risk = self.store.disk(|disk| disk.at_risk()) as u64;
+        let at_risk = self.store.disk(|disk| disk.unsynced_bytes()) as u64;
         let kept = usize::try_from(self.dice.roll(at_risk + 1)).unwrap();
         let garbled = match self.dice.roll(3) {
             0 => Corruption::LastByte(1),
@@ -97,7 +97,7 @@ impl World {
             "full" => disk.full_after(count),
             "no sync" => disk.fail_sync_after(count),
             "power" => disk.cut_after(count),
-            _ => disk.take_away(),
+            _ => disk.remove_file(),
         });
         if fault == "gone while idle" {
             self.watch_store();
@@ -136,7 +136,7 @@ impl World {
             self.restart().await;
             return;
         }
-        self.store.go_on();
+        self.store.end_hang();
         self.closed = None;
         self.bench
             .until(|picture| picture.store == StoreState::Ready)

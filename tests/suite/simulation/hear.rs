@@ -125,7 +125,7 @@ impl World {
         *self.allowed.entry(asked).or_default() += 1;
         // It fails where the session ended or the disk broke meanwhile. Some agents never say it.
         if self.dice.roll(4) > 0 {
-            let agents = self.bench.runtime.agents();
+            let agents = self.bench.runtime.agent_handle();
             let task = tokio::spawn(async move { agents.complete_action(completed).await });
             self.completing.push((session, task));
         }

@@ -26,7 +26,7 @@ impl World {
     }
 
     fn decide(&mut self, held: Arc<Held>, ruling: Ruling, quality: Quality) {
-        let (desk, decide) = (self.bench.runtime.desk(), decide(&held, ruling));
+        let (desk, decide) = (self.bench.runtime.operator_handle(), decide(&held, ruling));
         let task = tokio::spawn(async move { desk.decide(decide).await });
         self.deciding.push((held, quality, task));
     }
@@ -93,7 +93,7 @@ impl World {
         let ruling = Ruling::Deny {
             reason: "not now".to_owned(),
         };
-        let desk = self.bench.runtime.desk();
+        let desk = self.bench.runtime.operator_handle();
         let reply = desk.decide(decide(&held, ruling)).await;
         if let Reply::Decided(decided) = reply {
             self.told.decisions.push((held, decided.outcome));

@@ -133,7 +133,7 @@ impl World {
             assert_eq!(found, Some(last), "what was recorded is gone");
         }
         for record in records {
-            recorded.note(&record.event().unwrap());
+            recorded.note(&record.event_of().unwrap());
             recorded.count += 1;
             recorded.last = Some(record.hash);
         }

@@ -34,7 +34,7 @@ impl World {
         settle().await;
         let snapshot = self.bench.snapshot();
         if !snapshot.held.is_empty() {
-            let moved = snapshot.clock_moved.expect("the operator sees no step");
+            let moved = snapshot.clock_step.expect("the operator sees no step");
             assert_eq!(moved.step.millis(), millis, "{moved:?} is another step");
             self.told.clock_steps += 1;
             self.counts.clock_steps += 1;
@@ -57,7 +57,7 @@ impl World {
     /// Compares the deadlines of held requests with the steady clock.
     pub(super) fn check_deadlines(&mut self) {
         let snapshot = self.bench.snapshot();
-        let reading = self.clock.read();
+        let reading = self.clock.parse();
         let before = std::mem::take(&mut self.deadlines.0);
         for held in &snapshot.held {
             let whole = held.deadline.since(held.opened_at);

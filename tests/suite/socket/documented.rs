@@ -78,7 +78,7 @@ fn the_example_of_a_proof_verifies_and_is_what_the_console_writes() {
     assert_eq!(proven, r#"{"id":7,"jsonrpc":"2.0","result":{}}"#);
     let signer = AnswerSigner::derive(&Signer::new("cra/log-1", &[7; 32]).unwrap());
     assert_eq!(signer.verifier(), key);
-    assert_eq!(signer.prove(&challenged, &proven), answer);
+    assert_eq!(signer.add_proof(&challenged, &proven), answer);
 }
 
 #[tokio::test]

@@ -174,7 +174,7 @@ async fn pass(house: &House, held: &Held, operator: &str) -> Reply {
         operator: operator.to_owned(),
         ..decide(held, Ruling::Pass { answers })
     };
-    house.bench.runtime.desk().decide(passing).await
+    house.bench.runtime.operator_handle().decide(passing).await
 }
 
 /// What agents tell: input, contexts, actions, errors, output, a turn.
@@ -256,7 +256,7 @@ async fn decide_all(house: &House, key: &Value) {
         seen: None,
         wish: ClaimChangeKind::Take,
     };
-    let desk = house.bench.runtime.desk();
+    let desk = house.bench.runtime.operator_handle();
     desk.operate(OperatorAction::Claim(claiming)).await.unwrap();
     assert!(matches!(
         pass(house, &risky, "op-1").await,

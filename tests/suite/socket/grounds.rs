@@ -19,9 +19,9 @@ const HEAD: &str = "atlas_version: '1.0'\nversion: '1'\nname: Test\ndefault_deci
 
 /// Events of a session that are on record.
 async fn events(house: &House, session: &str) -> Vec<Event> {
-    let mut records = house.bench.runtime.records();
+    let mut records = house.bench.runtime.record_stream();
     let session = session.parse().unwrap();
-    records.next(&session, 0, 1000).await.unwrap()
+    records.next_events(&session, 0, 1000).await.unwrap()
 }
 
 fn types(events: &[Event]) -> Vec<&str> {

@@ -274,7 +274,7 @@ async fn half_a_message_that_is_never_finished_is_told_so_and_closed() {
 async fn who_does_not_take_their_answers_is_not_waited_for() {
     let house = House::new().await;
     let mut deaf = house.raw().await;
-    let mut visitors = house.door.as_ref().unwrap().visitors();
+    let mut visitors = house.door.as_ref().unwrap().connections();
     pause();
     let begun = Instant::now();
     let asking = async {

@@ -178,7 +178,7 @@ async fn a_large_integer_is_shown_and_kept_as_the_number_that_runs() {
     assert_eq!(shown(&house), params);
     let hash = house.bench.snapshot().held[0].request_hash;
     // The record has strings of digits, and says which of them were numbers.
-    let desk = house.bench.runtime.desk();
+    let desk = house.bench.runtime.operator_handle();
     let events = desk.events("s-1".parse().unwrap(), 0, 100).await.unwrap();
     let attempted = events.iter().find(|it| it.event_type == "action_attempted");
     let attempted = &attempted.unwrap().payload;
@@ -214,7 +214,7 @@ async fn only_numbers_that_canonical_json_would_change_are_listed_as_text() {
     .await;
     house.bench.until(|it| it.held.len() == 1).await;
     assert_eq!(shown(&house), r#"{"a":1.0,"b":0.1,"to":9007199254740992}"#);
-    let desk = house.bench.runtime.desk();
+    let desk = house.bench.runtime.operator_handle();
     let events = desk.events("s-1".parse().unwrap(), 0, 100).await.unwrap();
     let attempted = events.iter().find(|it| it.event_type == "action_attempted");
     // Canonical JSON would write `1.0` as `1`; it keeps the other two.

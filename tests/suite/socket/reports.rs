@@ -63,7 +63,7 @@ async fn house() -> (House, Agent) {
 }
 
 async fn events(house: &House) -> Vec<Event> {
-    let desk = house.bench.runtime.desk();
+    let desk = house.bench.runtime.operator_handle();
     let session = "s-1".parse().unwrap();
     desk.events(session, 0, 1000).await.unwrap()
 }

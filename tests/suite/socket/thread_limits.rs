@@ -24,7 +24,7 @@ async fn begin_inside(house: &House, session: &str) {
         intent: None,
         owner: None,
     };
-    let agents = house.bench.runtime.agents();
+    let agents = house.bench.runtime.agent_handle();
     agents.start_session(start).await.unwrap();
 }
 
@@ -32,7 +32,7 @@ async fn turn_inside(house: &House, session: &str, thread: &str) -> Result<(), D
     let text = json!({"session": session, "thread": thread, "message_id": "m-1", "message": "go"});
     let take = SessionTurn::read_all(text.to_string().as_bytes()).unwrap();
     let take = take.into_iter().next().unwrap();
-    let agents = house.bench.runtime.agents();
+    let agents = house.bench.runtime.agent_handle();
     agents.turn(take).await.map(drop)
 }
 
@@ -157,7 +157,7 @@ async fn a_full_console_refuses_new_threads_until_those_of_ended_sessions_are_a_
         status: FinalStatus::Completed,
         summary: None,
     };
-    let agents = house.bench.runtime.agents();
+    let agents = house.bench.runtime.agent_handle();
     agents.end_session(end).await.unwrap();
     assert_eq!(denial(new.call("turn", one_more()).await), "limit");
     house.bench.clock.advance(ENDED_THREAD_TIME);

@@ -51,7 +51,7 @@ pub(super) fn denial(told: Result<Value, CallError>) -> String {
 
 /// The messages of the errors of a type that a session has on record.
 async fn errors(house: &House, session: &str, error_type: &str) -> Vec<String> {
-    let desk = house.bench.runtime.desk();
+    let desk = house.bench.runtime.operator_handle();
     let events = desk.events(session.parse().unwrap(), 0, 10_000).await;
     let errors = events.unwrap().into_iter().filter(|event| {
         event.event_type == "error_occurred" && event.payload["error_type"] == error_type
@@ -80,7 +80,7 @@ async fn edit(house: &House, id: &str, arc: &str) {
     };
     let if_match = kept.etag().unwrap();
     let act = ThreadAction::Edit { shape, if_match };
-    let desk = house.bench.runtime.desk();
+    let desk = house.bench.runtime.operator_handle();
     desk.act_on_thread(kept.id, act).await.unwrap();
 }
 
@@ -336,7 +336,7 @@ async fn a_thread_is_handed_over_by_its_owner_and_taken_up_by_a_turn() {
     assert_eq!(taken_up["memento"]["arc"], "ours");
     let told = owner.call("turn", turn("s-1", "t", 3, &json!({}))).await;
     assert_eq!(denial(told), "thread");
-    let desk = house.bench.runtime.desk();
+    let desk = house.bench.runtime.operator_handle();
     let events = desk.events("s-1".parse().unwrap(), 0, 1000).await.unwrap();
     let handed = events
         .iter()

@@ -34,7 +34,7 @@ fn use_all(folder: &Path) -> Result<(), String> {
             reader.hashes(session)?;
         }
         let key = key_of(&log, 7).verifier();
-        let report = reader.verify(TrustAnchors::nothing().key(key))?;
+        let report = reader.verify(TrustAnchors::nothing().with_key(key))?;
         if report.is_sound() {
             return Ok(());
         }
@@ -62,12 +62,17 @@ fn use_all(folder: &Path) -> Result<(), String> {
             webhooks: Webhooks::Off(NoticesOff::NoConsole),
         });
         let runtime = runtime.await.map_err(|error| told(&error))?;
-        let distrusted = runtime.desk().snapshots().borrow().distrusted.clone();
+        let distrusted = runtime
+            .operator_handle()
+            .snapshots()
+            .borrow()
+            .distrusted
+            .clone();
         if let Some(what) = distrusted {
             runtime.stop().await;
             return Err(what.to_string());
         }
-        runtime.desk().verify().await?;
+        runtime.operator_handle().verify().await?;
         runtime.stop().await;
         Ok::<_, String>(())
     });

@@ -71,7 +71,7 @@ async fn a_store_of_the_first_format_is_brought_up_to_date_whole() {
     );
 
     let store = Arc::new(open_again(folder.path()));
-    let mended = store.log().await.unwrap().mended.unwrap();
+    let mended = store.log().await.unwrap().repair_note.unwrap();
     let expected = format!("from format 1 to format 3: {} events moved", records.len());
     assert!(mended.contains(&expected), "{mended}");
     assert_eq!(of_sessions(folder.path()), records);
@@ -79,11 +79,16 @@ async fn a_store_of_the_first_format_is_brought_up_to_date_whole() {
     bench.runtime.stop().await;
     let key = signer(store.as_ref()).await.verifier();
     let report = store
-        .verify(TrustAnchors::nothing().key(key))
+        .verify(TrustAnchors::nothing().with_key(key))
         .await
         .unwrap();
     assert!(report.is_sound(), "{report:?}");
-    assert!(report.chains.iter().all(|it| it.verdict.word() == "SEALED"));
+    assert!(
+        report
+            .chains
+            .iter()
+            .all(|it| it.verdict.label() == "SEALED")
+    );
     let log = store.events(report.log.unwrap().log, 0, 100).await.unwrap();
     let told = log
         .iter()
@@ -94,7 +99,7 @@ async fn a_store_of_the_first_format_is_brought_up_to_date_whole() {
     drop(store);
     // Once is enough.
     let store = open_again(folder.path());
-    assert_eq!(store.log().await.unwrap().mended, None);
+    assert_eq!(store.log().await.unwrap().repair_note, None);
 }
 
 #[tokio::test]
@@ -153,7 +158,11 @@ async fn bringing_up_to_date_mends_no_chain() {
         let store = open_again(folder.path());
         let report = store.verify(TrustAnchors::nothing()).await.unwrap();
         let (session, fault) = report.first_fault().unwrap();
-        assert_eq!((session.as_str(), fault.word()), ("s-1", "BROKEN"), "{sql}");
+        assert_eq!(
+            (session.as_str(), fault.label()),
+            ("s-1", "BROKEN"),
+            "{sql}"
+        );
     }
 }
 
@@ -170,7 +179,7 @@ async fn bringing_up_to_date_that_is_cut_short_changes_nothing() {
         let copy = snapshot_of(moved.path());
         fs::write(wal(copy.path()), &whole[..whole.len() * part / 10]).unwrap();
         let store = open_again(copy.path());
-        let mended = store.log().await.unwrap().mended;
+        let mended = store.log().await.unwrap().repair_note;
         let again = mended.is_some_and(|what| what.contains("from format 1"));
         assert_eq!(again, part < 10, "{part}");
         assert_eq!(of_sessions(copy.path()), records, "{part}");

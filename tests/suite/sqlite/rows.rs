@@ -193,7 +193,7 @@ fn second_format(folder: &Path) -> TempDir {
 /// What a store keeps of its log, apart from the file beside it.
 fn log_of(reader: &StoreReader) -> LogState {
     LogState {
-        kept_head: None,
+        head_file_note: None,
         ..reader.log().unwrap()
     }
 }
@@ -204,7 +204,7 @@ async fn a_store_of_the_second_format_is_brought_up_to_date_whole() {
     let before = reader(folder.path());
     let older = second_format(folder.path());
     let store = Arc::new(open_again(older.path()));
-    let mended = store.log().await.unwrap().mended.unwrap();
+    let mended = store.log().await.unwrap().repair_note.unwrap();
     let moved = before.records(0, 10_000).unwrap();
     let expected = format!("from format 2 to format 3: {} events moved", moved.len());
     assert!(mended.contains(&expected), "{mended}");
@@ -222,12 +222,15 @@ async fn a_store_of_the_second_format_is_brought_up_to_date_whole() {
     bench.runtime.stop().await;
     let key = signer(store.as_ref()).await.verifier();
     let report = store
-        .verify(TrustAnchors::nothing().key(key))
+        .verify(TrustAnchors::nothing().with_key(key))
         .await
         .unwrap();
     assert!(report.is_sound(), "{report:?}");
     drop(store);
-    assert_eq!(open_again(older.path()).log().await.unwrap().mended, None);
+    assert_eq!(
+        open_again(older.path()).log().await.unwrap().repair_note,
+        None
+    );
 }
 
 #[tokio::test]

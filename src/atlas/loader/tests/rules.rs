@@ -149,7 +149,7 @@ fn trigger_alias_is_accepted_and_reported_with_its_canonical_name() {
          checkpoints:\n  - checkpoint_id: gate\n    \
          trigger: { type: capability_gate, capability_ids: [c] }\n",
     );
-    assert_eq!(codes(&loaded.warnings), [Code::TriggerAlias]);
+    assert_eq!(codes(&loaded.warnings), [Code::Alias]);
     let warning = &loaded.warnings[0];
     assert_eq!(
         warning.help.as_deref(),

@@ -46,7 +46,7 @@ fn trace_config_examples_of_the_specification_load_unchanged() {
         ]
     );
     assert_eq!(recording.level, TraceLevel::Complete);
-    let retention = recording::retention(std::slice::from_ref(&loaded.atlas));
+    let retention = recording::combined_retention(std::slice::from_ref(&loaded.atlas));
     let days = |event_type| retention.days_for(event_type);
     assert_eq!(days("session_started"), Some(365));
     assert_eq!(days("action_blocked"), Some(365));
@@ -61,11 +61,11 @@ fn without_trace_config_nothing_is_redacted_or_pruned() {
     for atlas in [loaded.atlas, silent.atlas] {
         assert_eq!(atlas.recording.level, TraceLevel::Complete);
         assert!(atlas.recording.redact.is_empty() && atlas.recording.sync.is_empty());
-        assert!(recording::retention(&[atlas]).keeps_all());
+        assert!(recording::combined_retention(&[atlas]).keeps_all());
     }
     // An empty key prunes nothing either; only the listed events are pruned.
     let named = load("trace_config: {retention: {by_event_type: {input_received: 1}}}\n").atlas;
-    let retention = recording::retention(&[named]);
+    let retention = recording::combined_retention(&[named]);
     assert_eq!(retention.days_for("input_received"), Some(1));
     assert_eq!(retention.days_for("session_ended"), None);
 }
@@ -76,17 +76,17 @@ fn several_atlases_use_the_most_complete_level_and_the_longest_retention() {
     let minimal = || of("{level: minimal, retention: {default_days: 10}}");
     let standard = || of("{level: standard, retention: {default_days: 20}}");
     assert_eq!(
-        recording::level(&[minimal(), standard()]),
+        recording::trace_level(&[minimal(), standard()]),
         TraceLevel::Standard
     );
     assert_eq!(
-        recording::level(&[minimal(), load("").atlas]),
+        recording::trace_level(&[minimal(), load("").atlas]),
         TraceLevel::Complete
     );
-    assert_eq!(recording::level(&[]), TraceLevel::Complete);
-    let both = recording::retention(&[minimal(), standard()]);
+    assert_eq!(recording::trace_level(&[]), TraceLevel::Complete);
+    let both = recording::combined_retention(&[minimal(), standard()]);
     assert_eq!(both.days_for("input_received"), Some(20));
-    let with_silent = recording::retention(&[minimal(), load("").atlas]);
+    let with_silent = recording::combined_retention(&[minimal(), load("").atlas]);
     assert_eq!(with_silent.days_for("input_received"), None);
 }
 

@@ -49,17 +49,17 @@ fn one(item: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Expecte
             fields: Map::new(),
         });
     };
-    item.only(Payload::TYPES, faults);
+    item.reject_unknown_keys(Payload::TYPES, faults);
     let mut known = Payload::TYPES
         .iter()
         .filter(|name| map.contains_key(**name));
     let (Some(event_type), 1) = (known.next(), map.len()) else {
         let message = "expected one event type with its fields";
-        item.refuse(Code::WrongType, message, faults);
+        item.report(Code::WrongType, message, faults);
         return None;
     };
     let fields = item.get(event_type)?;
-    fields.only(Payload::field_names(event_type), faults);
+    fields.reject_unknown_keys(Payload::field_names(event_type), faults);
     match fields.json() {
         Value::Object(fields) => Some(ExpectedRecord { event_type, fields }),
         _ => None,

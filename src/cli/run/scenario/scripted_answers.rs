@@ -30,20 +30,20 @@ impl ScriptedAnswers {
     }
 
     fn add(&mut self, item: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<()> {
-        item.only(&["name", "answers", "with", "fails"], faults);
+        item.reject_unknown_keys(&["name", "answers", "with", "fails"], faults);
         let answer = answer(item, faults);
-        let role = item.need("answers", faults);
+        let role = item.require("answers", faults);
         let role = role.and_then(|entry| entry.word("kind of question", &ROLES, faults));
-        let place = item.need("name", faults)?;
+        let place = item.require("name", faults)?;
         let name = place.text(faults)?;
         if !is_restricted(&name) {
             let message = "a name has letters, digits, dots, dashes and underscores";
-            place.refuse(Code::BadId, message, faults);
+            place.report(Code::BadId, message, faults);
         }
         let (role, answer) = (role?, answer?);
         if self.0.insert((role, name.clone()), answer).is_some() {
             let message = format!("there is a {role} called `{name}` already");
-            place.refuse(Code::DuplicateId, &message, faults);
+            place.report(Code::DuplicateId, &message, faults);
         }
         Some(())
     }
@@ -82,7 +82,7 @@ fn answer(item: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Resu
         (None, Some(_)) => text(item, "fails", faults).map(Err),
         (Some(_), Some(_)) | (None, None) => {
             let message = "an extension answers `with` something or `fails`, exactly one of them";
-            item.refuse(Code::Contradiction, message, faults);
+            item.report(Code::Contradiction, message, faults);
             None
         }
     }

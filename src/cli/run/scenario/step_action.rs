@@ -106,9 +106,9 @@ pub(in crate::cli::run) type AgentAnswers = BTreeMap<String, BTreeMap<String, Va
 /// Answers of an operator.
 pub(in crate::cli::run) enum OperatorAnswers {
     /// Generated answers that follow the rules.
-    Good,
+    Generated,
     /// Given answers, by question.
-    Given(BTreeMap<String, Value>),
+    Explicit(BTreeMap<String, Value>),
 }
 
 /// Keys of the step types.
@@ -150,7 +150,7 @@ const SOURCES: [(&str, InputSource); 3] = [
 ];
 
 /// Parses the action of a step of this type.
-pub(super) fn deed(
+pub(super) fn parse_action(
     kind: &str,
     value: &LocatedValue<'_>,
     faults: &mut FileProblems<'_>,
@@ -181,7 +181,7 @@ pub(super) fn deed(
 }
 
 fn start(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
-    value.only(&["session", "agent", "version", "intent"], faults);
+    value.reject_unknown_keys(&["session", "agent", "version", "intent"], faults);
     let session = session(value, faults);
     let agent = optional_text(value, "agent", faults);
     let agent_version = optional_text(value, "version", faults);
@@ -196,7 +196,7 @@ fn start(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Step
 }
 
 fn request(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
-    value.only(&["session", "action", "params", "resolution"], faults);
+    value.reject_unknown_keys(&["session", "action", "params", "resolution"], faults);
     let session = session(value, faults);
     let action = text(value, "action", faults);
     let params = value.get("params").map(|params| params.json());
@@ -210,13 +210,13 @@ fn request(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<St
 }
 
 fn answer(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
-    value.only(&["session", "gate", "answers"], faults);
+    value.reject_unknown_keys(&["session", "gate", "answers"], faults);
     let session = session(value, faults);
     let gate = text(value, "gate", faults);
-    let place = value.need("answers", faults)?;
+    let place = value.require("answers", faults)?;
     let Ok(answers) = serde_json::from_value(place.json()) else {
         let message = "expected a map of answers by checkpoint, then by question";
-        place.refuse(Code::WrongType, message, faults);
+        place.report(Code::WrongType, message, faults);
         return None;
     };
     Some(StepAction::Answer {
@@ -227,7 +227,7 @@ fn answer(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Ste
 }
 
 fn resolve(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
-    value.only(&["session", "input"], faults);
+    value.reject_unknown_keys(&["session", "input"], faults);
     let session = session(value, faults);
     let input = optional_text(value, "input", faults);
     Some(StepAction::Resolve(ResolveRequest {
@@ -238,18 +238,18 @@ fn resolve(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<St
 }
 
 fn complete(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
-    value.only(&["session", "action", "result", "error"], faults);
+    value.reject_unknown_keys(&["session", "action", "result", "error"], faults);
     let session = session(value, faults);
     let action = text(value, "action", faults);
     let summary = optional_text(value, "result", faults);
     let failure = value.get("error");
     if let (Some(_), Some(failure)) = (&summary, &failure) {
         let message = "a run has a `result` or an `error`, not both";
-        failure.refuse(Code::Contradiction, message, faults);
+        failure.report(Code::Contradiction, message, faults);
     }
     let result = match failure {
         Some(failure) => {
-            failure.only(&["code", "message"], faults);
+            failure.reject_unknown_keys(&["code", "message"], faults);
             let code = text(&failure, "code", faults);
             let message = optional_text(&failure, "message", faults);
             Err(ActionError {
@@ -267,7 +267,7 @@ fn complete(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<S
 }
 
 fn leave(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
-    value.only(&["session", "action"], faults);
+    value.reject_unknown_keys(&["session", "action"], faults);
     let session = session(value, faults);
     let action = optional_text(value, "action", faults);
     Some(StepAction::Leave {
@@ -277,10 +277,10 @@ fn leave(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Step
 }
 
 fn input(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
-    value.only(&["session", "text", "source"], faults);
+    value.reject_unknown_keys(&["session", "text", "source"], faults);
     let session = session(value, faults);
     let written = text(value, "text", faults);
-    let source = named(value, "source", &SOURCES, faults);
+    let source = optional_word(value, "source", &SOURCES, faults);
     Some(StepAction::Input(InputReport {
         session: session?,
         text: written?,
@@ -290,7 +290,7 @@ fn input(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Step
 }
 
 fn context(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
-    value.only(&["session", "query", "hints", "checkpoint"], faults);
+    value.reject_unknown_keys(&["session", "query", "hints", "checkpoint"], faults);
     let session = session(value, faults);
     let query = optional_text(value, "query", faults);
     let hints = value.get("hints").map(|hints| hints.texts(faults));
@@ -304,7 +304,7 @@ fn context(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<St
 }
 
 fn policy(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
-    value.only(&["session", "action", "params"], faults);
+    value.reject_unknown_keys(&["session", "action", "params"], faults);
     let session = session(value, faults);
     let action = text(value, "action", faults);
     let params = value.get("params").map(|params| params.json());
@@ -322,11 +322,11 @@ fn turn(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepA
         Ok(Ok([take])) => Some(StepAction::Turn(Box::new(take))),
         Ok(Err(several)) => {
             let message = format!("expected one turn, found {}", several.len());
-            value.refuse(Code::WrongType, &message, faults);
+            value.report(Code::WrongType, &message, faults);
             None
         }
         Err(error) => {
-            value.refuse(Code::WrongType, &error.to_string(), faults);
+            value.report(Code::WrongType, &error.to_string(), faults);
             None
         }
     }
@@ -334,19 +334,19 @@ fn turn(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepA
 
 /// Parses an edit: the thread, and the summary that the operator wants.
 fn edit(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
-    value.only(&["thread", "summary"], faults);
-    let place = value.need("thread", faults);
-    let summary = value.need("summary", faults);
+    value.reject_unknown_keys(&["thread", "summary"], faults);
+    let place = value.require("thread", faults);
+    let summary = value.require("summary", faults);
     let thread = place.and_then(|place| {
         let thread = serde_json::from_value::<ExternalName>(place.json());
         thread
-            .map_err(|error| place.refuse(Code::BadId, &error.to_string(), faults))
+            .map_err(|error| place.report(Code::BadId, &error.to_string(), faults))
             .ok()
     });
     let summary = summary?;
-    let shape = SummaryShape::proposed(&summary.json());
+    let shape = SummaryShape::read_proposal(&summary.json());
     let shape = shape
-        .map_err(|error| summary.refuse(Code::WrongType, &error.to_string(), faults))
+        .map_err(|error| summary.report(Code::WrongType, &error.to_string(), faults))
         .ok();
     Some(StepAction::Edit {
         thread: thread?,
@@ -355,9 +355,9 @@ fn edit(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepA
 }
 
 fn pass(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
-    value.only(&["gate", "answers", "justification", "operator"], faults);
+    value.reject_unknown_keys(&["gate", "answers", "justification", "operator"], faults);
     let gate = text(value, "gate", faults);
-    let answers = value.need("answers", faults);
+    let answers = value.require("answers", faults);
     let justification = optional_text(value, "justification", faults);
     let operator = optional_text(value, "operator", faults);
     Some(StepAction::Pass(ApprovalStep {
@@ -369,7 +369,7 @@ fn pass(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepA
 }
 
 fn deny(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
-    value.only(&["gate", "reason", "operator"], faults);
+    value.reject_unknown_keys(&["gate", "reason", "operator"], faults);
     let gate = text(value, "gate", faults);
     let reason = optional_text(value, "reason", faults);
     let operator = optional_text(value, "operator", faults);
@@ -381,9 +381,9 @@ fn deny(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepA
 }
 
 fn end(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAction> {
-    value.only(&["session", "status", "summary"], faults);
+    value.reject_unknown_keys(&["session", "status", "summary"], faults);
     let session = session(value, faults);
-    let status = named(value, "status", &STATUSES, faults);
+    let status = optional_word(value, "status", &STATUSES, faults);
     let summary = optional_text(value, "summary", faults);
     Some(StepAction::End(EndSession {
         delivery: DeliveryTime::Now,
@@ -395,18 +395,18 @@ fn end(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<StepAc
 
 fn answers_of(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<OperatorAnswers> {
     match value.json() {
-        Value::Object(answers) => Some(OperatorAnswers::Given(answers.into_iter().collect())),
-        Value::String(word) if word == "good" => Some(OperatorAnswers::Good),
+        Value::Object(answers) => Some(OperatorAnswers::Explicit(answers.into_iter().collect())),
+        Value::String(word) if word == "good" => Some(OperatorAnswers::Generated),
         _ => {
             let message = "expected `good`, or a map of answers by question";
-            value.refuse(Code::WrongType, message, faults);
+            value.report(Code::WrongType, message, faults);
             None
         }
     }
 }
 
 /// Parses an optional key with a fixed set of words; the key also names them in errors.
-fn named<T: Copy>(
+fn optional_word<T: Copy>(
     value: &LocatedValue<'_>,
     key: &str,
     names: &[(&'static str, T)],
@@ -422,9 +422,9 @@ pub(super) fn session(
     value: &LocatedValue<'_>,
     faults: &mut FileProblems<'_>,
 ) -> Option<SessionId> {
-    let place = value.need("session", faults)?;
+    let place = value.require("session", faults)?;
     let session = place.text(faults)?.parse::<SessionId>();
     session
-        .map_err(|error| place.refuse(Code::BadId, &error.to_string(), faults))
+        .map_err(|error| place.report(Code::BadId, &error.to_string(), faults))
         .ok()
 }

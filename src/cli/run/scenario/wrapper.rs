@@ -19,7 +19,7 @@ pub(super) fn constructed(
         fields.insert("construction_hash".to_owned(), Value::from(""));
     }
     let read = serde_json::from_value::<WrapperConstructed>(fields);
-    let call = read.map_err(|error| value.refuse(Code::WrongType, &error.to_string(), faults));
+    let call = read.map_err(|error| value.report(Code::WrongType, &error.to_string(), faults));
     let mut wrapper = Wrapper::from(call.ok()?);
     if !is_proven {
         wrapper.construction_hash = wrapper.proof().to_string();
@@ -33,7 +33,7 @@ pub(super) fn verified(
     faults: &mut FileProblems<'_>,
 ) -> Option<StepAction> {
     let read = serde_json::from_value::<WrapperVerified>(value.json());
-    let call = read.map_err(|error| value.refuse(Code::WrongType, &error.to_string(), faults));
+    let call = read.map_err(|error| value.report(Code::WrongType, &error.to_string(), faults));
     Some(StepAction::Report(AgentReport::WrapperCheck(
         call.ok()?.into(),
     )))

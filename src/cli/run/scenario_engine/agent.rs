@@ -29,14 +29,14 @@ impl ScenarioEngine {
             session: session.clone(),
             action,
         };
-        self.wishes.insert(CallerId(self.asks + 1), wish);
+        self.open_requests.insert(CallerId(self.asks + 1), wish);
         let answer = AgentAnswer {
             session: session.clone(),
             gate: held.id.clone(),
             answers: answers.clone(),
             release: ReleaseTo::default(),
         };
-        self.ask(|ask| EngineCommand::Answer(ask, answer), noted);
+        self.run_request(|ask| EngineCommand::Answer(ask, answer), noted);
         if noted.reply.is_none() {
             noted.held = self.open_gates(&held);
         }
@@ -55,7 +55,7 @@ impl ScenarioEngine {
 
     /// Plays an agent's request for a resolution.
     pub(super) fn resolve(&mut self, resolve: &ResolveRequest, noted: &mut StepOutcome) {
-        self.moment(&resolve.session, noted, |ask| {
+        self.play_call(&resolve.session, noted, |ask| {
             EngineCommand::Resolve(ask, resolve.clone())
         });
     }
@@ -73,7 +73,7 @@ impl ScenarioEngine {
         }
         let last = self.resolutions.get(session);
         if last.is_none() {
-            noted.misfit = Some(StepFault {
+            noted.fault = Some(StepFault {
                 what: "no such resolution",
                 wanted: format!("a resolution of {session}"),
                 actual: "it has not resolved".to_owned(),

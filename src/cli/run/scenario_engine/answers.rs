@@ -9,12 +9,12 @@ use crate::atlas::document::ResponseType;
 use crate::atlas::model::CompiledQuestion;
 use crate::base::limits::MAX_ANSWER_CHARS;
 use crate::cli::run::scenario::OperatorAnswers;
-use crate::engine::answer::judge;
+use crate::engine::answer::judge_answer;
 use crate::engine::held::{Gate, Held};
 
 /// Finds an answer to a question that no gate asks: a mistake of the script, not of the operator.
 pub(super) fn stray_answer(held: &Held, answers: &OperatorAnswers) -> Option<StepFault> {
-    let OperatorAnswers::Given(answers) = answers else {
+    let OperatorAnswers::Explicit(answers) = answers else {
         return None;
     };
     let gates = held.gates.iter();
@@ -51,8 +51,10 @@ fn question_name(held: &Held, gate: &Gate, question: &CompiledQuestion) -> Strin
 /// One map of answers per gate, in the order of the gates.
 pub(super) fn answers_for(held: &Held, answers: &OperatorAnswers) -> Vec<BTreeMap<String, Value>> {
     let answer = |gate: &Gate, question: &CompiledQuestion| match answers {
-        OperatorAnswers::Good => Some(good_answer(question)),
-        OperatorAnswers::Given(given) => given.get(&question_name(held, gate, question)).cloned(),
+        OperatorAnswers::Generated => Some(good_answer(question)),
+        OperatorAnswers::Explicit(given) => {
+            given.get(&question_name(held, gate, question)).cloned()
+        }
     };
     let of_gate = |gate: &Gate| {
         let named = |question: &CompiledQuestion| {
@@ -84,7 +86,7 @@ fn good_answer(question: &CompiledQuestion) -> Value {
     };
     let first = candidates.first().cloned().unwrap_or_default();
     let mut kept = candidates.into_iter();
-    kept.find(|answer| judge(question, answer).is_valid())
+    kept.find(|answer| judge_answer(question, answer).is_valid())
         .unwrap_or(first)
 }
 

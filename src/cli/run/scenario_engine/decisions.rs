@@ -15,13 +15,13 @@ impl ScenarioEngine {
         let Some(held) = self.named(&pass.gate, noted) else {
             return;
         };
-        noted.misfit = stray_answer(&held, &pass.answers);
+        noted.fault = stray_answer(&held, &pass.answers);
         let answers = answers_for(&held, &pass.answers);
         let decide = DecisionRequest {
             justification: pass.justification.clone(),
             ..decision(&held, pass.operator.as_ref(), Ruling::Pass { answers })
         };
-        self.ask(|ask| EngineCommand::Decide(ask, decide), noted);
+        self.run_request(|ask| EngineCommand::Decide(ask, decide), noted);
     }
 
     /// Denies a held request, with a reason.
@@ -31,7 +31,7 @@ impl ScenarioEngine {
         };
         let reason = deny.reason.clone();
         let decide = decision(&held, deny.operator.as_ref(), Ruling::Deny { reason });
-        self.ask(|ask| EngineCommand::Decide(ask, decide), noted);
+        self.run_request(|ask| EngineCommand::Decide(ask, decide), noted);
     }
 }
 

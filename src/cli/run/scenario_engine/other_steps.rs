@@ -6,7 +6,7 @@ use crate::engine::command::{ActionCompletion, ActionError, AgentReport, CallerI
 
 impl ScenarioEngine {
     /// Plays a call of a session that is not about an action.
-    pub(super) fn moment(
+    pub(super) fn play_call(
         &mut self,
         session: &SessionId,
         noted: &mut StepOutcome,
@@ -16,13 +16,13 @@ impl ScenarioEngine {
             session: session.clone(),
             action: None,
         };
-        self.wishes.insert(CallerId(self.asks + 1), wish);
-        self.ask(command, noted);
+        self.open_requests.insert(CallerId(self.asks + 1), wish);
+        self.run_request(command, noted);
     }
 
     /// Plays a report of an agent that is only recorded.
     pub(super) fn report(&mut self, report: &AgentReport, noted: &mut StepOutcome) {
-        self.ask(|ask| EngineCommand::Report(ask, report.clone()), noted);
+        self.run_request(|ask| EngineCommand::Report(ask, report.clone()), noted);
     }
 
     /// Plays the result of the oldest run of an action.
@@ -38,7 +38,7 @@ impl ScenarioEngine {
         else {
             let running = self.runs.iter().filter(|run| run.session == *session);
             let running: Vec<_> = running.map(|run| run.action.as_str()).collect();
-            noted.misfit = Some(StepFault {
+            noted.fault = Some(StepFault {
                 what: "no such run",
                 wanted: format!("a run of {action}"),
                 actual: format!("running [{}]", running.join(", ")),
@@ -52,7 +52,7 @@ impl ScenarioEngine {
             execution: run.execution,
             result: result.clone(),
         };
-        self.ask(|ask| EngineCommand::CompleteAction(ask, completed), noted);
+        self.run_request(|ask| EngineCommand::CompleteAction(ask, completed), noted);
     }
 
     /// Disconnects the waiting requesters of a session: for one action, or for all.
@@ -65,21 +65,21 @@ impl ScenarioEngine {
         let meant = |wish: &OpenRequest| {
             wish.session == *session && (action.is_none() || wish.action.as_deref() == action)
         };
-        let waiting = self.wishes.iter().filter(|(_, wish)| meant(wish));
+        let waiting = self.open_requests.iter().filter(|(_, wish)| meant(wish));
         let waiting: Vec<CallerId> = waiting.map(|(ask, _)| *ask).collect();
         if waiting.is_empty() {
-            let wishes = self.wishes.values();
+            let wishes = self.open_requests.values();
             let names = wishes.map(|wish| wish.action.as_deref().unwrap_or("beside actions"));
             let names: Vec<_> = names.collect();
-            noted.misfit = Some(StepFault {
+            noted.fault = Some(StepFault {
                 what: "nobody waits",
                 wanted: format!("somebody who waits for {}", action.unwrap_or("anything")),
                 actual: format!("waiting for [{}]", names.join(", ")),
             });
         }
         for ask in waiting {
-            self.wishes.remove(&ask);
-            self.tell(EngineCommand::AskerLeft(ask), None, noted);
+            self.open_requests.remove(&ask);
+            self.run_command(EngineCommand::CallerLeft(ask), None, noted);
         }
     }
 }

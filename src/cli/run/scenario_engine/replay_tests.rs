@@ -22,14 +22,14 @@ struct FoldedRecord {
 }
 
 impl FoldedRecord {
-    fn take(&mut self, stage: &mut ScenarioEngine) {
+    fn fold_new_drafts(&mut self, stage: &mut ScenarioEngine) {
         for draft in std::mem::take(&mut stage.drafts) {
             let session = draft.session_id.clone();
             let (chain, told) = self
                 .chains
                 .entry(session.clone())
                 .or_insert_with(|| (Chain::new(session), ReplayState::default()));
-            let event = chain.seal(&draft).event().unwrap();
+            let event = chain.seal(&draft).event_of().unwrap();
             told.apply(&event);
         }
     }
@@ -46,7 +46,7 @@ fn scenarios() -> Vec<PathBuf> {
 }
 
 /// Capabilities that a session gained: those that it lacks at first and has now.
-fn given(session: &Session, atlases: &[Atlas]) -> BTreeSet<String> {
+fn gained_capabilities(session: &Session, atlases: &[Atlas]) -> BTreeSet<String> {
     let all = atlases
         .iter()
         .flat_map(|atlas| atlas.capabilities.iter().map(move |one| (atlas, one)));
@@ -67,7 +67,7 @@ fn held(stage: &ScenarioEngine, session: &SessionId) -> BTreeMap<String, BTreeSe
         .collect()
 }
 
-fn folded(state: &ReplayState) -> BTreeMap<String, BTreeSet<String>> {
+fn held_in_state(state: &ReplayState) -> BTreeMap<String, BTreeSet<String>> {
     let held = state.held.iter().map(|held| {
         let gates = held.gates.iter().map(|gate| gate.span_id.to_string());
         (held.span_id.as_ref().unwrap().to_string(), gates.collect())
@@ -86,7 +86,7 @@ fn is_at(phase: ReplayPhase, entry: &StartState) -> bool {
 
 /// Plays a scenario and compares the replay state with the engine after every step. Returns the number
 /// of compared sessions, and the contexts in the replay state after each step.
-fn played(path: &Path) -> (usize, Vec<BTreeSet<String>>) {
+fn play_and_compare(path: &Path) -> (usize, Vec<BTreeSet<String>>) {
     let scenario = Scenario::read(path).unwrap();
     let mut stage = ScenarioEngine::new(
         load_all(&scenario.atlases, &ManifestTransform::default()).unwrap(),
@@ -96,8 +96,8 @@ fn played(path: &Path) -> (usize, Vec<BTreeSet<String>>) {
     let mut record = FoldedRecord::default();
     let (mut compared, mut told) = (0, Vec::new());
     for (index, step) in scenario.steps.iter().enumerate() {
-        stage.play(&step.deed);
-        record.take(&mut stage);
+        stage.play(&step.action);
+        record.fold_new_drafts(&mut stage);
         let at = format!("{} step {}", path.display(), index + 1);
         let live = stage.engine.sessions();
         for (session, (_, state)) in &record.chains {
@@ -111,8 +111,8 @@ fn played(path: &Path) -> (usize, Vec<BTreeSet<String>>) {
             };
             compared += 1;
             assert!(is_at(state.phase, &known.entry), "{at}: {:?}", state.phase);
-            assert_eq!(folded(state), held(&stage, session), "{at}");
-            let unlocked = given(known, stage.engine.atlases());
+            assert_eq!(held_in_state(state), held(&stage, session), "{at}");
+            let unlocked = gained_capabilities(known, stage.engine.atlases());
             assert_eq!(state.unlocked, unlocked, "{at}");
             assert_eq!(state.locked, known.locked, "{at}");
             let contexts: BTreeSet<_> = state.contexts.keys().cloned().collect();
@@ -137,7 +137,10 @@ fn played(path: &Path) -> (usize, Vec<BTreeSet<String>>) {
 
 #[test]
 fn replay_state_matches_the_engine_after_every_scenario_step() {
-    let compared: usize = scenarios().iter().map(|path| played(path).0).sum();
+    let compared: usize = scenarios()
+        .iter()
+        .map(|path| play_and_compare(path).0)
+        .sum();
     assert!(compared > 150, "{compared}");
 }
 
@@ -202,7 +205,7 @@ fn contexts_of_a_denied_request_are_not_in_force() {
     std::fs::write(folder.path().join("atlas.yaml"), ADVISED).unwrap();
     let scenario = folder.path().join("scenario.yaml");
     std::fs::write(&scenario, REFUSED).unwrap();
-    let (_, told) = played(&scenario);
+    let (_, told) = play_and_compare(&scenario);
     let told: Vec<_> = told
         .iter()
         .map(|contexts| contexts.iter().map(String::as_str).collect::<Vec<_>>())

@@ -8,7 +8,7 @@ use crate::engine::consultation::Consultation;
 impl ScenarioEngine {
     /// Plays an error that an agent reports, and keeps its event for a later recovery.
     pub(super) fn report_error(&mut self, report: &ErrorReport, noted: &mut StepOutcome) {
-        self.moment(&report.session, noted, |ask| {
+        self.play_call(&report.session, noted, |ask| {
             EngineCommand::ReportError(ask, report.clone())
         });
         if let Some(Reply::Accepted(accepted)) = &noted.reply
@@ -21,7 +21,7 @@ impl ScenarioEngine {
     /// Plays the recovery from the last error of a session.
     pub(super) fn recover(&mut self, recovered: &ErrorRecovery, noted: &mut StepOutcome) {
         let Some(error) = self.errors.get(&recovered.session).cloned() else {
-            noted.misfit = Some(StepFault {
+            noted.fault = Some(StepFault {
                 what: "no such error",
                 wanted: format!("an error of {}", recovered.session),
                 actual: "none was reported".to_owned(),
@@ -34,7 +34,7 @@ impl ScenarioEngine {
             method: recovered.method.clone(),
             success: recovered.success,
         };
-        self.ask(
+        self.run_request(
             |ask| EngineCommand::Report(ask, AgentReport::Recovery(recovery)),
             noted,
         );
@@ -47,6 +47,6 @@ impl ScenarioEngine {
             action: asked.action.clone(),
             params: asked.params.clone(),
         };
-        self.ask(|ask| EngineCommand::Consult(ask, consult), noted);
+        self.run_request(|ask| EngineCommand::Consult(ask, consult), noted);
     }
 }

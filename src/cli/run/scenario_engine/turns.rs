@@ -14,7 +14,7 @@ impl ScenarioEngine {
     pub(super) fn turn(&mut self, take: &SessionTurn, noted: &mut StepOutcome) {
         let Some(id) = take.thread() else { return };
         let known = self.threads.get(&id);
-        let answered = known.map_or(Ok(None), |thread| thread.answered(&take.turn));
+        let answered = known.map_or(Ok(None), |thread| thread.repeated_outcome(&take.turn));
         if let Ok(Some(outcome)) = answered {
             noted.reply = Some(Reply::Noted(engine::ReportReceipt::default()));
             noted.turn = Some(Box::new(outcome));
@@ -25,9 +25,9 @@ impl ScenarioEngine {
                 let code = match refused {
                     TurnRefusal::NotOwner => DenyCode::Thread,
                     TurnRefusal::Stale { .. }
-                    | TurnRefusal::Nothing
-                    | TurnRefusal::OtherMessage(_)
-                    | TurnRefusal::OldMessage(_) => DenyCode::BadRequest,
+                    | TurnRefusal::NoMemento
+                    | TurnRefusal::MessageIdReused(_)
+                    | TurnRefusal::ResponseExpired(_) => DenyCode::BadRequest,
                 };
                 let denied = DenialReply {
                     code,
@@ -45,7 +45,10 @@ impl ScenarioEngine {
                     message: take.turn.message.clone(),
                 });
                 let session = take.session.clone();
-                self.ask(|ask| EngineCommand::Note(ask, session, finding), noted);
+                self.run_request(
+                    |ask| EngineCommand::RecordFinding(ask, session, finding),
+                    noted,
+                );
                 if let Some(Reply::Noted(_)) = noted.reply {
                     self.threads.insert(id, thread);
                     noted.turn = Some(Box::new(outcome));
@@ -67,7 +70,7 @@ impl ScenarioEngine {
         match edited {
             Some(Ok(edited)) => drop(self.threads.insert(id.clone(), edited)),
             Some(Err(_)) | None => {
-                noted.misfit = Some(StepFault {
+                noted.fault = Some(StepFault {
                     what: "no such thread",
                     wanted: format!("the summary of {}", id.as_str()),
                     actual: "the thread has no summary".to_owned(),
@@ -92,6 +95,6 @@ impl ScenarioEngine {
             // The memento id is the message it was made at, so that a scenario always gives the same result.
             memento: take.turn.message_id.clone(),
         };
-        thread.take(&take.turn, named, self.now)
+        thread.process_turn(&take.turn, named, self.now)
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn write_state(out: &mut impl Write, state: &ReplayState) -> io::Resu
     if let Some(operation) = &state.operation {
         line(out, "operation", operation.as_str())?;
     }
-    line(out, "phase", state.phase.words())?;
+    line(out, "phase", state.phase.text())?;
     if let Some(ended) = &state.ended {
         line(out, "ended", &ended.status)?;
     }
@@ -63,7 +63,7 @@ fn write_held(out: &mut impl Write, held: &HeldRequest) -> io::Result<()> {
         line(out, "  claimed", by)?;
     }
     for gate in &held.gates {
-        let wrong = match gate.apply_invalid_answers {
+        let wrong = match gate.wrong_answers {
             0 => String::new(),
             wrong => format!(" ({wrong} wrong answers)"),
         };

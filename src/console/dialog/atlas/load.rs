@@ -14,7 +14,7 @@ use ratatui::widgets::{Clear, Paragraph};
 use crate::base::clock::Timestamp;
 use crate::base::limits::DIALOG_ARMING_TIME;
 use crate::console::cells::{clip, coordinate, wrap};
-use crate::console::keymap::{KeyAction, KeyScope, lookup};
+use crate::console::keymap::{KeyAction, KeyScope, find_action};
 use crate::console::layer::{KeyResult, LayerChange};
 use crate::console::line_edit::LineEdit;
 use crate::console::request::ConsoleRequest;
@@ -29,14 +29,14 @@ const TYPED_HASH_CHARS: usize = 4;
 #[derive(Debug)]
 pub(crate) struct LoadDialog {
     load: AtlasLoad,
-    way: LoadDirection,
+    direction: LoadDirection,
     /// Changes that the load would make.
     lines: Vec<PageLine>,
     /// Text to type; `None` if no gate becomes weaker.
     wanted: Option<String>,
     typed: LineEdit,
-    spot: LoadFocus,
-    step: LoadPhase,
+    focus: LoadFocus,
+    phase: LoadPhase,
     armed_at: Timestamp,
     rows: Vec<Line<'static>>,
     area: Rect,
@@ -76,7 +76,7 @@ pub(crate) enum GateStrength {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LoadDirection {
     /// Forward to the content of the files.
-    Load,
+    Forward,
     /// Back to the Atlases loaded before.
     Back,
 }
@@ -84,7 +84,7 @@ pub(crate) enum LoadDirection {
 impl LoadDirection {
     fn title(self) -> &'static str {
         match self {
-            Self::Load => "Load what the files say?",
+            Self::Forward => "Load what the files say?",
             Self::Back => "Go back to what was loaded before?",
         }
     }
@@ -92,7 +92,7 @@ impl LoadDirection {
     /// Short name of the Atlases that would be loaded.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Load => "new",
+            Self::Forward => "new",
             Self::Back => "before",
         }
     }
@@ -100,14 +100,14 @@ impl LoadDirection {
     /// Name of the hash to type.
     fn hash(self) -> &'static str {
         match self {
-            Self::Load => "the new hash",
+            Self::Forward => "the new hash",
             Self::Back => "the hash before",
         }
     }
 
     fn button(self) -> &'static str {
         match self {
-            Self::Load => "Load",
+            Self::Forward => "Load",
             Self::Back => "Go back",
         }
     }
@@ -117,7 +117,7 @@ impl LoadDialog {
     /// Creates the dialog, opened at `now`. `code` is the hash of the Atlases that would be loaded.
     pub(crate) fn new(
         load: AtlasLoad,
-        (way, lines): (LoadDirection, Vec<PageLine>),
+        (direction, lines): (LoadDirection, Vec<PageLine>),
         (strength, code): (GateStrength, &str),
         now: Timestamp,
     ) -> Self {
@@ -127,12 +127,12 @@ impl LoadDialog {
         };
         Self {
             load,
-            way,
+            direction,
             lines,
             wanted,
             typed: LineEdit::default(),
-            spot: LoadFocus::Keep,
-            step: LoadPhase::Asking,
+            focus: LoadFocus::Keep,
+            phase: LoadPhase::Asking,
             armed_at: now.plus(DIALOG_ARMING_TIME),
             rows: Vec::new(),
             area: Rect::ZERO,
@@ -150,13 +150,13 @@ impl LoadDialog {
 
     /// Shows why the load was refused.
     pub(crate) fn on_refused(&mut self, why: &LoadRefusal) {
-        self.step = LoadPhase::Refused(why.to_string());
-        self.spot = LoadFocus::Keep;
+        self.phase = LoadPhase::Refused(why.to_string());
+        self.focus = LoadFocus::Keep;
     }
 
     /// Returns why the load button is disabled, if it is.
-    fn bar(&self, now: Timestamp) -> Option<&'static str> {
-        match &self.step {
+    fn blocker(&self, now: Timestamp) -> Option<&'static str> {
+        match &self.phase {
             LoadPhase::Writing => return Some("being recorded"),
             LoadPhase::Refused(_) => return Some("not loaded"),
             LoadPhase::Asking => {}
@@ -174,23 +174,23 @@ impl LoadDialog {
     /// Handles a key press.
     pub(super) fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> KeyResult {
         // Until the load is recorded or refused, it is unknown which Atlases are loaded.
-        if self.arms_at(now).is_some() || self.step == LoadPhase::Writing {
+        if self.arms_at(now).is_some() || self.phase == LoadPhase::Writing {
             return KeyResult::quietly();
         }
-        let action = lookup(KeyScope::Load, key);
+        let action = find_action(KeyScope::Load, key);
         match action {
             Some(KeyAction::Back) => return KeyResult::with(LayerChange::Close),
             Some(KeyAction::Help) => return KeyResult::with(LayerChange::Help(KeyScope::Load)),
-            Some(KeyAction::Next) => self.spot = self.step_on(1),
-            Some(KeyAction::Previous) => self.spot = self.step_on(self.spots().len() - 1),
+            Some(KeyAction::Next) => self.focus = self.step_on(1),
+            Some(KeyAction::Previous) => self.focus = self.step_on(self.focus_order().len() - 1),
             Some(KeyAction::Press) => return self.press(now),
             Some(other) => {
                 if let Some(motion) = other.motion() {
-                    self.top = motion.from(self.top, self.most() + 1);
-                    self.see();
+                    self.top = motion.target_row(self.top, self.most() + 1);
+                    self.mark_visible_seen();
                 }
             }
-            None if self.spot == LoadFocus::Code => drop(self.typed.on_key(key)),
+            None if self.focus == LoadFocus::Code => drop(self.typed.on_key(key)),
             None => {}
         }
         KeyResult::quietly()
@@ -198,25 +198,25 @@ impl LoadDialog {
 
     /// Handles a pasted text: it goes to the text input and presses nothing.
     pub(super) fn on_paste(&mut self, text: &str, now: Timestamp) {
-        if self.spot == LoadFocus::Code && self.arms_at(now).is_none() {
+        if self.focus == LoadFocus::Code && self.arms_at(now).is_none() {
             self.typed.paste(text);
         }
     }
 
     fn press(&mut self, now: Timestamp) -> KeyResult {
-        match self.spot {
+        match self.focus {
             LoadFocus::Keep => KeyResult::with(LayerChange::Close),
             LoadFocus::Code => KeyResult::quietly(),
-            LoadFocus::Load if self.bar(now).is_some() => KeyResult::quietly(),
+            LoadFocus::Load if self.blocker(now).is_some() => KeyResult::quietly(),
             LoadFocus::Load => {
-                self.step = LoadPhase::Writing;
-                KeyResult::with(LayerChange::Ask(ConsoleRequest::Load(self.load.clone())))
+                self.phase = LoadPhase::Writing;
+                KeyResult::with(LayerChange::Send(ConsoleRequest::Load(self.load.clone())))
             }
         }
     }
 
-    fn spots(&self) -> &'static [LoadFocus] {
-        match (&self.step, &self.wanted) {
+    fn focus_order(&self) -> &'static [LoadFocus] {
+        match (&self.phase, &self.wanted) {
             (LoadPhase::Refused(_), _) => &[LoadFocus::Keep],
             (LoadPhase::Asking | LoadPhase::Writing, None) => &[LoadFocus::Keep, LoadFocus::Load],
             (LoadPhase::Asking | LoadPhase::Writing, Some(_)) => {
@@ -226,10 +226,10 @@ impl LoadDialog {
     }
 
     fn step_on(&self, steps: usize) -> LoadFocus {
-        let spots = self.spots();
+        let spots = self.focus_order();
         let at = spots
             .iter()
-            .position(|spot| *spot == self.spot)
+            .position(|spot| *spot == self.focus)
             .unwrap_or(0);
         let next = spots.get((at + steps) % spots.len().max(1));
         next.copied().unwrap_or(LoadFocus::Keep)
@@ -239,7 +239,7 @@ impl LoadDialog {
         self.rows.len().saturating_sub(self.visible)
     }
 
-    fn see(&mut self) {
+    fn mark_visible_seen(&mut self) {
         // Rows that were jumped over were not seen.
         if self.top <= self.seen {
             self.seen = self.seen.max(self.top + self.visible);
@@ -264,7 +264,7 @@ impl LoadDialog {
         self.visible = usize::from(parts(place, self.wanted.as_ref()).0.height);
         self.top = self.top.min(self.most());
         self.seen = 0;
-        self.see();
+        self.mark_visible_seen();
     }
 
     /// Paints the dialog in the centre.
@@ -272,7 +272,7 @@ impl LoadDialog {
         let place = self.place;
         frame.render_widget(Clear, place);
         let title = Line::styled(
-            format!(" {} ", self.way.title()),
+            format!(" {} ", self.direction.title()),
             look.style(Meaning::Title),
         );
         let below = self.rows.len().saturating_sub(self.top + self.visible);
@@ -292,7 +292,7 @@ impl LoadDialog {
     }
 
     fn code_line(&self, wanted: &str, look: Appearance) -> Line<'static> {
-        let (mark, meaning) = match self.spot {
+        let (mark, meaning) = match self.focus {
             LoadFocus::Code => ("> ", Meaning::Strong),
             LoadFocus::Keep | LoadFocus::Load => ("  ", Meaning::Text),
         };
@@ -300,7 +300,7 @@ impl LoadDialog {
         let rest: String = "_".repeat(wanted.len().saturating_sub(typed.chars().count()));
         Line::from(vec![
             Span::styled(
-                format!("{mark}type {wanted}, as {} begins: ", self.way.hash()),
+                format!("{mark}type {wanted}, as {} begins: ", self.direction.hash()),
                 look.style(meaning),
             ),
             Span::styled(format!("{typed}{rest}"), look.style(Meaning::Strong)),
@@ -309,21 +309,21 @@ impl LoadDialog {
 
     fn buttons(&self, cells: usize, look: Appearance, now: Timestamp) -> Line<'static> {
         let button = |name: &str, spot: LoadFocus, bar: Option<&str>| {
-            let meaning = match (self.spot == spot, bar) {
+            let meaning = match (self.focus == spot, bar) {
                 (true, None) => Meaning::ButtonFocused,
-                (true, Some(_)) => Meaning::ButtonBarred,
+                (true, Some(_)) => Meaning::ButtonFocusedDisabled,
                 (false, Some(_)) => Meaning::ButtonDisabled,
                 (false, None) => Meaning::Button,
             };
             Span::styled(format!("[ {name} ]"), look.style(meaning))
         };
-        let bar = self.bar(now);
+        let bar = self.blocker(now);
         let mut spans = vec![button("Keep what is loaded", LoadFocus::Keep, None)];
-        let (words, meaning) = match &self.step {
+        let (words, meaning) = match &self.phase {
             LoadPhase::Refused(why) => (why.clone(), Meaning::Error),
             LoadPhase::Asking | LoadPhase::Writing => {
                 spans.push(Span::raw("  "));
-                spans.push(button(self.way.button(), LoadFocus::Load, bar));
+                spans.push(button(self.direction.button(), LoadFocus::Load, bar));
                 (bar.unwrap_or_default().to_owned(), Meaning::Waiting)
             }
         };

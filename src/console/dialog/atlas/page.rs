@@ -21,7 +21,7 @@ pub(crate) struct PageDialog {
     title: String,
     /// Background needed to read the page.
     note: String,
-    told: Option<Result<StudyResult, String>>,
+    result: Option<Result<StudyResult, String>>,
     sheet: TextSheet,
 }
 
@@ -32,7 +32,7 @@ impl PageDialog {
             ticket: Ticket(number, 0),
             title: one_line(title),
             note: one_line(note),
-            told: None,
+            result: None,
             sheet: TextSheet::default(),
         }
     }
@@ -45,14 +45,14 @@ impl PageDialog {
     /// Takes over the content, if it has the page's ticket.
     pub(crate) fn on_studied(&mut self, ticket: Ticket, told: &Result<StudyResult, String>) {
         if ticket == self.ticket {
-            self.told = Some(told.clone());
+            self.result = Some(told.clone());
             self.sheet.outdate();
         }
     }
 
     /// Lays out the lines for the area they will be painted in.
     pub(crate) fn lay_out(&mut self, area: Rect, look: Appearance) {
-        let (note, told) = (&self.note, &self.told);
+        let (note, told) = (&self.note, &self.result);
         self.sheet.lay_out(area, |cells| {
             let styled = |text: &str, meaning: Meaning| {
                 let rows = wrap(text, cells).into_iter();
@@ -66,7 +66,7 @@ impl PageDialog {
                 Some(Err(why)) => rows.extend(styled(&one_line(why), Meaning::Error)),
                 Some(Ok(studied)) => {
                     let lines = studied.lines.iter();
-                    rows.extend(lines.flat_map(|line| broken(line, cells, look)));
+                    rows.extend(lines.flat_map(|line| break_page_line(line, cells, look)));
                 }
             }
             rows
@@ -85,7 +85,7 @@ impl PageDialog {
 }
 
 /// Breaks a line into as many rows as it needs. Nothing is cut: a decision may depend on it.
-fn broken(line: &PageLine, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+fn break_page_line(line: &PageLine, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let text = one_line(&line.text);
     let rows = break_gently(&text, cells).into_iter();
     rows.map(|row| Line::styled(row.to_owned(), look.style(line.meaning)))

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::context::ContextPane;
 use super::form::FormFocus;
 use super::reply::ReplyEffect;
-use super::step::{DecisionContext, DecisionStep, DialogEntry, PassCare, care};
+use super::step::{DecisionContext, DecisionStep, DialogEntry, PassCare, pass_care};
 use super::{DecisionKind, DenyFocus, GateDialog};
 use crate::base::id::GateId;
 use crate::console::cells::counted;
@@ -24,7 +24,7 @@ pub(super) struct RequestBatch {
     /// All requests of the batch; the dialog shows the first. Empty if one request is decided alone.
     members: Vec<Arc<Held>>,
     /// Requests whose decision is being recorded.
-    awaited: BTreeSet<GateId>,
+    pending: BTreeSet<GateId>,
     /// Requests that were decided here.
     decided: Vec<GateId>,
     /// Refusals, as text.
@@ -36,37 +36,37 @@ impl GateDialog {
     pub(crate) fn batch(members: Vec<Arc<Held>>, around: DecisionContext) -> Option<Self> {
         let first = Arc::clone(members.first()?);
         let mut dialog = Self::new(first, None, None, DialogEntry::Answer, around);
-        dialog.together.members = members;
+        dialog.batch.members = members;
         dialog.show_members();
         Some(dialog)
     }
 
     /// Returns true if several requests are decided.
     pub(super) fn is_batch(&self) -> bool {
-        !self.together.members.is_empty()
+        !self.batch.members.is_empty()
     }
 
     /// Returns true if this dialog decides the request.
     pub(crate) fn is_about(&self, gate: &GateId) -> bool {
-        self.held.id == *gate || self.together.awaited.contains(gate)
+        self.held.id == *gate || self.batch.pending.contains(gate)
     }
 
     /// Lists all requests of the batch.
     pub(super) fn members(&self) -> &[Arc<Held>] {
-        &self.together.members
+        &self.batch.members
     }
 
     /// Lists the requests decided here so far.
     pub(crate) fn decided(&self) -> &[GateId] {
-        &self.together.decided
+        &self.batch.decided
     }
 
     /// Returns the level of care for a pass. A batch never passes without a review that lists it.
     pub(super) fn care(&self) -> PassCare {
         if self.is_batch() {
-            PassCare::Together
+            PassCare::Batch
         } else {
-            care(&self.held)
+            pass_care(&self.held)
         }
     }
 
@@ -93,8 +93,8 @@ impl GateDialog {
     /// One decision for each, whose answers are waited for.
     pub(super) fn decide_each(&mut self, one: &DecisionRequest) -> Vec<DecisionRequest> {
         let each = self.for_each(one);
-        self.together.awaited = each.iter().map(|decide| decide.gate.clone()).collect();
-        self.together.refused.clear();
+        self.batch.pending = each.iter().map(|decide| decide.gate.clone()).collect();
+        self.batch.refused.clear();
         each
     }
 
@@ -115,7 +115,7 @@ impl GateDialog {
         let mut stay = Vec::new();
         for was in self.members() {
             match now.get(&was.id) {
-                Some(is) if same(was, is) => stay.push(Arc::clone(is)),
+                Some(is) if is_same_request(was, is) => stay.push(Arc::clone(is)),
                 Some(_) => gone.push(format!("{} changed", was.id)),
                 None => gone.push(format!("{} is no longer held", was.id)),
             }
@@ -123,9 +123,9 @@ impl GateDialog {
         if gone.is_empty() {
             return;
         }
-        self.together.members = stay;
+        self.batch.members = stay;
         let words = format!("dropped out: {}", gone.join(", "));
-        self.go_on(DecisionKind::Pass, words);
+        self.continue_batch(DecisionKind::Pass, words);
     }
 
     /// Handles the reply to one of the decisions.
@@ -135,12 +135,12 @@ impl GateDialog {
         gate: &GateId,
         reply: Reply,
     ) -> ReplyEffect {
-        if !self.together.awaited.remove(gate) {
-            return ReplyEffect::Stays;
+        if !self.batch.pending.remove(gate) {
+            return ReplyEffect::KeepOpen;
         }
         let words = match reply {
             Reply::Decided(_) => {
-                self.together.decided.push(gate.clone());
+                self.batch.decided.push(gate.clone());
                 None
             }
             // A request that needs two operators can never be marked for a batch.
@@ -160,25 +160,25 @@ impl GateDialog {
             | Reply::Noted(_) => Some("the answer was not one to a decision".to_owned()),
         };
         let refused = words.map(|words| format!("{gate}: {words}"));
-        self.together.refused.extend(refused);
-        if !self.together.awaited.is_empty() {
-            return ReplyEffect::Stays;
+        self.batch.refused.extend(refused);
+        if !self.batch.pending.is_empty() {
+            return ReplyEffect::KeepOpen;
         }
-        if self.together.refused.is_empty() {
-            return ReplyEffect::Closes;
+        if self.batch.refused.is_empty() {
+            return ReplyEffect::Close;
         }
-        let decided = &self.together.decided;
-        self.together
+        let decided = &self.batch.decided;
+        self.batch
             .members
             .retain(|held| !decided.contains(&held.id));
         let done = counted(decided.len(), "request");
-        let words = format!("{done} decided; not: {}", self.together.refused.join("; "));
-        self.go_on(verb, words);
-        ReplyEffect::Stays
+        let words = format!("{done} decided; not: {}", self.batch.refused.join("; "));
+        self.continue_batch(verb, words);
+        ReplyEffect::KeepOpen
     }
 
     /// Continues with the remaining requests of the batch.
-    fn go_on(&mut self, verb: DecisionKind, words: String) {
+    fn continue_batch(&mut self, verb: DecisionKind, words: String) {
         self.notice = Some(words);
         let Some(first) = self.members().first().cloned() else {
             self.step = DecisionStep::Settled(None);
@@ -206,12 +206,12 @@ impl GateDialog {
 
     /// Shows all requests below each other: the operator must see each.
     fn show_members(&mut self) {
-        self.context = ContextPane::of_all(&self.together.members);
+        self.context = ContextPane::of_all(&self.batch.members);
     }
 }
 
 /// Returns true if a decision about `was` also applies to `is`.
-fn same(was: &Held, is: &Held) -> bool {
+fn is_same_request(was: &Held, is: &Held) -> bool {
     was.request_hash == is.request_hash
         && was.atlas_hash == is.atlas_hash
         && was.answered.len() == is.answered.len()

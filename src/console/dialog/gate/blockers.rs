@@ -41,11 +41,11 @@ impl GateDialog {
     }
 
     /// Returns the reason that blocks every decision, if there is one.
-    pub(super) fn barred(&self, now: Timestamp) -> Option<DecisionBlocker<'_>> {
-        if self.around.access == ConsoleAccess::ReadOnly {
+    pub(super) fn decision_blocker(&self, now: Timestamp) -> Option<DecisionBlocker<'_>> {
+        if self.decision_context.access == ConsoleAccess::ReadOnly {
             return Some(DecisionBlocker::ReadOnly);
         }
-        if let Some(trouble) = &self.around.trouble {
+        if let Some(trouble) = &self.decision_context.trouble {
             return Some(DecisionBlocker::Trouble(trouble));
         }
         if self.held.deadline <= now {
@@ -56,12 +56,12 @@ impl GateDialog {
 
     /// Text of the reason that blocks every decision, if there is one.
     pub(super) fn bars_all(&self, now: Timestamp) -> Option<String> {
-        self.barred(now).map(|bar| bar.words().to_owned())
+        self.decision_blocker(now).map(|bar| bar.words().to_owned())
     }
 
     /// Text of the reason that blocks a pass, if there is one.
     pub(super) fn pass_blocker(&self, now: Timestamp) -> Option<String> {
-        self.send_blocker(now, || self.form.lacks())
+        self.send_blocker(now, || self.form.missing_text())
     }
 
     /// Text of the reason that blocks sending even invalid answers, if there is one.
@@ -93,7 +93,8 @@ impl GateDialog {
         };
         // The engine knows which operators can never approve this request. Its text is shown
         // unchanged.
-        let person = || bars(&self.held, &self.around.operator).map(|why| why.to_string());
+        let person =
+            || bars(&self.held, &self.decision_context.operator).map(|why| why.to_string());
         self.bars_all(now)
             .or_else(person)
             .or_else(unasked)
@@ -114,9 +115,13 @@ impl GateDialog {
             } else {
                 "PgDn"
             };
-            (!review.sheet.is_whole()).then(|| format!("review not fully seen ({way})"))
+            (!review.sheet.is_fully_seen()).then(|| format!("review not fully seen ({way})"))
         };
-        let lacks = || review.lacks(&self.held, &self.form).map(str::to_owned);
+        let lacks = || {
+            review
+                .missing_proof_text(&self.held, &self.form)
+                .map(str::to_owned)
+        };
         self.pass_blocker(now).or_else(unseen).or_else(lacks)
     }
 

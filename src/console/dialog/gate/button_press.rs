@@ -28,7 +28,7 @@ impl GateDialog {
                 FormFocus::Deny => self.start_denying(now),
                 FormFocus::Pass => return self.press_pass(now),
             },
-            DecisionStep::Reviewing(review) => match review.spot {
+            DecisionStep::Reviewing(review) => match review.focus {
                 ReviewFocus::Back => self.step = DecisionStep::Editing,
                 ReviewFocus::Proof(PassProof::Why) => self.type_key(key),
                 ReviewFocus::Proof(PassProof::Hash | PassProof::Action) => {}
@@ -80,10 +80,10 @@ impl GateDialog {
             }
             PassCare::Direct
             | PassCare::Reviewed
-            | PassCare::Together
+            | PassCare::Batch
             | PassCare::Challenged
             | PassCare::Named
-            | PassCare::Overruled => {
+            | PassCare::Override => {
                 self.step = DecisionStep::Reviewing(Review::new(&self.held, &self.form));
                 KeyResult::quietly()
             }
@@ -104,7 +104,7 @@ impl GateDialog {
             return KeyResult::quietly();
         }
         let care = if self.is_batch() {
-            PassCare::Together
+            PassCare::Batch
         } else {
             PassCare::Direct
         };
@@ -114,7 +114,7 @@ impl GateDialog {
     /// Sends invalid answers: they are recorded and counted, and nothing passes because of them.
     fn send_invalid_answers(&mut self, answers: Vec<BTreeMap<String, Value>>) -> KeyResult {
         let care = if self.is_batch() {
-            PassCare::Together
+            PassCare::Batch
         } else {
             PassCare::Direct
         };
@@ -127,13 +127,16 @@ impl GateDialog {
         let DecisionStep::Reviewing(review) = &self.step else {
             return KeyResult::quietly();
         };
-        let wrong = review.wrong(&self.held);
+        let wrong = review.wrong_confirmation(&self.held);
         match wrong {
             Some((wanted, typed)) if self.pass_blocker(now).is_none() => {
-                let ruling = Ruling::Unconfirmed { wanted, typed };
+                let ruling = Ruling::WrongConfirmation {
+                    wanted,
+                    typed_text: typed,
+                };
                 let decide = self.decision(self.care(), None, ruling);
                 let asks = self.for_each(&decide).into_iter();
-                let asks = asks.map(|decide| LayerChange::Ask(ConsoleRequest::Decide(decide)));
+                let asks = asks.map(|decide| LayerChange::Send(ConsoleRequest::Decide(decide)));
                 KeyResult::Consumed(asks.collect())
             }
             Some(_) | None => KeyResult::quietly(),
@@ -149,7 +152,7 @@ impl GateDialog {
     ) -> DecisionRequest {
         DecisionRequest {
             gate: self.held.id.clone(),
-            operator: self.around.operator.clone(),
+            operator: self.decision_context.operator.clone(),
             method: care.method().to_owned(),
             request_hash: self.held.request_hash,
             atlas_hash: self.held.atlas_hash,
@@ -188,8 +191,8 @@ impl GateDialog {
     /// Sends a decision, one for each request where several are decided, and waits for what becomes of it.
     fn send(&mut self, verb: DecisionKind, decide: DecisionRequest) -> KeyResult {
         self.problems.clear();
-        self.refusal = None;
-        self.written_from = self.events;
+        self.failed_recording = None;
+        self.first_record = self.events;
         self.step = DecisionStep::Writing(verb);
         let each = if self.is_batch() {
             self.decide_each(&decide)
@@ -197,7 +200,7 @@ impl GateDialog {
             vec![decide]
         };
         let asks = each.into_iter();
-        let asks = asks.map(|decide| LayerChange::Ask(ConsoleRequest::Decide(decide)));
+        let asks = asks.map(|decide| LayerChange::Send(ConsoleRequest::Decide(decide)));
         KeyResult::Consumed(asks.collect())
     }
 }

@@ -59,7 +59,7 @@ impl GateDialog {
             self.sort_out(snapshot);
             return;
         }
-        self.kept = snapshot.drafts.get(&self.held.id).cloned();
+        self.stored_draft = snapshot.drafts.get(&self.held.id).cloned();
         let mut sessions = snapshot.sessions.iter();
         let session = sessions.find(|session| session.id == self.held.session);
         self.events = session.map_or(self.events, |session| session.events);
@@ -74,7 +74,7 @@ impl GateDialog {
             // The decision sent gets its own reply. Until then it is unknown which version it applied
             // to.
             Some(held) if writing => self.newer = Some(Arc::clone(held)),
-            Some(held) => self.change(Arc::clone(held)),
+            Some(held) => self.replace_request(Arc::clone(held)),
             None if writing => {}
             None => {
                 let mut decided = snapshot.decided.iter();
@@ -83,15 +83,15 @@ impl GateDialog {
             }
         }
         self.session = session.cloned();
-        let thread = thread_text::of_session(snapshot, &self.held.session);
+        let thread = thread_text::thread_of_session(snapshot, &self.held.session);
         self.context
-            .on_thread(thread.map(|thread| thread_text::told(thread).join("\n")));
+            .on_thread(thread.map(|thread| thread_text::thread_lines(thread).join("\n")));
         self.check_atlas_hash(snapshot);
     }
 
     /// Blocks passing while the loaded Atlases differ from those that the request was judged under.
     fn check_atlas_hash(&mut self, snapshot: &RuntimeSnapshot) {
-        match snapshot.in_force.hash {
+        match snapshot.load_info.hash {
             Some(hash) if hash != self.held.atlas_hash => {
                 self.stale = Some(ATLAS_CHANGED.to_owned());
             }
@@ -101,7 +101,7 @@ impl GateDialog {
     }
 
     /// Voids the typed answers and shows how the request differs.
-    pub(super) fn change(&mut self, now: Arc<Held>) {
+    pub(super) fn replace_request(&mut self, now: Arc<Held>) {
         self.newer = None;
         self.stale = None;
         self.problems.clear();
@@ -113,7 +113,7 @@ impl GateDialog {
         if matches!(&self.step, DecisionStep::Changed(changed) if same(changed)) {
             return;
         }
-        let lines = differences(&self.held, &now);
+        let lines = diff_requests(&self.held, &now);
         let blank = AnswerForm::new(&now);
         let typed = match std::mem::replace(&mut self.step, DecisionStep::Editing) {
             // After several changes, the answers typed before the first change are kept.
@@ -157,7 +157,7 @@ impl GateDialog {
 }
 
 /// Compares two versions of a request line by line, with some context around each difference.
-fn differences(before: &Held, now: &Held) -> Vec<(RequestDiffSide, String)> {
+fn diff_requests(before: &Held, now: &Held) -> Vec<(RequestDiffSide, String)> {
     let too_long = || {
         let text = "too long to compare line by line: read it anew, all of it".to_owned();
         vec![(RequestDiffSide::Now, text)]

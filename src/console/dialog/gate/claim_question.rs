@@ -17,7 +17,7 @@ pub(crate) struct ClaimQuestion {
     /// The decision in progress.
     pub(crate) verb: DecisionKind,
     /// The focused element.
-    pub(crate) spot: ClaimFocus,
+    pub(crate) focus: ClaimFocus,
     /// The step before this question.
     before: DecisionStep,
 }
@@ -28,13 +28,13 @@ pub(crate) enum ClaimFocus {
     /// Goes back: the operator with the claim decides.
     Back,
     /// Continues with the decision.
-    GoOn,
+    Continue,
 }
 
 impl GateDialog {
     /// Lists other operators who claimed the requests of this dialog, as text.
     pub(super) fn claimed_by(&self) -> Option<String> {
-        let operator = &self.around.operator;
+        let operator = &self.decision_context.operator;
         if !self.is_batch() {
             return self.held.claimed_by_other(operator).map(one_line);
         }
@@ -49,14 +49,14 @@ impl GateDialog {
     /// Opens the question if another operator has a claim. Returns true if it did.
     pub(super) fn ask_about_claim(&mut self, verb: DecisionKind) -> bool {
         let claimed = self.claimed_by();
-        if claimed.is_none() || claimed == self.over_claim.take() {
+        if claimed.is_none() || claimed == self.ignored_claims.take() {
             return false;
         }
         let before = std::mem::replace(&mut self.step, DecisionStep::Editing);
         self.step = DecisionStep::Claimed(Box::new(ClaimQuestion {
             by: claimed.unwrap_or_default(),
             verb,
-            spot: ClaimFocus::Back,
+            focus: ClaimFocus::Back,
             before,
         }));
         true
@@ -67,10 +67,10 @@ impl GateDialog {
         let Some(over) = self.leave_claimed() else {
             return KeyResult::quietly();
         };
-        if over.spot == ClaimFocus::Back {
+        if over.focus == ClaimFocus::Back {
             return KeyResult::quietly();
         }
-        self.over_claim = Some(over.by);
+        self.ignored_claims = Some(over.by);
         let handled = match (over.verb, &self.step) {
             (DecisionKind::Deny, _) => self.deny_now(now),
             (DecisionKind::Pass, DecisionStep::Reviewing(_)) => self.pass_now(now),
@@ -85,7 +85,7 @@ impl GateDialog {
             ) => self.press_pass(now),
         };
         // The confirmation applies to this press only.
-        self.over_claim = None;
+        self.ignored_claims = None;
         handled
     }
 
@@ -111,9 +111,9 @@ impl GateDialog {
 
 impl ClaimQuestion {
     pub(super) fn step(&mut self) {
-        self.spot = match self.spot {
-            ClaimFocus::Back => ClaimFocus::GoOn,
-            ClaimFocus::GoOn => ClaimFocus::Back,
+        self.focus = match self.focus {
+            ClaimFocus::Back => ClaimFocus::Continue,
+            ClaimFocus::Continue => ClaimFocus::Back,
         };
     }
 }

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use self::remarks::{Remark, RemarkBody};
-use self::request_layout::{RequestText, starts};
+use self::request_layout::{RequestText, row_starts};
 use self::search::SearchState;
 use super::markdown;
 use crate::base::id::GateId;
@@ -41,17 +41,17 @@ const THREAD: &str = "THREAD";
 #[derive(Debug)]
 pub(crate) struct ContextPane {
     /// The request as text that is safe to show.
-    written: Arc<RequestText>,
+    request_text: Arc<RequestText>,
     /// Remarks about the request.
     remarks: Vec<Remark>,
     /// Offset of each row of the request, for the current width; empty until the layout is done.
     starts: Vec<usize>,
     /// Rows of the remarks, for the same width.
-    said: Vec<markdown::MarkdownRow>,
+    remark_rows: Vec<markdown::MarkdownRow>,
     /// Width of the rows.
     cells: usize,
     /// Width of the last layout requested in the background.
-    asked: usize,
+    requested_cells: usize,
     /// First row on screen.
     top: usize,
     /// Number of rows of the request that were on screen, counted from the first.
@@ -59,7 +59,7 @@ pub(crate) struct ContextPane {
     /// Bytes of the request that were on screen before the last layout.
     read: usize,
     /// State of the search in the request.
-    finder: SearchState,
+    search: SearchState,
 }
 
 /// A row on screen.
@@ -68,7 +68,7 @@ pub(crate) enum ContextRow<'a> {
     /// Row of the request: its offset in the text, its text, and its part.
     Request(usize, &'a str, RequestRowPart),
     /// Row of the remarks.
-    Said(&'a markdown::MarkdownRow),
+    Remark(&'a markdown::MarkdownRow),
 }
 
 /// Part of the request that a row belongs to.
@@ -100,16 +100,16 @@ impl ContextPane {
 
     fn of(written: RequestText, remarks: Vec<Remark>) -> Self {
         Self {
-            written: Arc::new(written),
+            request_text: Arc::new(written),
             remarks,
             starts: Vec::new(),
-            said: Vec::new(),
+            remark_rows: Vec::new(),
             cells: 0,
-            asked: 0,
+            requested_cells: 0,
             top: 0,
             seen: 0,
             read: 0,
-            finder: SearchState::default(),
+            search: SearchState::default(),
         }
     }
 
@@ -128,7 +128,7 @@ impl ContextPane {
         });
         self.remarks.splice(place..place, remark);
         // The next layout breaks it into rows.
-        self.said.clear();
+        self.remark_rows.clear();
     }
 
     /// Returns the remark about the thread.
@@ -157,15 +157,15 @@ impl ContextPane {
             });
         }
         if self.cells > 0 {
-            self.said = self.say(self.cells, look);
+            self.remark_rows = self.render_remarks(self.cells, look);
         }
     }
 
     /// Breaks the text for a width. Lines that were seen completely stay seen.
     pub(crate) fn reflow(&mut self, cells: usize, look: Appearance) {
         if cells == self.cells {
-            if self.said.is_empty() {
-                self.said = self.say(cells, look);
+            if self.remark_rows.is_empty() {
+                self.remark_rows = self.render_remarks(cells, look);
             }
             return;
         }
@@ -173,12 +173,12 @@ impl ContextPane {
             self.read = self.read_bytes();
         }
         self.cells = cells;
-        self.said = self.say(cells, look);
-        if self.written.is_long() {
+        self.remark_rows = self.render_remarks(cells, look);
+        if self.request_text.is_long() {
             self.starts.clear();
             self.seen = 0;
         } else {
-            let starts = starts(&self.written.write_out().request, cells);
+            let starts = row_starts(&self.request_text.render().request, cells);
             self.take(starts);
         }
     }
@@ -191,21 +191,21 @@ impl ContextPane {
     }
 
     /// Returns the layout to do in the background, once per width.
-    pub(crate) fn wants(&mut self, gate: &GateId) -> Option<LayoutJob> {
-        if self.is_laid_out() || self.cells == self.asked {
+    pub(crate) fn take_layout_job(&mut self, gate: &GateId) -> Option<LayoutJob> {
+        if self.is_laid_out() || self.cells == self.requested_cells {
             return None;
         }
-        self.asked = self.cells;
+        self.requested_cells = self.cells;
         Some(LayoutJob {
             gate: gate.clone(),
-            written: Arc::clone(&self.written),
+            written: Arc::clone(&self.request_text),
             cells: self.cells,
         })
     }
 
     /// Takes over a layout, unless it is for another request or another width.
     pub(crate) fn on_laid_out(&mut self, laid: &mut RequestLayout) {
-        let wanted = Arc::ptr_eq(&laid.written, &self.written) && laid.cells == self.cells;
+        let wanted = Arc::ptr_eq(&laid.written, &self.request_text) && laid.cells == self.cells;
         if wanted && !self.is_laid_out() {
             self.take(std::mem::take(&mut laid.starts));
         }
@@ -222,11 +222,11 @@ impl ContextPane {
     }
 
     fn text(&self) -> &str {
-        let text = self.written.get().filter(|_| self.is_laid_out());
+        let text = self.request_text.get().filter(|_| self.is_laid_out());
         text.map_or("", |text| text.request.as_str())
     }
 
-    fn say(&self, cells: usize, look: Appearance) -> Vec<markdown::MarkdownRow> {
+    fn render_remarks(&self, cells: usize, look: Appearance) -> Vec<markdown::MarkdownRow> {
         let mut rows = vec![vec![("-- end of request --".to_owned(), Meaning::Dim)]];
         for remark in &self.remarks {
             rows.push(markdown::MarkdownRow::new());
@@ -273,7 +273,7 @@ impl ContextPane {
     /// Counts all rows. Remarks are not shown without the request.
     fn rows(&self) -> usize {
         if self.is_laid_out() {
-            self.starts.len() + self.said.len()
+            self.starts.len() + self.remark_rows.len()
         } else {
             0
         }
@@ -287,8 +287,8 @@ impl ContextPane {
 
     fn row(&self, at: usize) -> Option<ContextRow<'_>> {
         let Some(start) = self.starts.get(at).copied() else {
-            let said = self.said.get(at - self.starts.len())?;
-            return Some(ContextRow::Said(said));
+            let said = self.remark_rows.get(at - self.starts.len())?;
+            return Some(ContextRow::Remark(said));
         };
         let end = self.starts.get(at + 1).copied();
         let request = self.text();
@@ -325,7 +325,7 @@ impl ContextPane {
 
     /// Number of hidden characters that are shown escaped.
     pub(crate) fn hidden(&self) -> usize {
-        self.written.get().map_or(0, |text| text.hidden)
+        self.request_text.get().map_or(0, |text| text.hidden)
     }
 
     /// Returns true if there are rows below a window of `height` rows.

@@ -46,7 +46,7 @@ impl AnswerForm {
     /// Returns the part of the form that may be stored on disk, if it is worth keeping. Sensitive
     /// answers are left out: the record has only their hash, and a draft would store them as
     /// typed. They stay in memory.
-    pub(crate) fn kept(&self) -> Option<Value> {
+    pub(crate) fn to_stored(&self) -> Option<Value> {
         let touched = self.fields.iter().filter(|field| field.is_touched());
         let answers: Vec<StoredAnswer> = touched
             .filter(|field| !field.question.sensitive())
@@ -74,7 +74,7 @@ impl AnswerForm {
     }
 
     /// Restores a stored form. Returns `None` if it is for another request or cannot be read.
-    pub(crate) fn resume(held: &Held, kept: &Value) -> Option<Self> {
+    pub(crate) fn from_stored(held: &Held, kept: &Value) -> Option<Self> {
         let kept = StoredDraft::deserialize(kept).ok()?;
         let mut form = Self::new(held);
         if form.request != (kept.request_hash, kept.atlas_hash, kept.answered) {
@@ -107,27 +107,27 @@ impl GateDialog {
     }
 
     /// Requests that the draft be kept, if it differs from the one sent last.
-    pub(crate) fn keep_typed(&mut self) -> Option<ConsoleRequest> {
+    pub(crate) fn save_draft(&mut self) -> Option<ConsoleRequest> {
         // Answers typed for a batch are not a draft of one of its requests.
         if self.is_batch() {
             return None;
         }
-        let typed = self.form.kept();
-        if typed == self.told {
+        let typed = self.form.to_stored();
+        if typed == self.sent_draft {
             return None;
         }
-        self.told.clone_from(&typed);
+        self.sent_draft.clone_from(&typed);
         Some(ConsoleRequest::KeepDraft(self.held.id.clone(), typed))
     }
 
     /// Returns true if the disk has a draft that can no longer be restored here.
     pub(crate) fn has_stale_stored_draft(&self) -> bool {
-        !self.is_batch() && self.told.is_none() && self.kept.is_some()
+        !self.is_batch() && self.sent_draft.is_none() && self.stored_draft.is_some()
     }
 
     /// Text that says that the draft is on disk. Shown only if it really is.
     pub(super) fn draft_state_text(&self) -> Option<&'static str> {
-        let is_kept = self.told.is_some() && self.told == self.kept;
+        let is_kept = self.sent_draft.is_some() && self.sent_draft == self.stored_draft;
         is_kept.then(|| {
             if self.form.has_sensitive_answers() {
                 "draft kept, without sensitive answers"

@@ -9,7 +9,7 @@ use super::GateDialog;
 use super::field::{AnswerField, AnswerInput};
 use super::form::FormFocus;
 use super::step::{Arming, DecisionStep, DenyFocus, GatePane, PassProof, ReviewFocus};
-use super::text_editing::{left_out, replace, text_of};
+use super::text_editing::{count_removed_chars, replace, text_of};
 use crate::atlas::document::ResponseType;
 use crate::console::cells::counted;
 use crate::console::layer::{KeyResult, LayerChange};
@@ -30,7 +30,7 @@ impl GateDialog {
             return KeyResult::quietly();
         };
         let text = text_of(area);
-        KeyResult::with(LayerChange::Ask(ConsoleRequest::Edit(TextEdit {
+        KeyResult::with(LayerChange::Send(ConsoleRequest::Edit(TextEdit {
             gate,
             kind,
             text,
@@ -73,7 +73,7 @@ impl GateDialog {
             },
             DecisionStep::Denying(DenyFocus::Reason) => Some(&mut self.form.reason),
             DecisionStep::Reviewing(review)
-                if review.spot == ReviewFocus::Proof(PassProof::Why) =>
+                if review.focus == ReviewFocus::Proof(PassProof::Why) =>
             {
                 Some(&mut self.form.why)
             }
@@ -92,7 +92,7 @@ impl GateDialog {
         match edited {
             Err(why) => self.notice = Some(why),
             Ok(text) => {
-                let lost = left_out(&text);
+                let lost = count_removed_chars(&text);
                 let area = self.focused_text();
                 if let Some(area) = area.filter(|area| text_of(area) != text) {
                     replace(area, &text);

@@ -77,15 +77,15 @@ impl GateDialog {
     }
 
     /// Requests the records on disk of a decision that could not be recorded.
-    pub(super) fn read_back(&mut self, why: String) -> ConsoleRequest {
-        self.refusal = Some(FailedRecording {
+    pub(super) fn request_read_back(&mut self, why: String) -> ConsoleRequest {
+        self.failed_recording = Some(FailedRecording {
             why,
             on_disk: DiskState::Reading,
         });
         ConsoleRequest::LoadTrail {
             gate: self.held.id.clone(),
             session: self.held.session.clone(),
-            from: self.written_from,
+            from: self.first_record,
             limit: MAX_READ_BACK_EVENTS,
             purpose: TrailPurpose::ReadBack,
         }
@@ -121,7 +121,7 @@ impl GateDialog {
                 })
             }
         };
-        if let Some(refusal) = &mut self.refusal {
+        if let Some(refusal) = &mut self.failed_recording {
             refusal.on_disk = on_disk;
         }
     }

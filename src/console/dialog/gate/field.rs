@@ -7,12 +7,12 @@ use serde_json::Value;
 use super::picker::{FilterCleared, OptionPicker};
 use super::skeleton::skeleton;
 use super::text_editing::{
-    edit, edit_line, editor, is_of_number, numbered, paste, paste_line, replace, text_of,
+    edit, edit_line, editor, is_of_number, numbered_editor, paste, paste_line, replace, text_of,
 };
 use crate::atlas::document::{InvalidAnswerAction, ResponseType};
 use crate::atlas::model::CompiledQuestion;
-use crate::console::keymap::{KeyAction, KeyScope, lookup};
-use crate::engine::answer::{JudgedAnswer, judge};
+use crate::console::keymap::{KeyAction, KeyScope, find_action};
+use crate::engine::answer::{JudgedAnswer, judge_answer};
 
 /// A question and its answer so far.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ impl AnswerField {
     pub(crate) fn new(gate: usize, question: &CompiledQuestion) -> Self {
         let input = match question.response_type() {
             ResponseType::Text => AnswerInput::Text(Box::new(editor())),
-            ResponseType::Json => AnswerInput::Text(Box::new(numbered())),
+            ResponseType::Json => AnswerInput::Text(Box::new(numbered_editor())),
             ResponseType::Acknowledgment => AnswerInput::Line(Box::new(editor())),
             ResponseType::Number => AnswerInput::Number(Box::new(editor())),
             ResponseType::Choice => AnswerInput::Pick(OptionPicker::default()),
@@ -61,7 +61,7 @@ impl AnswerField {
     /// Handles a key that is not bound in the dialog. Returns the reason if it had no effect, where
     /// that helps.
     pub(crate) fn on_key(&mut self, key: KeyEvent) -> Option<&'static str> {
-        if lookup(KeyScope::Json, key) == Some(KeyAction::Skeleton) {
+        if find_action(KeyScope::Json, key) == Some(KeyAction::Skeleton) {
             return self.insert_skeleton();
         }
         match &mut self.input {
@@ -76,7 +76,7 @@ impl AnswerField {
                 _ => edit_line(area, key),
             },
             AnswerInput::YesNo(choice) => {
-                if lookup(KeyScope::Choice, key) == Some(KeyAction::Choose) {
+                if find_action(KeyScope::Choice, key) == Some(KeyAction::Choose) {
                     *choice = Some(match key.code {
                         KeyCode::Left => true,
                         KeyCode::Right => false,
@@ -127,7 +127,7 @@ impl AnswerField {
         match &mut self.input {
             AnswerInput::Text(area) => paste(area, text),
             AnswerInput::Line(area) | AnswerInput::Number(area) => paste_line(area, text),
-            AnswerInput::Pick(picker) => picker.narrow(text),
+            AnswerInput::Pick(picker) => picker.extend_filter(text),
             AnswerInput::YesNo(_) => {}
         }
     }
@@ -135,7 +135,7 @@ impl AnswerField {
     /// Goes one level back within the field. Returns whether there was one.
     pub(crate) fn back(&mut self) -> FilterCleared {
         match &mut self.input {
-            AnswerInput::Pick(picker) => picker.widen(),
+            AnswerInput::Pick(picker) => picker.clear_filter(),
             AnswerInput::Text(_)
             | AnswerInput::Line(_)
             | AnswerInput::Number(_)
@@ -193,8 +193,8 @@ impl AnswerField {
     }
 
     /// Validates the answer.
-    pub(crate) fn judged(&self) -> JudgedAnswer {
-        judge(&self.question, &self.raw())
+    pub(crate) fn validate(&self) -> JudgedAnswer {
+        judge_answer(&self.question, &self.raw())
     }
 
     /// Returns true if something was answered.
@@ -210,21 +210,21 @@ impl AnswerField {
 
     /// Returns true if sending this answer refuses the request.
     pub(crate) fn refuses(&self) -> bool {
-        self.standing() == AnswerStatus::Broken
+        self.status() == AnswerStatus::Invalid
             && self.question.on_invalid() == InvalidAnswerAction::Block
     }
 
     /// Returns the effect of this answer on passing.
-    pub(crate) fn standing(&self) -> AnswerStatus {
-        if self.judged().is_valid() {
-            return AnswerStatus::Kept;
+    pub(crate) fn status(&self) -> AnswerStatus {
+        if self.validate().is_valid() {
+            return AnswerStatus::Valid;
         }
         match self.question.on_invalid() {
             InvalidAnswerAction::WarnAndContinue | InvalidAnswerAction::LogAndContinue => {
                 AnswerStatus::Tolerated
             }
             InvalidAnswerAction::Retry | InvalidAnswerAction::Block if self.is_touched() => {
-                AnswerStatus::Broken
+                AnswerStatus::Invalid
             }
             InvalidAnswerAction::Retry | InvalidAnswerAction::Block => AnswerStatus::Missing,
         }
@@ -235,11 +235,11 @@ impl AnswerField {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AnswerStatus {
     /// The answer is valid.
-    Kept,
+    Valid,
     /// The answer is invalid, but the steward tolerates it.
     Tolerated,
     /// The answer is invalid.
-    Broken,
+    Invalid,
     /// The answer is missing.
     Missing,
 }

@@ -88,17 +88,17 @@ impl AnswerForm {
     pub(crate) fn step(&mut self, towards: MoveDirection) {
         let mut spots: Vec<FormFocus> = (0..self.fields.len()).map(FormFocus::Field).collect();
         spots.extend([FormFocus::Back, FormFocus::Deny, FormFocus::Pass]);
-        self.focus = next(&spots, self.focus, towards);
+        self.focus = neighbour(&spots, self.focus, towards);
     }
 
     /// Lists invalid answers that are accepted but that the steward wants a warning for.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let tolerated = self.fields.iter().filter(|field| {
-            field.standing() == AnswerStatus::Tolerated
+            field.status() == AnswerStatus::Tolerated
                 && field.question.on_invalid() == InvalidAnswerAction::WarnAndContinue
         });
         let told = tolerated.map(|field| {
-            let rules = field.judged().failures().join(", ");
+            let rules = field.validate().failures().join(", ");
             format!("`{}` is taken although: {rules}", field.question.id())
         });
         told.collect()
@@ -107,7 +107,7 @@ impl AnswerForm {
     /// Returns the invalid answers that are not accepted, one map per gate, so that they are recorded
     /// and counted. Returns `None` while an answer is missing: then the operator is not done.
     pub(crate) fn invalid_answers(&self, gates: usize) -> Option<Vec<BTreeMap<String, Value>>> {
-        let standing = |wanted| move |field: &&AnswerField| field.standing() == wanted;
+        let standing = |wanted| move |field: &&AnswerField| field.status() == wanted;
         let missing = self
             .fields
             .iter()
@@ -115,7 +115,7 @@ impl AnswerForm {
         let mut broken = self
             .fields
             .iter()
-            .filter(standing(AnswerStatus::Broken))
+            .filter(standing(AnswerStatus::Invalid))
             .peekable();
         if missing || broken.peek().is_none() {
             return None;
@@ -130,12 +130,12 @@ impl AnswerForm {
     }
 
     /// Text of the missing or invalid answers. `None` if the form can be sent.
-    pub(crate) fn lacks(&self) -> Option<String> {
+    pub(crate) fn missing_text(&self) -> Option<String> {
         let count = |standing| {
-            let standings = self.fields.iter().map(AnswerField::standing);
+            let standings = self.fields.iter().map(AnswerField::status);
             standings.filter(|found| *found == standing).count()
         };
-        let (missing, broken) = (count(AnswerStatus::Missing), count(AnswerStatus::Broken));
+        let (missing, broken) = (count(AnswerStatus::Missing), count(AnswerStatus::Invalid));
         let missing = (missing > 0).then(|| format!("{} missing", counted(missing, "answer")));
         let broken = (broken > 0).then(|| match missing {
             None => format!("{} invalid", counted(broken, "answer")),
@@ -167,7 +167,7 @@ impl AnswerForm {
     }
 
     /// Returns true if a readable text answer justifies the pass.
-    pub(crate) fn justifies(&self) -> bool {
+    pub(crate) fn has_justification(&self) -> bool {
         self.fields.iter().any(|field| {
             let text = field.question.response_type() == ResponseType::Text;
             let raw = field.raw();
@@ -201,7 +201,11 @@ pub(crate) enum MoveDirection {
 }
 
 /// Returns the neighbour of `current` in a circular list.
-pub(crate) fn next<T: Copy + PartialEq>(circle: &[T], current: T, towards: MoveDirection) -> T {
+pub(crate) fn neighbour<T: Copy + PartialEq>(
+    circle: &[T],
+    current: T,
+    towards: MoveDirection,
+) -> T {
     let at = circle.iter().position(|item| *item == current).unwrap_or(0);
     let count = circle.len().max(1);
     let at = match towards {

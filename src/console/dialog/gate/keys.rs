@@ -4,13 +4,13 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::GateDialog;
 use super::context::{JumpTarget, SearchDirection, SearchResult};
-use super::form::{MoveDirection, next};
+use super::form::{MoveDirection, neighbour};
 use super::picker::FilterCleared;
 use super::scroll::ScrollState;
 use super::step::{DecisionStep, DenyFocus, GatePane, PassProof, Review, ReviewFocus};
 use super::text_editing::{edit, edit_line, paste, paste_line};
 use crate::base::clock::Timestamp;
-use crate::console::keymap::{KeyAction, KeyScope, Motion, lookup};
+use crate::console::keymap::{KeyAction, KeyScope, Motion, find_action};
 use crate::console::layer::{KeyResult, LayerChange};
 
 impl GateDialog {
@@ -52,11 +52,11 @@ impl GateDialog {
         match &mut self.step {
             DecisionStep::Editing => self.form.step(towards),
             DecisionStep::Reviewing(review) => {
-                review.spot = next(&review.spots(), review.spot, towards)
+                review.focus = neighbour(&review.focus_order(), review.focus, towards);
             }
             DecisionStep::Denying(spot) => {
                 let spots = [DenyFocus::Reason, DenyFocus::Back, DenyFocus::DenyNow];
-                *spot = next(&spots, *spot, towards);
+                *spot = neighbour(&spots, *spot, towards);
             }
             DecisionStep::Claimed(over) => over.step(),
             DecisionStep::Writing(_) | DecisionStep::Changed(_) | DecisionStep::Settled(_) => {}
@@ -84,13 +84,13 @@ impl GateDialog {
 
     /// Returns true if all records that would be written were on screen.
     pub(super) fn is_sheet_seen(&self) -> bool {
-        matches!(&self.step, DecisionStep::Reviewing(review) if review.sheet.is_whole())
+        matches!(&self.step, DecisionStep::Reviewing(review) if review.sheet.is_fully_seen())
     }
 
     /// Scrolls the active sheet by a page, or the request if no sheet is active.
     pub(super) fn turn_page(&mut self, towards: MoveDirection) {
         if let Some(sheet) = self.sheet() {
-            sheet.turn(towards);
+            sheet.scroll_page(towards);
             return;
         }
         // One row less than a page, so that the reader keeps their place.
@@ -106,7 +106,7 @@ impl GateDialog {
     pub(crate) fn wheel(&mut self, motion: Motion) {
         let rows = if motion == Motion::Up { -1 } else { 1 };
         match self.sheet() {
-            Some(sheet) => sheet.by(rows),
+            Some(sheet) => sheet.scroll_by(rows),
             None => self.context.scroll(rows, self.height),
         }
     }
@@ -125,28 +125,30 @@ impl GateDialog {
         match &mut self.step {
             DecisionStep::Editing => match self.form.focused() {
                 Some(field) => self.notice = field.on_key(key).map(str::to_owned),
-                None => self.slide(sideways),
+                None => self.move_focus_sideways(sideways),
             },
-            DecisionStep::Reviewing(review) => match (review.spot, key.code) {
+            DecisionStep::Reviewing(review) => match (review.focus, key.code) {
                 (ReviewFocus::Proof(PassProof::Why), _) => edit(&mut self.form.why, key),
-                (_, KeyCode::Up) => review.sheet.by(-1),
-                (_, KeyCode::Down) => review.sheet.by(1),
+                (_, KeyCode::Up) => review.sheet.scroll_by(-1),
+                (_, KeyCode::Down) => review.sheet.scroll_by(1),
                 (ReviewFocus::Proof(PassProof::Hash), _) => edit_line(&mut review.hash, key),
                 (ReviewFocus::Proof(PassProof::Action), _) => edit_line(&mut review.action, key),
-                (ReviewFocus::Back | ReviewFocus::PassNow, _) => self.slide(sideways),
+                (ReviewFocus::Back | ReviewFocus::PassNow, _) => self.move_focus_sideways(sideways),
             },
             DecisionStep::Denying(DenyFocus::Reason) => edit(&mut self.form.reason, key),
-            DecisionStep::Denying(_) | DecisionStep::Claimed(_) => self.slide(sideways),
+            DecisionStep::Denying(_) | DecisionStep::Claimed(_) => {
+                self.move_focus_sideways(sideways);
+            }
             DecisionStep::Changed(changed) => match key.code {
-                KeyCode::Up => changed.sheet.by(-1),
-                KeyCode::Down => changed.sheet.by(1),
+                KeyCode::Up => changed.sheet.scroll_by(-1),
+                KeyCode::Down => changed.sheet.scroll_by(1),
                 _ => {}
             },
             DecisionStep::Writing(_) | DecisionStep::Settled(_) => {}
         }
     }
 
-    fn slide(&mut self, sideways: Option<MoveDirection>) {
+    fn move_focus_sideways(&mut self, sideways: Option<MoveDirection>) {
         if let Some(towards) = sideways {
             self.move_focus(towards);
         }
@@ -154,7 +156,7 @@ impl GateDialog {
 
     /// Handles a key while the request has the focus.
     fn browse_request(&mut self, key: KeyEvent) {
-        match lookup(KeyScope::Request, key) {
+        match find_action(KeyScope::Request, key) {
             Some(KeyAction::Up) => self.context.scroll(-1, self.height),
             Some(KeyAction::Down) => self.context.scroll(1, self.height),
             Some(KeyAction::First) => self.context.jump(JumpTarget::First, self.height),
@@ -193,16 +195,16 @@ impl GateDialog {
 
     fn find(&mut self, search: SearchDirection) {
         self.notice = match self.context.find(search, self.height) {
-            SearchResult::Place => None,
-            SearchResult::Nothing => match search {
+            SearchResult::Match => None,
+            SearchResult::NoQuery => match search {
                 SearchDirection::Here => None,
                 SearchDirection::Next | SearchDirection::Previous => {
                     Some("nothing to look for yet: / asks".to_owned())
                 }
             },
-            SearchResult::Unready => Some("request still being laid out".to_owned()),
-            SearchResult::Around => Some("around the end of the request".to_owned()),
-            SearchResult::Nowhere => {
+            SearchResult::NoLayout => Some("request still being laid out".to_owned()),
+            SearchResult::WrappedMatch => Some("around the end of the request".to_owned()),
+            SearchResult::NoMatch => {
                 let query = self.context.query();
                 Some(format!("`{query}` is nowhere in the request"))
             }
@@ -231,7 +233,7 @@ impl GateDialog {
                 }
             }
             DecisionStep::Reviewing(Review {
-                spot: ReviewFocus::Proof(proof),
+                focus: ReviewFocus::Proof(proof),
                 hash,
                 action,
                 ..

@@ -54,7 +54,7 @@ impl GateDialog {
             | DecisionStep::Reviewing(_)
             | DecisionStep::Claimed(_)
             | DecisionStep::Writing(_) => {
-                let lacks = self.form.lacks();
+                let lacks = self.form.missing_text();
                 lacks.unwrap_or_else(|| "draft complete, NOT SENT".to_owned())
             }
         };

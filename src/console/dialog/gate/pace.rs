@@ -16,40 +16,40 @@ pub(crate) struct RecentPass {
     /// Time of the pass.
     pub(crate) at: Timestamp,
     /// Time that the dialog was on screen before the pass, if this console showed it.
-    pub(crate) spent: Option<Duration>,
+    pub(crate) viewing_time: Option<Duration>,
 }
 
 impl GateDialog {
     /// Returns the time since the dialog was first painted.
-    pub(crate) fn spent(&self, now: Timestamp) -> Duration {
+    pub(crate) fn viewing_time(&self, now: Timestamp) -> Duration {
         self.shown_at
             .map_or(Duration::ZERO, |since| now.since(since))
     }
 
-    fn lately(&self, now: Timestamp) -> impl Iterator<Item = &RecentPass> {
-        let passes = self.around.passes.iter();
+    fn passes_in_window(&self, now: Timestamp) -> impl Iterator<Item = &RecentPass> {
+        let passes = self.decision_context.passes.iter();
         passes.filter(move |pass| now.since(pass.at) <= PACE_WINDOW)
     }
 
     /// Text such as `you passed 3 in 10 min`, if there were recent passes.
     pub(super) fn pace_short(&self, now: Timestamp) -> Option<String> {
-        let count = self.lately(now).count();
+        let count = self.passes_in_window(now).count();
         (count > 0).then(|| format!("you passed {count} in 10 min"))
     }
 
     /// Text with the number of recent passes, the viewing time of each, and of this request.
     pub(super) fn pace(&self, now: Timestamp) -> String {
-        let count = self.lately(now).count();
+        let count = self.passes_in_window(now).count();
         let these = match self.members().len() {
             0 => "this one".to_owned(),
             count => format!("these {count}"),
         };
-        let here = format!("{} on {these} so far", seconds(self.spent(now)));
+        let here = format!("{} on {these} so far", seconds(self.viewing_time(now)));
         if count == 0 {
             return format!("none passed in the last ten minutes; {here}");
         }
-        let each = self.lately(now).take(MOST_LISTED).map(|pass| {
-            let spent = pass.spent.map(seconds);
+        let each = self.passes_in_window(now).take(MOST_LISTED).map(|pass| {
+            let spent = pass.viewing_time.map(seconds);
             spent.unwrap_or_else(|| "?".to_owned())
         });
         let each: Vec<String> = each.collect();

@@ -7,7 +7,7 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use serde_json::Value;
 
-use crate::console::keymap::{KeyAction, KeyScope, lookup};
+use crate::console::keymap::{KeyAction, KeyScope, find_action};
 use crate::console::line_edit::{InputChange, LineEdit};
 
 /// State of a list to choose from. The question owns the options.
@@ -25,7 +25,7 @@ impl OptionPicker {
     /// Handles a key that is not bound in the dialog.
     pub(crate) fn on_key(&mut self, key: KeyEvent, options: &[String]) {
         let last = self.listed(options).len().saturating_sub(1);
-        let action = lookup(KeyScope::Pick, key);
+        let action = find_action(KeyScope::Pick, key);
         if action == Some(KeyAction::Choose) {
             self.choose(key, options);
             return;
@@ -45,7 +45,9 @@ impl OptionPicker {
     /// typed, digits and spaces go to the filter.
     fn choose(&mut self, key: KeyEvent, options: &[String]) {
         match key.code {
-            KeyCode::Char(c) if !self.filter.text().is_empty() => self.narrow(&c.to_string()),
+            KeyCode::Char(c) if !self.filter.text().is_empty() => {
+                self.extend_filter(&c.to_string());
+            }
             KeyCode::Char(c) if c.is_ascii_digit() => {
                 let number = c.to_digit(10).and_then(|digit| usize::try_from(digit).ok());
                 let at = number.and_then(|number| number.checked_sub(1));
@@ -59,13 +61,13 @@ impl OptionPicker {
     }
 
     /// Adds text to the filter.
-    pub(crate) fn narrow(&mut self, text: &str) {
+    pub(crate) fn extend_filter(&mut self, text: &str) {
         self.filter.paste(text);
         self.at = 0;
     }
 
     /// Clears the filter. Returns whether there was one.
-    pub(crate) fn widen(&mut self) -> FilterCleared {
+    pub(crate) fn clear_filter(&mut self) -> FilterCleared {
         self.at = 0;
         if self.filter.text().is_empty() {
             return FilterCleared::No;
@@ -118,7 +120,7 @@ impl OptionPicker {
                 self.chosen = Some(at);
                 self.at = at;
             }
-            None => self.narrow(text),
+            None => self.extend_filter(text),
         }
     }
 }

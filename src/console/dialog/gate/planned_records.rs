@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::atlas::model::CompiledQuestion;
-use crate::engine::answer::judge;
+use crate::engine::answer::judge_answer;
 use crate::engine::approval::{self, Approver};
 use crate::engine::held::Held;
 use crate::trace::event::{JustificationSource, Payload};
@@ -39,9 +39,9 @@ pub(crate) struct PlannedAnswers {
 impl PlannedAnswers {
     /// Adds the typed answer to a question.
     pub(crate) fn add(&mut self, question: &CompiledQuestion, raw: &Value) {
-        let judged = judge(question, raw);
+        let judged = judge_answer(question, raw);
         let broken = judged.failures();
-        if let Some(answer) = judged.recorded(raw) {
+        if let Some(answer) = judged.recorded_answer(raw) {
             let validator = question.validation().custom_validator.as_ref();
             let asked = validator.filter(|_| broken.is_empty());
             self.validators.extend(asked.cloned());
@@ -60,7 +60,7 @@ impl PlannedAnswers {
 
     fn response(&self, gate: &crate::engine::held::Gate, by: Approver<'_>) -> PlannedRecord {
         let (answers, problems) = (self.answers.clone(), self.problems.clone());
-        let response = approval::response(gate, answers, problems, by);
+        let response = approval::response_record(gate, answers, problems, by);
         let mut planned = PlannedRecord::from(Payload::from(response));
         if !self.validators.is_empty() && self.problems.is_empty() {
             // The result is unknown until the extension has validated the answer.
@@ -104,7 +104,7 @@ pub(crate) fn plan_records(
         return plan_first_approval(held, operator, &given);
     }
     let operator = Approver {
-        first: held.first_approval().map(|first| first.by.as_str()),
+        first_approver: held.first_approval().map(|first| first.by.as_str()),
         ..operator
     };
     let agent = format!("agent {}", held.agent);
@@ -118,19 +118,19 @@ pub(crate) fn plan_records(
             let by = Approver {
                 name: &agent,
                 method: "agent",
-                why: None,
-                first: None,
+                justification: None,
+                first_approver: None,
             };
             (by, approval::agent_justification(gate, Some(answered)))
         } else {
             responses.push(given.response(gate, operator));
             let own = Some(&given.answers);
-            let why = approval::justification(held, gate, own, open, operator.why);
+            let why = approval::justification(held, gate, own, open, operator.justification);
             (operator, why)
         };
-        let approval = approval::approval(held, gate, &why, by);
+        let approval = approval::approval_record(held, gate, &why, by);
         approvals.extend(approval.map(PlannedRecord::from));
-        let pass = approval::passed(held, gate, gate.effects.inject.clone(), &why, by);
+        let pass = approval::passed_record(held, gate, gate.effects.inject.clone(), &why, by);
         passes.push(PlannedRecord::from(Payload::from(pass)));
     }
     // The sheet shows the signed records first, regardless of the order in which they are written.
@@ -154,8 +154,8 @@ fn plan_first_approval(
     };
     let approved = open().map(|(_, (gate, given))| {
         let own = Some(&given.answers);
-        let why = approval::justification(held, gate, own, answers, by.why);
-        let approved = approval::approved(held, gate, why, by);
+        let why = approval::justification(held, gate, own, answers, by.justification);
+        let approved = approval::first_approval_record(held, gate, why, by);
         PlannedRecord::from(Payload::from(approved))
     });
     let responses = open().map(|(_, (gate, given))| given.response(gate, by));

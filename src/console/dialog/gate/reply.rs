@@ -14,28 +14,28 @@ use crate::engine::command::{DecisionRefusal, InvalidAnswers, Reply};
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ReplyEffect {
     /// The dialog stays open.
-    Stays,
+    KeepOpen,
     /// The dialog stays open and requests the records on disk.
-    Asks(ConsoleRequest),
+    Send(ConsoleRequest),
     /// The decision was accepted: the dialog closes.
-    Closes,
+    Close,
 }
 
 impl GateDialog {
     /// Handles the runtime's reply. Only now the result of the decision is known.
     pub(crate) fn on_reply(&mut self, gate: &GateId, reply: Reply) -> ReplyEffect {
         let DecisionStep::Writing(verb) = self.step else {
-            return ReplyEffect::Stays;
+            return ReplyEffect::KeepOpen;
         };
         if matches!(reply, Reply::Acted) {
             // A wrong confirmation is on record; the decision that followed has its own answer.
-            return ReplyEffect::Stays;
+            return ReplyEffect::KeepOpen;
         }
         if self.is_batch() {
             return self.on_batch_reply(verb, gate, reply);
         }
         match reply {
-            Reply::Decided(_) | Reply::Approved(_) => return ReplyEffect::Closes,
+            Reply::Decided(_) | Reply::Approved(_) => return ReplyEffect::Close,
             Reply::Invalid(invalid) => self.on_invalid(invalid),
             Reply::Refused(refused) => return self.on_refused(verb, refused),
             Reply::Started(_)
@@ -53,12 +53,12 @@ impl GateDialog {
                 self.notice = Some("the answer was not one to a decision; look again".to_owned());
             }
         }
-        ReplyEffect::Stays
+        ReplyEffect::KeepOpen
     }
 
     fn on_invalid(&mut self, invalid: InvalidAnswers) {
         if let Some(newer) = self.newer.take() {
-            self.change(newer);
+            self.replace_request(newer);
             return;
         }
         let attempts = invalid.held.invalid_attempts;
@@ -81,15 +81,15 @@ impl GateDialog {
 
     fn on_refused(&mut self, verb: DecisionKind, refused: DecisionRefusal) -> ReplyEffect {
         let words = refused.to_string();
-        let mut after = ReplyEffect::Stays;
+        let mut after = ReplyEffect::KeepOpen;
         match refused {
             DecisionRefusal::AlreadySettled(decided) => {
                 self.step = DecisionStep::Settled(Some(Arc::from(decided)));
-                return ReplyEffect::Stays;
+                return ReplyEffect::KeepOpen;
             }
             DecisionRefusal::NotHeld(_) => {
                 self.step = DecisionStep::Settled(None);
-                return ReplyEffect::Stays;
+                return ReplyEffect::KeepOpen;
             }
             DecisionRefusal::RequestChanged => self.stale = Some("request changed".to_owned()),
             DecisionRefusal::AtlasChanged => self.stale = Some(ATLAS_CHANGED.to_owned()),
@@ -100,10 +100,10 @@ impl GateDialog {
             | DecisionRefusal::NothingToAcknowledge
             | DecisionRefusal::BadName(_) => {}
             DecisionRefusal::Unavailable(_) => {
-                after = ReplyEffect::Asks(self.read_back(words.clone()))
+                after = ReplyEffect::Send(self.request_read_back(words.clone()));
             }
         }
-        if self.refusal.is_none() {
+        if self.failed_recording.is_none() {
             self.notice = Some(words);
         }
         self.step = match verb {
@@ -111,7 +111,7 @@ impl GateDialog {
             DecisionKind::Deny => DecisionStep::Denying(super::DenyFocus::Reason),
         };
         if let Some(newer) = self.newer.take() {
-            self.change(newer);
+            self.replace_request(newer);
         }
         after
     }

@@ -8,11 +8,11 @@ pub(crate) struct ScrollState {
     /// First row on screen.
     pub(crate) top: usize,
     /// Size at the last paint.
-    place: SheetSize,
+    size: SheetSize,
     /// Number of rows that were on screen, counted from the first.
     seen: usize,
     /// True once all rows were on screen.
-    whole: bool,
+    fully_seen: bool,
 }
 
 /// Size of a painted sheet.
@@ -36,40 +36,40 @@ impl SheetSize {
 impl ScrollState {
     /// Notes that the sheet was painted at this size: its visible rows count as seen.
     pub(crate) fn painted(&mut self, place: SheetSize) {
-        if self.place.cells != place.cells {
+        if self.size.cells != place.cells {
             // With another width the rows break differently, so none counts as seen.
             self.seen = 0;
         }
-        self.place = place;
+        self.size = place;
         self.top = self.top.min(place.most());
         // Rows that were jumped over were not seen.
         if self.top <= self.seen {
             self.seen = self.seen.max(self.top + place.room);
         }
-        self.whole = self.whole || self.seen >= place.rows;
+        self.fully_seen = self.fully_seen || self.seen >= place.rows;
     }
 
     /// Returns true if all rows were on screen.
-    pub(crate) fn is_whole(self) -> bool {
-        self.whole
+    pub(crate) fn is_fully_seen(self) -> bool {
+        self.fully_seen
     }
 
     /// Returns true if no rows are below the painted ones.
     pub(crate) fn is_at_end(self) -> bool {
-        self.place.rows > 0 && self.top >= self.place.most()
+        self.size.rows > 0 && self.top >= self.size.most()
     }
 
     /// Scrolls by a number of rows; negative means up.
-    pub(crate) fn by(&mut self, rows: isize) {
+    pub(crate) fn scroll_by(&mut self, rows: isize) {
         let to = self.top.saturating_add_signed(rows);
-        self.top = to.min(self.place.most());
+        self.top = to.min(self.size.most());
     }
 
     /// Scrolls by a page less one row, so that the reader keeps their place.
-    pub(crate) fn turn(&mut self, towards: MoveDirection) {
-        let page = self.place.room.saturating_sub(1).max(1);
+    pub(crate) fn scroll_page(&mut self, towards: MoveDirection) {
+        let page = self.size.room.saturating_sub(1).max(1);
         let page = isize::try_from(page).unwrap_or(1);
-        self.by(match towards {
+        self.scroll_by(match towards {
             MoveDirection::Next => page,
             MoveDirection::Previous => -page,
         });
@@ -77,7 +77,7 @@ impl ScrollState {
 }
 
 /// Text that says whether there are rows above or below.
-pub(crate) fn beyond(top: usize, most: usize) -> &'static str {
+pub(crate) fn hidden_rows_hint(top: usize, most: usize) -> &'static str {
     match (top > 0, top < most) {
         (true, true) => "PgUp, PgDn: more above and below",
         (true, false) => "PgUp: more above",

@@ -51,7 +51,7 @@ pub(crate) enum DecisionKind {
 #[derive(Debug)]
 pub(crate) struct Review {
     /// The focused element.
-    pub(crate) spot: ReviewFocus,
+    pub(crate) focus: ReviewFocus,
     /// Proofs required before the request can pass.
     pub(crate) proofs: Vec<PassProof>,
     /// Typed characters of the request's hash.
@@ -65,10 +65,10 @@ pub(crate) struct Review {
 impl Review {
     /// Creates a review with the focus on a harmless element: a text to type, or the way back.
     pub(crate) fn new(held: &Held, form: &AnswerForm) -> Self {
-        let proofs = proofs(held, form);
+        let proofs = required_proofs(held, form);
         let spot = proofs.first().copied().map(ReviewFocus::Proof);
         Self {
-            spot: spot.unwrap_or(ReviewFocus::Back),
+            focus: spot.unwrap_or(ReviewFocus::Back),
             proofs,
             hash: Box::new(editor()),
             action: Box::new(editor()),
@@ -77,7 +77,7 @@ impl Review {
     }
 
     /// Lists the focusable elements in order.
-    pub(crate) fn spots(&self) -> Vec<ReviewFocus> {
+    pub(crate) fn focus_order(&self) -> Vec<ReviewFocus> {
         let proofs = self.proofs.iter().copied().map(ReviewFocus::Proof);
         proofs
             .chain([ReviewFocus::Back, ReviewFocus::PassNow])
@@ -85,7 +85,7 @@ impl Review {
     }
 
     /// Returns a confirmation that was typed wrongly, if there is one.
-    pub(crate) fn wrong(&self, held: &Held) -> Option<(Confirmation, String)> {
+    pub(crate) fn wrong_confirmation(&self, held: &Held) -> Option<(Confirmation, String)> {
         self.proofs.iter().find_map(|proof| {
             let (wanted, typed) = match proof {
                 PassProof::Why => return None,
@@ -102,7 +102,11 @@ impl Review {
     }
 
     /// Text of the first missing proof.
-    pub(crate) fn lacks(&self, held: &Held, form: &AnswerForm) -> Option<&'static str> {
+    pub(crate) fn missing_proof_text(
+        &self,
+        held: &Held,
+        form: &AnswerForm,
+    ) -> Option<&'static str> {
         self.proofs.iter().find_map(|proof| match proof {
             PassProof::Why if form.why_text().is_empty() => Some("say why it may pass"),
             PassProof::Hash if !answers_challenge(&text_of(&self.hash), &held.request_hash) => {
@@ -128,9 +132,9 @@ pub(crate) enum PassProof {
 }
 
 /// Lists the proofs required before this request can pass.
-fn proofs(held: &Held, form: &AnswerForm) -> Vec<PassProof> {
-    let mut proofs = care(held).proofs().to_vec();
-    proofs.retain(|proof| *proof != PassProof::Why || !form.justifies());
+fn required_proofs(held: &Held, form: &AnswerForm) -> Vec<PassProof> {
+    let mut proofs = pass_care(held).required_proofs().to_vec();
+    proofs.retain(|proof| *proof != PassProof::Why || !form.has_justification());
     proofs
 }
 
@@ -243,22 +247,22 @@ pub(crate) enum PassCare {
     /// A review first.
     Reviewed,
     /// A review first, for several requests at once.
-    Together,
+    Batch,
     /// A review, a justification, and the typed hash.
     Challenged,
     /// Proofs of `Challenged`, and the typed name of the action.
     Named,
     /// Proofs of `Named`, with a longer justification: the pass overrides a denial.
-    Overruled,
+    Override,
 }
 
 impl PassCare {
     /// Lists the required proofs. The justification is required only if no answer gives it.
-    pub(crate) fn proofs(self) -> &'static [PassProof] {
+    pub(crate) fn required_proofs(self) -> &'static [PassProof] {
         match self {
-            Self::Direct | Self::Reviewed | Self::Together => &[],
+            Self::Direct | Self::Reviewed | Self::Batch => &[],
             Self::Challenged => &[PassProof::Why, PassProof::Hash],
-            Self::Named | Self::Overruled => &[PassProof::Why, PassProof::Hash, PassProof::Action],
+            Self::Named | Self::Override => &[PassProof::Why, PassProof::Hash, PassProof::Action],
         }
     }
 
@@ -266,17 +270,17 @@ impl PassCare {
     pub(crate) fn method(self) -> &'static str {
         match self {
             Self::Direct | Self::Reviewed => "console",
-            Self::Together => "console+batch",
+            Self::Batch => "console+batch",
             Self::Challenged => "console+challenge",
-            Self::Named | Self::Overruled => "console+challenge+action",
+            Self::Named | Self::Override => "console+challenge+action",
         }
     }
 }
 
 /// Returns the level of care for a request. A tier that was only detected is never passed directly.
-pub(crate) fn care(held: &Held) -> PassCare {
+pub(crate) fn pass_care(held: &Held) -> PassCare {
     if overrules(held) {
-        return PassCare::Overruled;
+        return PassCare::Override;
     }
     match held.tier() {
         RiskTier::Low if has_detected_tier(held) => PassCare::Reviewed,

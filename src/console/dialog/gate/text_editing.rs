@@ -12,7 +12,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use crate::base::limits::MAX_ANSWER_CHARS;
 use crate::base::text::is_deceptive;
 use crate::console::cells::coordinate;
-use crate::console::keymap::{KeyAction, KeyScope, lookup};
+use crate::console::keymap::{KeyAction, KeyScope, find_action};
 
 /// Maximum number of changes that can be undone.
 const MOST_UNDOS: usize = 500;
@@ -27,7 +27,7 @@ pub(crate) fn editor() -> TextArea<'static> {
 }
 
 /// Creates an empty editor with line numbers, so that an error can be found by its line.
-pub(crate) fn numbered() -> TextArea<'static> {
+pub(crate) fn numbered_editor() -> TextArea<'static> {
     let mut area = editor();
     area.set_line_number_style(Style::new());
     area
@@ -44,7 +44,7 @@ pub(crate) fn edit(area: &mut TextArea<'static>, key: KeyEvent) {
     if key.modifiers.contains(KeyModifiers::ALT) {
         return;
     }
-    let action = lookup(KeyScope::Text, key);
+    let action = find_action(KeyScope::Text, key);
     if action == Some(KeyAction::Undo) {
         area.undo();
         return;
@@ -62,7 +62,7 @@ pub(crate) fn edit(area: &mut TextArea<'static>, key: KeyEvent) {
         KeyCode::Delete => delete_after(area),
         KeyCode::Char('d') if !plain => delete_after(area),
         KeyCode::Left if key.modifiers.is_empty() => go_back(area),
-        KeyCode::Right if key.modifiers.is_empty() => go_on(area),
+        KeyCode::Right if key.modifiers.is_empty() => move_cursor_forward(area),
         _ => {
             area.input(key);
         }
@@ -109,7 +109,7 @@ pub(crate) fn replace(area: &mut TextArea<'static>, text: &str) {
 }
 
 /// Counts the characters of a text that would be removed.
-pub(crate) fn left_out(text: &str) -> usize {
+pub(crate) fn count_removed_chars(text: &str) -> usize {
     let unified = unify(text);
     let kept = clean(text, MAX_ANSWER_CHARS).chars().count();
     unified.chars().count().saturating_sub(kept)
@@ -139,7 +139,7 @@ fn is_full(area: &TextArea<'static>) -> bool {
 /// Moves the cursor back by one character as users see it.
 fn go_back(area: &mut TextArea<'static>) {
     area.cancel_selection();
-    match before(area) {
+    match chars_before_cursor(area) {
         0 => area.move_cursor(CursorMove::Back),
         chars => {
             let column = area.cursor().1.saturating_sub(chars);
@@ -149,9 +149,9 @@ fn go_back(area: &mut TextArea<'static>) {
 }
 
 /// Moves the cursor forward by one character as users see it.
-fn go_on(area: &mut TextArea<'static>) {
+fn move_cursor_forward(area: &mut TextArea<'static>) {
     area.cancel_selection();
-    match after(area) {
+    match chars_after_cursor(area) {
         0 => area.move_cursor(CursorMove::Forward),
         chars => {
             let column = area.cursor().1 + chars;
@@ -168,7 +168,7 @@ fn jump(area: &mut TextArea<'static>, column: usize) {
 }
 
 fn delete_before(area: &mut TextArea<'static>) {
-    let chars = before(area);
+    let chars = chars_before_cursor(area);
     if area.is_selecting() || chars <= 1 {
         area.delete_char();
         return;
@@ -179,7 +179,7 @@ fn delete_before(area: &mut TextArea<'static>) {
 }
 
 fn delete_after(area: &mut TextArea<'static>) {
-    let chars = after(area);
+    let chars = chars_after_cursor(area);
     if area.is_selecting() || chars <= 1 {
         area.delete_next_char();
         return;
@@ -188,7 +188,7 @@ fn delete_after(area: &mut TextArea<'static>) {
 }
 
 /// Counts the code points of the character before the cursor; 0 at the start of a line.
-fn before(area: &TextArea<'static>) -> usize {
+fn chars_before_cursor(area: &TextArea<'static>) -> usize {
     let (line, column) = line(area);
     let head: String = line.chars().take(column).collect();
     let last = head.graphemes(true).next_back();
@@ -196,7 +196,7 @@ fn before(area: &TextArea<'static>) -> usize {
 }
 
 /// Counts the code points of the character after the cursor; 0 at the end of a line.
-fn after(area: &TextArea<'static>) -> usize {
+fn chars_after_cursor(area: &TextArea<'static>) -> usize {
     let (line, column) = line(area);
     let tail: String = line.chars().skip(column).collect();
     let first = tail.graphemes(true).next();
@@ -289,7 +289,7 @@ mod tests {
         paste(&mut area, "one\ntwo");
         replace(&mut area, "three\u{202e}\r\nfour");
         assert_eq!(text_of(&area), "three\nfour");
-        assert_eq!(left_out("three\u{202e}\r\nfour"), 1);
+        assert_eq!(count_removed_chars("three\u{202e}\r\nfour"), 1);
         while text_of(&area) != "one\ntwo" {
             assert!(area.undo());
         }

@@ -10,7 +10,7 @@ use super::scroll::SheetSize;
 use super::step::{DecisionStep, GatePane};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::console::cells::{asker, clip, coordinate, fit, width};
+use crate::console::cells::{asker_text, clip, coordinate, fit, width};
 use crate::console::screen::queue::risk_text;
 use crate::console::theme::{Appearance, Focus, Mark, Meaning, of_tier};
 
@@ -138,7 +138,7 @@ impl GateDialog {
         let right = width(&clock) + width(word) + 1;
         let risk = risk_text(&self.held);
         let hash = self.hash_words(look);
-        let who = asker(&self.held.agent, &self.held.session);
+        let who = asker_text(&self.held.agent, &self.held.session);
         let room = cells.saturating_sub(right + width(&risk) + 6);
         let mut heading = self.heading();
         let parts = self.approval_and_claim_texts().into_iter().flatten();
@@ -186,7 +186,7 @@ impl GateDialog {
 
     /// Texts for the progress of two approvals and for the claim.
     fn approval_and_claim_texts(&self) -> [Option<String>; 2] {
-        let approved = self.held.progress().map(|(words, by)| match by {
+        let approved = self.held.approval_progress().map(|(words, by)| match by {
             Some(by) => format!("{words} ({})", one_line(by)),
             None => words.to_owned(),
         });
@@ -203,7 +203,7 @@ impl GateDialog {
             DecisionStep::Editing
             | DecisionStep::Reviewing(_)
             | DecisionStep::Denying(_)
-            | DecisionStep::Claimed(_) => match self.barred(now) {
+            | DecisionStep::Claimed(_) => match self.decision_blocker(now) {
                 None => ("READY", Meaning::Passed),
                 Some(DecisionBlocker::ReadOnly) => ("READ-ONLY", Meaning::Warning),
                 Some(DecisionBlocker::Trouble(_) | DecisionBlocker::TimeUp) => {

@@ -30,7 +30,7 @@ pub(crate) struct SnapshotWrite {
     /// Path to write to.
     pub(crate) path: PathBuf,
     /// Handling of a file that already exists.
-    pub(crate) there: ExistingFile,
+    pub(crate) if_exists: ExistingFile,
 }
 
 /// Response to a [`SnapshotRequest`].
@@ -66,7 +66,7 @@ impl From<SnapshotFileError> for SnapshotReadFailure {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SnapshotWriteFailure {
     /// A file with this name exists.
-    There,
+    AlreadyExists,
     /// Another error, as text.
     Failed(String),
 }

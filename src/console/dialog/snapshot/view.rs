@@ -6,24 +6,24 @@ use super::{
     LoadedArtifact, OpenSnapshot, PathInput, PathPurpose, SnapshotContent, SnapshotPage,
     SnapshotReadFailure,
 };
-use crate::base::text::{LineFeeds, one_line, visible};
+use crate::base::text::{LineFeeds, one_line, sanitize};
 use crate::console::cells::{break_exactly, clip, counted, fit, width, wrap};
 use crate::console::screen::queue::highlighted;
 use crate::console::theme::{Appearance, Mark, Meaning};
 use crate::reconstruct::{Artifact, Checklist, ChecklistItem, Inference, RetrievalStep};
 
 /// Width of the column with field names, if there is room for it, in cells.
-const NAMES: usize = 47;
+const NAME_CELLS: usize = 47;
 
 /// Minimum width for the column with field names.
-const ROOMY: usize = 100;
+const MIN_CELLS_FOR_NAMES: usize = 100;
 
 /// Below this width unclear points are counted, not named, to save rows.
 const NARROW: usize = 70;
 
 /// Title of the panel.
 pub(super) fn title(typing: Option<&PathInput>, shown: &SnapshotContent) -> String {
-    match (typing.map(|typing| typing.what_for), shown) {
+    match (typing.map(|typing| typing.purpose), shown) {
         (Some(PathPurpose::Write), _) => "Write a snapshot file".to_owned(),
         (Some(PathPurpose::Open), _) => "Open a snapshot file".to_owned(),
         (None, SnapshotContent::Opened(opened)) => {
@@ -32,7 +32,7 @@ pub(super) fn title(typing: Option<&PathInput>, shown: &SnapshotContent) -> Stri
         }
         (
             None,
-            SnapshotContent::Nothing | SnapshotContent::Waits(_) | SnapshotContent::Broken(_),
+            SnapshotContent::Nothing | SnapshotContent::Busy(_) | SnapshotContent::Broken(_),
         ) => "Snapshot file".to_owned(),
     }
 }
@@ -48,8 +48,8 @@ pub(super) fn head(
         (Some(typing), _) => typed(typing, cells, look),
         (None, SnapshotContent::Opened(opened)) => {
             let mut rows = vec![steps(opened, cells, look)];
-            rows.extend(standing(&opened.whole.checklist, cells, look));
-            if let Some(said) = &opened.said {
+            rows.extend(file_state_lines(&opened.whole.checklist, cells, look));
+            if let Some(said) = &opened.notice {
                 rows.push(Line::styled(
                     clip(said, cells, look),
                     look.style(Meaning::Passed),
@@ -60,13 +60,13 @@ pub(super) fn head(
         }
         (
             None,
-            SnapshotContent::Nothing | SnapshotContent::Waits(_) | SnapshotContent::Broken(_),
+            SnapshotContent::Nothing | SnapshotContent::Busy(_) | SnapshotContent::Broken(_),
         ) => Vec::new(),
     }
 }
 
 fn typed(typing: &PathInput, cells: usize, look: Appearance) -> Vec<Line<'static>> {
-    let (label, note) = match typing.what_for {
+    let (label, note) = match typing.purpose {
         PathPurpose::Open => (
             "open> ",
             "The path of a snapshot file, as cra snapshot or the key s writes it.",
@@ -153,7 +153,7 @@ fn answers_all(checklist: &Checklist, faults: &str) -> String {
 }
 
 /// Builds the state of the file: degraded, not clear, or clear.
-fn standing(checklist: &Checklist, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+fn file_state_lines(checklist: &Checklist, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let mut rows = Vec::new();
     if let Some(doubt) = &checklist.format {
         let loud = one_line(&format!("! DEGRADED: {doubt}"));
@@ -203,7 +203,7 @@ pub(super) fn body(
     }
     match shown {
         SnapshotContent::Nothing => Vec::new(),
-        SnapshotContent::Waits(what) => styled(&one_line(what), cells, look, Meaning::Dim),
+        SnapshotContent::Busy(what) => styled(&one_line(what), cells, look, Meaning::Dim),
         SnapshotContent::Broken(why) => unusable(why, cells, look),
         SnapshotContent::Opened(opened) => {
             let whole = &opened.whole;
@@ -235,11 +235,11 @@ fn each<T>(items: &[T], lines: impl Fn(&T) -> Vec<Line<'static>>) -> Vec<Line<'s
 }
 
 fn styled(text: &str, cells: usize, look: Appearance, meaning: Meaning) -> Vec<Line<'static>> {
-    hanging("", text, cells, look, meaning)
+    hanging_indent("", text, cells, look, meaning)
 }
 
 /// Builds rows that start with `begins`; further rows are indented by its width.
-fn hanging(
+fn hanging_indent(
     begins: &str,
     text: &str,
     cells: usize,
@@ -266,7 +266,7 @@ fn unusable(why: &SnapshotReadFailure, cells: usize, look: Appearance) -> Vec<Li
     let mut lines = styled(&one_line(&why.what), cells, look, Meaning::Error);
     if let Some(help) = why.help {
         lines.push(Line::default());
-        lines.extend(hanging("help: ", help, cells, look, Meaning::Hint));
+        lines.extend(hanging_indent("help: ", help, cells, look, Meaning::Hint));
     }
     lines
 }
@@ -275,7 +275,7 @@ fn heading(name: &str, rest: &str, cells: usize, look: Appearance) -> Vec<Line<'
     let room = cells.saturating_sub(width(name) + 2);
     if width(rest) > room {
         let mut lines = vec![Line::styled(name.to_owned(), look.style(Meaning::Label))];
-        lines.extend(hanging("  ", rest, cells, look, Meaning::Dim));
+        lines.extend(hanging_indent("  ", rest, cells, look, Meaning::Dim));
         return lines;
     }
     vec![Line::from(vec![
@@ -292,18 +292,24 @@ fn step(step: &RetrievalStep, cells: usize, look: Appearance) -> Vec<Line<'stati
             Some(value) => (one_line(value), Meaning::Text),
             None => ("(missing)".to_owned(), Meaning::Warning),
         };
-        if cells < ROOMY {
+        if cells < MIN_CELLS_FOR_NAMES {
             lines.push(Line::styled(
                 clip(&format!("   {}", read.path), cells, look),
                 look.style(Meaning::Dim),
             ));
-            lines.extend(hanging("     ", &value, cells, look, meaning));
+            lines.extend(hanging_indent("     ", &value, cells, look, meaning));
             continue;
         }
-        let rows = hanging("", &value, cells.saturating_sub(NAMES + 3), look, meaning);
+        let rows = hanging_indent(
+            "",
+            &value,
+            cells.saturating_sub(NAME_CELLS + 3),
+            look,
+            meaning,
+        );
         for (at, row) in rows.into_iter().enumerate() {
             let path = if at == 0 { read.path } else { "" };
-            let path = format!("   {}", fit(path, NAMES, look));
+            let path = format!("   {}", fit(path, NAME_CELLS, look));
             let mut spans = vec![Span::styled(path, look.style(Meaning::Dim))];
             spans.extend(row.spans);
             lines.push(Line::from(spans));
@@ -317,7 +323,7 @@ fn inference(one: &Inference, cells: usize, look: Appearance) -> Vec<Line<'stati
     let from = format!("from {}", one.inputs.join(", "));
     let mut lines = heading(&name, &from, cells, look);
     let output = one_line(&one.output);
-    lines.extend(hanging("   ", &output, cells, look, Meaning::Text));
+    lines.extend(hanging_indent("   ", &output, cells, look, Meaning::Text));
     lines
 }
 
@@ -339,7 +345,7 @@ fn validated(checklist: &Checklist, cells: usize, look: Appearance) -> Vec<Line<
         ));
     }
     for doubt in doubts {
-        lines.extend(hanging(
+        lines.extend(hanging_indent(
             "  ! ",
             &one_line(&doubt),
             cells,
@@ -357,9 +363,9 @@ fn check(check: &ChecklistItem, cells: usize, look: Appearance) -> Vec<Line<'sta
         ("[ ] ", Meaning::Warning)
     };
     let text = format!("{}: {}", check.name, check.question);
-    let mut lines = hanging(mark, &text, cells, look, meaning);
+    let mut lines = hanging_indent(mark, &text, cells, look, meaning);
     for missing in &check.missing {
-        lines.extend(hanging(
+        lines.extend(hanging_indent(
             "      missing: ",
             missing,
             cells,
@@ -368,13 +374,19 @@ fn check(check: &ChecklistItem, cells: usize, look: Appearance) -> Vec<Line<'sta
         ));
     }
     if let Some(ask) = check.ask {
-        lines.extend(hanging("      ask: ", ask, cells, look, Meaning::Waiting));
+        lines.extend(hanging_indent(
+            "      ask: ",
+            ask,
+            cells,
+            look,
+            Meaning::Waiting,
+        ));
     }
     lines
 }
 
 fn engaged(text: &str, cells: usize, look: Appearance) -> Vec<Line<'static>> {
-    let text = visible(text, LineFeeds::Keep).text;
+    let text = sanitize(text, LineFeeds::Keep).text;
     let rows = text.lines().flat_map(|line| {
         let bare = line.trim_start();
         let begins = " ".repeat(line.len() - bare.len());
@@ -387,7 +399,7 @@ fn engaged(text: &str, cells: usize, look: Appearance) -> Vec<Line<'static>> {
         } else {
             Meaning::Text
         };
-        hanging(&begins, bare, cells, look, meaning)
+        hanging_indent(&begins, bare, cells, look, meaning)
     });
     rows.collect()
 }
@@ -433,7 +445,13 @@ fn artifact(loaded: &LoadedArtifact, cells: usize, look: Appearance) -> Vec<Line
     ];
     for (name, value) in about {
         if let Some(value) = value {
-            lines.extend(hanging(name, &one_line(&value), cells, look, Meaning::Dim));
+            lines.extend(hanging_indent(
+                name,
+                &one_line(&value),
+                cells,
+                look,
+                Meaning::Dim,
+            ));
         }
     }
     lines.push(Line::default());
@@ -445,7 +463,7 @@ fn artifact(loaded: &LoadedArtifact, cells: usize, look: Appearance) -> Vec<Line
             lines.extend(styled(text, cells, look, Meaning::Hint));
         }
         Some(Ok(Some(content))) => {
-            let content = visible(content.trim_end(), LineFeeds::Keep).text;
+            let content = sanitize(content.trim_end(), LineFeeds::Keep).text;
             let rows = content.lines().flat_map(|line| break_exactly(line, cells));
             lines.extend(rows.map(|row| Line::raw(row.to_owned())));
         }

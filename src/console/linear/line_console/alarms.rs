@@ -26,7 +26,7 @@ impl LineConsole {
     pub(super) fn print_alarms(&mut self) {
         for alarm in std::mem::take(&mut self.untold) {
             if self.alarms.contains(&alarm) {
-                self.say(&format!("ALARM {}", one_line(&alarm)));
+                self.print_line(&format!("ALARM {}", one_line(&alarm)));
             }
         }
         self.print_undelivered_notices();
@@ -34,7 +34,7 @@ impl LineConsole {
 
     /// Announces undelivered notices if there are more than announced before.
     pub(super) fn on_notices(&mut self) {
-        if self.snapshot.notices.unheard() > self.unheard {
+        if self.snapshot.notices.undelivered_count() > self.unheard {
             self.out.push_str("\u{7}\n");
             self.print_undelivered_notices();
             self.out.push_str(self.prompt_text());
@@ -43,12 +43,12 @@ impl LineConsole {
 
     fn print_undelivered_notices(&mut self) {
         let notices = &self.snapshot.notices;
-        let before = std::mem::replace(&mut self.unheard, notices.unheard());
+        let before = std::mem::replace(&mut self.unheard, notices.undelivered_count());
         if self.unheard > before {
             let count = counted(self.unheard, "notice");
             let error = notices.error.as_deref().unwrap_or("too many wait");
             let error = one_line(error);
-            self.say(&format!(
+            self.print_line(&format!(
                 "{count} to stewards not taken: {error}. cra notices lists them."
             ));
         }

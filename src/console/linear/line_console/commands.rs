@@ -7,16 +7,16 @@ use super::super::wording;
 use super::{LineConsole, LineEffect, LineState, READ_ONLY_MESSAGE};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::console::app::record_faults::{find_record_trouble, is_known};
+use crate::console::app::record_faults::{find_record_trouble, is_acknowledged};
 use crate::console::cells::counted;
-use crate::console::dialog::gate::{PassCare, RecordTrouble, care};
+use crate::console::dialog::gate::{PassCare, RecordTrouble, pass_care};
 use crate::engine::approval::bars;
 use crate::engine::command::ClaimChangeKind;
 use crate::engine::held::Held;
 use crate::runtime::snapshot::{ConsoleAccess, StoreState};
 
 impl LineConsole {
-    pub(super) fn command(&mut self, text: &str, now: Timestamp) -> Vec<LineEffect> {
+    pub(super) fn run_command(&mut self, text: &str, now: Timestamp) -> Vec<LineEffect> {
         let (word, gate) = match text.split_once(char::is_whitespace) {
             Some((word, gate)) => (word, gate.trim()),
             None => (text, ""),
@@ -24,28 +24,28 @@ impl LineConsole {
         match word {
             "" => {}
             "help" | "?" => self.out.push_str(wording::HELP),
-            "list" => self.list(now),
-            "recent" => self.recent(),
+            "list" => self.print_held(now),
+            "recent" => self.print_recent_decisions(),
             "quit" => return vec![LineEffect::Leave],
-            "verify" => return self.check(),
+            "verify" => return self.start_check(),
             "stop" => self.stop_check(),
             "show" => {
-                if let Some(held) = self.find(gate) {
-                    for line in wording::whole(&held, &self.snapshot, now) {
-                        self.say(&line);
+                if let Some(held) = self.find_held(gate) {
+                    for line in wording::request_lines(&held, &self.snapshot, now) {
+                        self.print_line(&line);
                     }
                 }
             }
             "pass" | "override" => self.begin_pass(word, gate, now),
             "claim" => return self.claim(ClaimChangeKind::Take, gate),
             "unclaim" => return self.claim(ClaimChangeKind::Release, gate),
-            "operator" => return self.take_seat(gate),
-            "ack-broken-chain" => return self.know_fault(),
-            "ack-override" => return self.know_overruled(),
+            "operator" => return self.change_operator(gate),
+            "ack-broken-chain" => return self.acknowledge_broken_chain(),
+            "ack-override" => return self.acknowledge_overrides(),
             "deny" => {
-                if let (Some(held), true) = (self.find(gate), self.check_may_decide()) {
-                    let told = wording::line(&held, now);
-                    self.say(&told);
+                if let (Some(held), true) = (self.find_held(gate), self.check_may_decide()) {
+                    let told = wording::request_line(&held, now);
+                    self.print_line(&told);
                     self.doing = LineState::Denying(held, None);
                 }
             }
@@ -54,42 +54,44 @@ impl LineConsole {
                     "{} is nothing that can be typed. Type help.",
                     one_line(other)
                 );
-                self.say(&told);
+                self.print_line(&told);
             }
         }
         Vec::new()
     }
 
     fn begin_pass(&mut self, word: &str, gate: &str, now: Timestamp) {
-        let Some(held) = self.find(gate) else { return };
-        let overrules = care(&held) == PassCare::Overruled;
+        let Some(held) = self.find_held(gate) else {
+            return;
+        };
+        let overrules = pass_care(&held) == PassCare::Override;
         match (word, overrules) {
             ("pass", true) => {
                 let told = format!("A policy denies {gate}. To overrule it, type override {gate}.");
-                return self.say(&told);
+                return self.print_line(&told);
             }
             ("override", false) => {
                 let told = format!("No policy denies {gate}. Type pass {gate}.");
-                return self.say(&told);
+                return self.print_line(&told);
             }
             (_, _) => {}
         }
         if let Some(refused) = bars(&held, &self.snapshot.operator) {
-            return self.say(&format!(
+            return self.print_line(&format!(
                 "{gate} cannot pass: {}.",
                 one_line(&refused.to_string())
             ));
         }
         if self
             .snapshot
-            .in_force
+            .load_info
             .hash
             .is_some_and(|hash| hash != held.atlas_hash)
         {
             let told = format!(
                 "The Atlas changed since {gate} was asked: it can only be denied. Type deny {gate}."
             );
-            return self.say(&told);
+            return self.print_line(&told);
         }
         if self.check_may_decide() {
             self.doing = LineState::Passing(Box::new(PendingPass::new(held, &self.snapshot, now)));
@@ -99,7 +101,7 @@ impl LineConsole {
     /// Returns true if this console may decide now. Otherwise prints the reason.
     pub(super) fn check_may_decide(&mut self) -> bool {
         let trouble = find_record_trouble(&self.snapshot, self.found.as_ref());
-        let trouble = trouble.filter(|trouble| !is_known(&self.snapshot, trouble));
+        let trouble = trouble.filter(|trouble| !is_acknowledged(&self.snapshot, trouble));
         let why = match (self.snapshot.access, trouble) {
             (ConsoleAccess::ReadOnly, _) => Some(READ_ONLY_MESSAGE.to_owned()),
             (ConsoleAccess::Write, Some(trouble @ RecordTrouble::Chain(_))) => Some(format!(
@@ -114,14 +116,14 @@ impl LineConsole {
         };
         match why {
             Some(why) => {
-                self.say(&why);
+                self.print_line(&why);
                 false
             }
             None => true,
         }
     }
 
-    pub(super) fn find(&mut self, gate: &str) -> Option<Arc<Held>> {
+    pub(super) fn find_held(&mut self, gate: &str) -> Option<Arc<Held>> {
         let held = self.snapshot.held.iter();
         let found = held
             .into_iter()
@@ -133,47 +135,47 @@ impl LineConsole {
                 "" => "Name a request, like c-1. Type list to hear what is held.".to_owned(),
                 gate => format!("{gate} is not held. Type list to hear what is."),
             };
-            self.say(&told);
+            self.print_line(&told);
         }
         found
     }
 
-    pub(super) fn list(&mut self, now: Timestamp) {
+    pub(super) fn print_held(&mut self, now: Timestamp) {
         let mut held = self.snapshot.held.clone();
         held.sort_by_key(|held| (std::cmp::Reverse(held.tier()), held.deadline));
         self.print_overrides();
         if let Some(line) = self.store_problem_line() {
-            self.say(&line);
+            self.print_line(&line);
             if matches!(self.snapshot.store, StoreState::Poisoned { .. }) {
-                self.say(&format!(
+                self.print_line(&format!(
                     "{} held when recording stopped; their agents were denied. They are held again after a restart.",
                     counted(held.len(), "request")
                 ));
                 for held in &held {
-                    self.say(&wording::line(held, now));
+                    self.print_line(&wording::request_line(held, now));
                 }
                 return;
             }
         }
         match held.len() {
-            0 => self.say("Nothing is held."),
-            1 => self.say("1 request is held."),
-            more => self.say(&format!("{more} requests are held.")),
+            0 => self.print_line("Nothing is held."),
+            1 => self.print_line("1 request is held."),
+            more => self.print_line(&format!("{more} requests are held.")),
         }
         for held in &held {
-            self.say(&wording::line(held, now));
+            self.print_line(&wording::request_line(held, now));
         }
         self.known = held.iter().map(|held| held.id.clone()).collect();
         self.arrived = 0;
     }
 
-    fn recent(&mut self) {
+    fn print_recent_decisions(&mut self) {
         let decided: Vec<_> = self.snapshot.decided.iter().take(10).cloned().collect();
         if decided.is_empty() {
-            self.say("Nothing was decided yet.");
+            self.print_line("Nothing was decided yet.");
         }
         for decided in decided {
-            self.say(&wording::decided(&decided));
+            self.print_line(&wording::decision_line(&decided));
         }
     }
 }

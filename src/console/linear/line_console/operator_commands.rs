@@ -1,7 +1,7 @@
 //! Operator commands other than decisions: claims, acknowledgements, change of operator.
 
 use super::{LineConsole, LineEffect};
-use crate::base::operator::{parse_operator_name, same_name};
+use crate::base::operator::{is_same_operator, parse_operator_name};
 use crate::base::text::one_line;
 use crate::console::app::record_faults::find_record_trouble;
 use crate::console::dialog::gate::RecordTrouble;
@@ -18,21 +18,21 @@ impl LineConsole {
             Some((gate, over)) => (gate.trim(), Some(over.trim())),
             None => (rest, None),
         };
-        let Some(held) = self.find(gate) else {
+        let Some(held) = self.find_held(gate) else {
             return Vec::new();
         };
         let operator = self.snapshot.operator.clone();
         let seen = held.claim.as_ref().map(|claim| claim.by.clone());
         if let (ClaimChangeKind::Take, Some(by)) = (wish, held.claimed_by_other(&operator))
-            && over.is_none_or(|over| !same_name(over, by))
+            && over.is_none_or(|over| !is_same_operator(over, by))
         {
             let by = one_line(by);
             let told =
                 format!("{gate} is claimed by {by}. Type claim {gate} over {by} to take it.");
-            self.say(&told);
+            self.print_line(&told);
             return Vec::new();
         }
-        self.operate(OperatorAction::Claim(ClaimChange {
+        self.send_operation(OperatorAction::Claim(ClaimChange {
             gate: held.id.clone(),
             operator,
             seen,
@@ -41,24 +41,24 @@ impl LineConsole {
     }
 
     /// Handles `ack-broken-chain`.
-    pub(super) fn know_fault(&mut self) -> Vec<LineEffect> {
+    pub(super) fn acknowledge_broken_chain(&mut self) -> Vec<LineEffect> {
         match find_record_trouble(&self.snapshot, self.found.as_ref()) {
             Some(RecordTrouble::Chain(fault)) => {
                 self.acknowledge(AcknowledgedSubject::Fault(fault))
             }
             Some(RecordTrouble::Store(_)) | None => {
-                self.say("No chain is broken.");
+                self.print_line("No chain is broken.");
                 Vec::new()
             }
         }
     }
 
     /// Handles `ack-override`.
-    pub(super) fn know_overruled(&mut self) -> Vec<LineEffect> {
-        let overruled = self.snapshot.acts.overruled.iter();
+    pub(super) fn acknowledge_overrides(&mut self) -> Vec<LineEffect> {
+        let overruled = self.snapshot.operator_acts.overruled.iter();
         let gates: Vec<_> = overruled.map(|overruled| overruled.gate.clone()).collect();
         if gates.is_empty() {
-            self.say("No denial was overruled.");
+            self.print_line("No denial was overruled.");
             return Vec::new();
         }
         self.acknowledge(AcknowledgedSubject::Overruled(gates))
@@ -66,32 +66,32 @@ impl LineConsole {
 
     fn acknowledge(&mut self, of: AcknowledgedSubject) -> Vec<LineEffect> {
         let operator = self.snapshot.operator.clone();
-        self.operate(OperatorAction::Acknowledge(OperatorAcknowledgement {
+        self.send_operation(OperatorAction::Acknowledge(OperatorAcknowledgement {
             operator,
             of,
         }))
     }
 
     /// Handles `operator ann@ops`.
-    pub(super) fn take_seat(&mut self, name: &str) -> Vec<LineEffect> {
+    pub(super) fn change_operator(&mut self, name: &str) -> Vec<LineEffect> {
         match parse_operator_name(name) {
             Ok(operator) => {
                 let before = self.snapshot.operator.clone();
-                self.operate(OperatorAction::TakeSeat(OperatorChange {
+                self.send_operation(OperatorAction::ChangeOperator(OperatorChange {
                     operator,
                     before,
                 }))
             }
             Err(fault) => {
-                self.say(&format!("Nobody sits down: {fault}."));
+                self.print_line(&format!("Nobody sits down: {fault}."));
                 Vec::new()
             }
         }
     }
 
-    fn operate(&mut self, operate: OperatorAction) -> Vec<LineEffect> {
+    fn send_operation(&mut self, operate: OperatorAction) -> Vec<LineEffect> {
         if self.snapshot.access == ConsoleAccess::ReadOnly {
-            self.say(super::READ_ONLY_MESSAGE);
+            self.print_line(super::READ_ONLY_MESSAGE);
             return Vec::new();
         }
         vec![LineEffect::Operate(Box::new(operate))]
@@ -109,27 +109,27 @@ impl LineConsole {
                 ClaimChangeKind::Release => format!("Recorded. Nobody claims {}.", claiming.gate),
             },
             (Ok(()), OperatorAction::Acknowledge(_)) => "Recorded as acknowledged.".to_owned(),
-            (Ok(()), OperatorAction::TakeSeat(seat)) => format!(
+            (Ok(()), OperatorAction::ChangeOperator(seat)) => format!(
                 "Recorded. {} sits here now, by their own word.",
                 one_line(&seat.operator)
             ),
             (Err(refused), _) => format!("Not recorded: {refused}"),
         };
         self.out.push('\n');
-        self.say(&one_line(&told));
-        self.ask_again();
+        self.print_line(&one_line(&told));
+        self.reprint_prompt();
         Vec::new()
     }
 
     /// Prints the overridden denials that no operator has acknowledged.
     pub(super) fn print_overrides(&mut self) {
-        for overruled in self.snapshot.acts.overruled.clone() {
+        for overruled in self.snapshot.operator_acts.overruled.clone() {
             let told = format!(
                 "Override: the denial of {} was overruled by {}. Type ack-override when you know.",
                 overruled.gate,
                 one_line(&overruled.by)
             );
-            self.say(&told);
+            self.print_line(&told);
         }
     }
 }

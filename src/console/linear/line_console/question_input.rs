@@ -1,18 +1,18 @@
 //! Input while a question is open, and the handling of wrong answers.
 
-use super::super::pending_pass::{InputResult, NextInput, PendingPass, decide};
+use super::super::pending_pass::{InputResult, NextInput, PendingPass, pass_decision};
 use super::{LineConsole, LineEffect, LineState};
 use crate::base::id::GateId;
-use crate::console::dialog::gate::care;
+use crate::console::dialog::gate::pass_care;
 use crate::engine::command::{Confirmation, Reply, Ruling};
 use crate::engine::held::Held;
 
 impl LineConsole {
     /// Handles input while a question is open.
-    pub(super) fn reply(&mut self, text: &str) -> Vec<LineEffect> {
+    pub(super) fn handle_question_input(&mut self, text: &str) -> Vec<LineEffect> {
         match text.trim() {
             "/back" => {
-                self.say("It stays held.");
+                self.print_line("It stays held.");
                 self.doing = LineState::Nothing;
                 return Vec::new();
             }
@@ -30,37 +30,41 @@ impl LineConsole {
     }
 
     fn handle_pass_input(&mut self, mut passing: Box<PendingPass>, text: &str) -> Vec<LineEffect> {
-        let wanted = passing.wanted();
+        let wanted = passing.next_input();
         let taken = match wanted {
             NextInput::Listening => InputResult::Yes,
-            NextInput::Answer => passing.answer(text),
-            NextInput::Proof(proof) => passing.prove(proof, text),
+            NextInput::Answer => passing.submit_answer(text),
+            NextInput::Proof(proof) => passing.submit_proof(proof, text),
             NextInput::Word if !self.is_word(&passing.held, "pass", text) => {
-                self.say("It stays held.");
+                self.print_line("It stays held.");
                 return self.record_wrong_word(&passing.held, Confirmation::PassWord, text);
             }
             NextInput::Word => {
                 if !self.check_may_decide() {
                     return Vec::new();
                 }
-                let decide = passing.decide(&self.snapshot.operator);
-                return self.write(decide);
+                let decide = passing.pass_decision(&self.snapshot.operator);
+                return self.send_decision(decide);
             }
         };
         let (told, ruling) = match taken {
             InputResult::Yes => (String::new(), None),
             InputResult::With(told) | InputResult::No(told) => (told, None),
             InputResult::Breaks(told, answers) => (told, Some(Ruling::Invalid { answers })),
-            InputResult::Wrong(told, wanted, typed) => {
-                (told, Some(Ruling::Unconfirmed { wanted, typed }))
-            }
+            InputResult::Wrong(told, wanted, typed) => (
+                told,
+                Some(Ruling::WrongConfirmation {
+                    wanted,
+                    typed_text: typed,
+                }),
+            ),
         };
         self.out.push_str(&told);
         let ruling = ruling.filter(|_| self.check_may_decide());
         let waits = matches!(ruling, Some(Ruling::Invalid { .. }));
         let decide = ruling.map(|ruling| {
             let (held, operator) = (&passing.held, &self.snapshot.operator);
-            decide(held, operator, care(held), None, ruling)
+            pass_decision(held, operator, pass_care(held), None, ruling)
         });
         self.doing = if waits {
             LineState::Recording(passing)
@@ -84,13 +88,16 @@ impl LineConsole {
             return Vec::new();
         }
         let typed = typed.to_owned();
-        let ruling = Ruling::Unconfirmed { wanted, typed };
-        let decide = decide(held, &self.snapshot.operator, care(held), None, ruling);
+        let ruling = Ruling::WrongConfirmation {
+            wanted,
+            typed_text: typed,
+        };
+        let decide = pass_decision(held, &self.snapshot.operator, pass_care(held), None, ruling);
         vec![LineEffect::Decide(Box::new(decide))]
     }
 
     /// The request whose record is on its way to the disk.
-    pub(super) fn written(&self) -> Option<&GateId> {
+    pub(super) fn gate_being_written(&self) -> Option<&GateId> {
         match &self.doing {
             LineState::Writing(gate) => Some(gate),
             LineState::Recording(passing) => Some(&passing.held.id),
@@ -105,7 +112,7 @@ impl LineConsole {
         };
         match std::mem::replace(&mut self.doing, LineState::Nothing) {
             LineState::Recording(mut passing) => {
-                passing.go_on((*invalid.held).clone());
+                passing.update_held((*invalid.held).clone());
                 let attempts = invalid.held.invalid_attempts;
                 self.doing = LineState::Passing(passing);
                 Some(format!(

@@ -11,27 +11,27 @@ impl LineConsole {
     pub(super) fn announce_store_change(&mut self, before: &RuntimeSnapshot, now: Timestamp) {
         // While nothing is recorded, an acknowledgement does not help.
         let ready = self.snapshot.store == StoreState::Ready;
-        let fault = self.snapshot.unknown_fault().filter(|_| ready);
+        let fault = self.snapshot.unacknowledged_fault().filter(|_| ready);
         let is_new = before.store != self.snapshot.store;
-        let fault = fault.filter(|fault| before.unknown_fault().as_ref() != Some(fault));
+        let fault = fault.filter(|fault| before.unacknowledged_fault().as_ref() != Some(fault));
         if !is_new && fault.is_none() {
             return;
         }
         self.out.push_str("\u{7}\n");
         match self.store_problem_line() {
             _ if !is_new => {}
-            Some(line) => self.say(&line),
-            None => self.say("Recording goes on."),
+            Some(line) => self.print_line(&line),
+            None => self.print_line("Recording goes on."),
         }
         if let Some(fault) = fault {
             let what = one_line(&fault.what);
-            self.say(&format!(
+            self.print_line(&format!(
                 "AGENTS ARE DENIED: {what}. Type ack-broken-chain when you know."
             ));
         }
         match self.doing {
             // The prompt is printed again below the message.
-            LineState::Nothing => self.prompt(now),
+            LineState::Nothing => self.print_prompt(now),
             LineState::Passing(_)
             | LineState::Denying(..)
             | LineState::Writing(_)

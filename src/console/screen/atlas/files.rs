@@ -68,7 +68,7 @@ pub(crate) struct FileStamp {
 
 impl FileStamp {
     /// Returns the time of the last change of the content.
-    pub(crate) fn at(self) -> Timestamp {
+    pub(crate) fn modified_at(self) -> Timestamp {
         let micros = i64::try_from(self.modified / 1000).unwrap_or_default();
         Timestamp::from_micros(micros)
     }
@@ -111,7 +111,7 @@ pub(crate) struct ChangedFile {
 
 impl ChangedFile {
     /// Returns true if the text can be loaded.
-    pub(crate) fn loads(&self) -> bool {
+    pub(crate) fn is_loadable(&self) -> bool {
         self.atlas.is_some()
     }
 }
@@ -127,10 +127,10 @@ impl AtlasFileStates {
     /// Clears the results after other Atlases were loaded: the results came from a comparison with the
     /// previous ones.
     pub(super) fn sync(&mut self, snapshot: &RuntimeSnapshot) {
-        if self.against == snapshot.in_force.hash {
+        if self.against == snapshot.load_info.hash {
             return;
         }
-        self.against = snapshot.in_force.hash;
+        self.against = snapshot.load_info.hash;
         self.states.clear();
         self.stamps.clear();
         self.folder = AtlasFolder::default();
@@ -140,7 +140,7 @@ impl AtlasFileStates {
     }
 
     /// Requests a check of the files, unless one is running.
-    pub(super) fn glance(
+    pub(super) fn request_check(
         &mut self,
         snapshot: &RuntimeSnapshot,
         now: Timestamp,
@@ -163,16 +163,19 @@ impl AtlasFileStates {
             return Vec::new();
         }
         self.glancing = FileCheckState::Now(now);
-        vec![ConsoleRequest::Glance(glances), self.folder.list(snapshot)]
+        vec![
+            ConsoleRequest::CheckFiles(glances),
+            self.folder.check_request(snapshot),
+        ]
     }
 
     /// Returns the time of the last content change of an Atlas file.
     pub(super) fn changed_at(&self, atlas: usize) -> Option<Timestamp> {
-        self.stamps.get(&atlas).map(|stamp| stamp.at())
+        self.stamps.get(&atlas).map(|stamp| stamp.modified_at())
     }
 
     /// Returns the changed files, each with the index of the Atlas that it would replace.
-    pub(super) fn newer(&self) -> impl Iterator<Item = (usize, &ChangedFile)> {
+    pub(super) fn changed_files(&self) -> impl Iterator<Item = (usize, &ChangedFile)> {
         self.states.iter().filter_map(|(at, state)| match state {
             FileState::Newer(newer) => Some((*at, newer)),
             FileState::Same | FileState::AsBefore | FileState::Unreadable(_) => None,
@@ -251,7 +254,7 @@ impl AtlasScreen {
         now: Timestamp,
     ) -> Vec<ConsoleRequest> {
         match self.files.glancing {
-            FileCheckState::Next(at) if at <= now => self.files.glance(snapshot, now),
+            FileCheckState::Next(at) if at <= now => self.files.request_check(snapshot, now),
             FileCheckState::Next(_) | FileCheckState::Never | FileCheckState::Now(_) => Vec::new(),
         }
     }

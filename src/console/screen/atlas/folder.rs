@@ -59,25 +59,25 @@ pub(super) struct FolderChange {
 
 impl AtlasFolder {
     /// Builds the request that lists the folder.
-    pub(super) fn list(&self, snapshot: &RuntimeSnapshot) -> ConsoleRequest {
+    pub(super) fn check_request(&self, snapshot: &RuntimeSnapshot) -> ConsoleRequest {
         let known = snapshot.loaded.iter();
         let added = self.added.iter();
         let added = added.map(|(path, (stamp, _))| (path.clone(), *stamp));
-        ConsoleRequest::List(FolderCheck {
+        ConsoleRequest::CheckFolder(FolderCheck {
             known: known
                 .filter_map(|atlas| atlas.origin.file.clone())
                 .collect(),
             added: added.collect(),
-            against: snapshot.in_force.hash,
+            against: snapshot.load_info.hash,
         })
     }
 
-    fn find(&self, path: &PathBuf) -> Option<&FileState> {
+    fn added_file_state(&self, path: &PathBuf) -> Option<&FileState> {
         self.added.get(path).map(|(_, state)| state)
     }
 
     /// Returns the difference between the folder and the loaded Atlases, if there is one.
-    pub(super) fn change(&self, snapshot: &RuntimeSnapshot) -> Option<FolderChange> {
+    pub(super) fn difference(&self, snapshot: &RuntimeSnapshot) -> Option<FolderChange> {
         let files = match self.files.as_ref()? {
             Ok(files) => files,
             Err(what) => {
@@ -98,9 +98,9 @@ impl AtlasFolder {
         let mut bar = None;
         let mut added = Vec::new();
         for path in new {
-            let name = one_line(&name(path));
-            match self.find(path) {
-                Some(FileState::Newer(newer)) if newer.loads() => {}
+            let name = one_line(&file_name(path));
+            match self.added_file_state(path) {
+                Some(FileState::Newer(newer)) if newer.is_loadable() => {}
                 Some(FileState::Newer(_)) => bar = Some(format!("errors in {name}")),
                 Some(FileState::Unreadable(_) | FileState::Same | FileState::AsBefore) | None => {
                     bar = Some(format!("{name} cannot be read"));
@@ -113,14 +113,14 @@ impl AtlasFolder {
     }
 
     /// Returns true if the file of an Atlas is missing.
-    pub(super) fn is_gone(&self, atlas: usize, snapshot: &RuntimeSnapshot) -> bool {
-        let change = self.change(snapshot);
+    pub(super) fn is_missing(&self, atlas: usize, snapshot: &RuntimeSnapshot) -> bool {
+        let change = self.difference(snapshot);
         change.is_some_and(|change| change.gone.contains(&atlas))
     }
 
     /// Returns all Atlases of the folder, in its order. `current` are the loaded Atlases, each with the
     /// content of its file.
-    pub(super) fn arranged(&self, current: Vec<Atlas>) -> Vec<Atlas> {
+    pub(super) fn merge_atlases(&self, current: Vec<Atlas>) -> Vec<Atlas> {
         let Some(Ok(files)) = &self.files else {
             return current;
         };
@@ -130,7 +130,7 @@ impl AtlasFolder {
         arranged.retain(|atlas| atlas.origin.file.is_none());
         for path in files {
             let known = current.iter().find(|atlas| of(atlas, path)).cloned();
-            let added = || match self.find(path)? {
+            let added = || match self.added_file_state(path)? {
                 FileState::Newer(newer) => newer.atlas.as_deref().cloned(),
                 FileState::Same | FileState::AsBefore | FileState::Unreadable(_) => None,
             };
@@ -140,29 +140,29 @@ impl AtlasFolder {
     }
 
     /// Returns the files that no Atlas was loaded from.
-    pub(super) fn added(&self) -> impl Iterator<Item = (&Path, &FileState)> {
+    pub(super) fn added_files(&self) -> impl Iterator<Item = (&Path, &FileState)> {
         let added = self.added.iter();
         added.map(|(path, (_, state))| (path.as_path(), state))
     }
 
     /// Returns the added files that were read, each with its name.
-    pub(super) fn newer(&self) -> impl Iterator<Item = (String, &ChangedFile)> {
-        self.added().filter_map(|(path, state)| match state {
-            FileState::Newer(newer) => Some((name(path), newer)),
+    pub(super) fn changed_added_files(&self) -> impl Iterator<Item = (String, &ChangedFile)> {
+        self.added_files().filter_map(|(path, state)| match state {
+            FileState::Newer(newer) => Some((file_name(path), newer)),
             FileState::Same | FileState::AsBefore | FileState::Unreadable(_) => None,
         })
     }
 }
 
 /// Returns the name of a file without its folder.
-pub(super) fn name(path: &Path) -> String {
+pub(super) fn file_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
 }
 
 impl FolderChange {
     /// Describes the difference, with the style of the text.
-    pub(super) fn words(&self) -> (String, Meaning) {
+    pub(super) fn description(&self) -> (String, Meaning) {
         if let Some(bar) = &self.bar {
             return (format!("KEPT OLD: {bar}"), Meaning::Error);
         }
@@ -185,7 +185,7 @@ impl FolderChange {
 impl AtlasScreen {
     /// Takes in the listing of the folder.
     pub(crate) fn on_folder_listed(&mut self, listed: FolderListing, snapshot: &RuntimeSnapshot) {
-        if listed.against != snapshot.in_force.hash {
+        if listed.against != snapshot.load_info.hash {
             // The folder was compared with Atlases that are no longer loaded.
             return;
         }

@@ -7,7 +7,10 @@ use crate::runtime::notices::{AtlasNoticeSummary, NoticeSummary};
 
 /// Returns the address and triggers of an Atlas's notifications, and their delivery state. Returns `None` if
 /// the steward wants no notifications.
-pub(super) fn words(atlas: &Atlas, state: &NoticeSummary) -> Option<(String, (String, Meaning))> {
+pub(super) fn notice_texts(
+    atlas: &Atlas,
+    state: &NoticeSummary,
+) -> Option<(String, (String, Meaning))> {
     let wish = atlas.steward.as_ref()?.notifications.as_ref()?;
     let address = wish.channels.webhook.as_deref()?;
     let triggers: Vec<_> = wish
@@ -21,13 +24,13 @@ pub(super) fn words(atlas: &Atlas, state: &NoticeSummary) -> Option<(String, (St
     let told = format!("{} of {}", one_line(address), triggers.join(", "));
     let own = state.by_atlas.get(&atlas.id).cloned().unwrap_or_default();
     let goes = match state.off {
-        Some(off) => (off.words().to_owned(), Meaning::Warning),
-        None => goes(&own),
+        Some(off) => (off.description().to_owned(), Meaning::Warning),
+        None => delivery_text(&own),
     };
     Some((told, goes))
 }
 
-fn goes(own: &AtlasNoticeSummary) -> (String, Meaning) {
+fn delivery_text(own: &AtlasNoticeSummary) -> (String, Meaning) {
     let error = own.error.as_deref().map(one_line);
     let error = error.map(|error| format!("; last: {error}"));
     let error = error.unwrap_or_default();

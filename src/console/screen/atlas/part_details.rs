@@ -2,8 +2,8 @@
 
 use ratatui::text::{Line, Span};
 
-use super::session::labelled;
-use super::tree::{self, PARTS, TreeRow, plural};
+use super::session::push_labelled;
+use super::tree::{self, PARTS, TreeRow, plural_name};
 use super::{AtlasScreen, FileState, notices};
 use crate::atlas::Atlas;
 use crate::atlas::document::{
@@ -33,7 +33,7 @@ struct PartDetails {
 impl PartDetails {
     fn add(&mut self, label: &str, text: &str, meaning: Meaning) {
         let (cells, look) = (self.cells, self.look);
-        labelled(
+        push_labelled(
             &mut self.lines,
             (label, &one_line(text)),
             meaning,
@@ -51,11 +51,11 @@ impl PartDetails {
 
     fn add_patterns(&mut self, label: &str, patterns: &Patterns) {
         if !patterns.is_empty() {
-            self.add(label, &listed(patterns), Meaning::Text);
+            self.add(label, &patterns_text(patterns), Meaning::Text);
         }
     }
 
-    fn head(&mut self, name: &str, words: &str) {
+    fn add_heading(&mut self, name: &str, words: &str) {
         if !name.is_empty() {
             let name = clip(&one_line(name), self.cells, self.look);
             self.lines
@@ -67,7 +67,7 @@ impl PartDetails {
     }
 
     /// Adds the source lines of a part.
-    fn source(&mut self, atlas: &Atlas, part: PartKind, id: &str) {
+    fn add_source(&mut self, atlas: &Atlas, part: PartKind, id: &str) {
         let name = atlas.origin.name.rsplit('/').next().unwrap_or_default();
         let Some((first, last)) = atlas.origin.lines_of(part, id) else {
             self.add(
@@ -98,7 +98,7 @@ impl PartDetails {
 }
 
 /// Returns the title and the details of the row at the cursor of the tree.
-pub(super) fn lines(
+pub(super) fn selected_part_lines(
     atlases: &AtlasScreen,
     snapshot: &RuntimeSnapshot,
     cells: usize,
@@ -116,13 +116,13 @@ pub(super) fn lines(
         look,
     };
     let title = if let (Some(part), Some(item)) = (part, item) {
-        let id = tree::id(atlas, part, item)?;
+        let id = tree::part_id(atlas, part, item)?;
         one_part(&mut page, atlases, atlas, (part, item))?;
-        page.source(atlas, part, id);
+        page.add_source(atlas, part, id);
         one_line(id)
     } else {
         let file = atlases.files.states.get(&at);
-        whole(&mut page, atlas, file, &snapshot.notices);
+        add_atlas(&mut page, atlas, file, &snapshot.notices);
         one_line(&atlas.id)
     };
     Some((title, page.lines))
@@ -137,7 +137,7 @@ fn one_part(
     match part {
         PartKind::Checkpoint => {
             let definition = atlas.checkpoints.get(at)?;
-            checkpoint(page, definition);
+            add_checkpoint(page, definition);
             let key = (atlas.id.clone(), definition.id.clone());
             let times = atlases.fired.get(&key).copied().unwrap_or(0);
             let words = format!("fired {} while watched", counted(times, "time"));
@@ -151,30 +151,36 @@ fn one_part(
                 },
             );
         }
-        PartKind::Policy => policy(page, atlas.policies.get(at)?),
-        PartKind::Capability => capability(page, atlas.capabilities.get(at)?),
-        PartKind::Context => context(page, atlas.contexts.values().nth(at)?),
+        PartKind::Policy => add_policy(page, atlas.policies.get(at)?),
+        PartKind::Capability => add_capability(page, atlas.capabilities.get(at)?),
+        PartKind::Context => add_context(page, atlas.contexts.values().nth(at)?),
         PartKind::Action => {
             let (id, definition) = atlas.actions.iter().nth(at)?;
-            action(page, atlas, id, definition);
+            add_action(page, atlas, id, definition);
         }
     }
     Some(())
 }
 
-fn whole(page: &mut PartDetails, atlas: &Atlas, file: Option<&FileState>, told: &NoticeSummary) {
+fn add_atlas(
+    page: &mut PartDetails,
+    atlas: &Atlas,
+    file: Option<&FileState>,
+    told: &NoticeSummary,
+) {
     let words = format!(
         "Atlas {} version {}",
         one_line(&atlas.id),
         one_line(&atlas.version)
     );
-    page.head(&atlas.name, &words);
+    page.add_heading(&atlas.name, &words);
     if !atlas.description.is_empty() {
         page.add("ABOUT", &atlas.description, Meaning::Text);
     }
-    let counts = PARTS.map(|part| format!("{} {}", plural(part), tree::count(atlas, part)));
+    let counts =
+        PARTS.map(|part| format!("{} {}", plural_name(part), tree::part_count(atlas, part)));
     page.add("HAS", &counts.join(", "), Meaning::Text);
-    if let Some((told, (goes, meaning))) = notices::words(atlas, told) {
+    if let Some((told, (goes, meaning))) = notices::notice_texts(atlas, told) {
         page.add("TELLS", &told, Meaning::Text);
         page.add("NOTICES", &goes, meaning);
     }
@@ -208,7 +214,7 @@ pub(super) fn file_state_text(file: Option<&FileState>) -> (&'static str, Meanin
         Some(FileState::Same | FileState::AsBefore) => {
             ("LIVE = FILE: the file says what is loaded", Meaning::Passed)
         }
-        Some(FileState::Newer(newer)) if newer.loads() => (
+        Some(FileState::Newer(newer)) if newer.is_loadable() => (
             "FILE NEWER: the file says something else than what is loaded; L loads it",
             Meaning::Warning,
         ),
@@ -223,9 +229,9 @@ pub(super) fn file_state_text(file: Option<&FileState>) -> (&'static str, Meanin
     }
 }
 
-fn checkpoint(page: &mut PartDetails, checkpoint: &Checkpoint) {
+fn add_checkpoint(page: &mut PartDetails, checkpoint: &Checkpoint) {
     let mode = checkpoint.mode.as_str();
-    page.head(
+    page.add_heading(
         &checkpoint.name,
         &format!(
             "checkpoint, {}, {mode}, priority {}",
@@ -244,7 +250,10 @@ fn checkpoint(page: &mut PartDetails, checkpoint: &Checkpoint) {
     if !checkpoint.unless.is_empty() {
         page.add(
             "UNLESS",
-            &format!("a closer rule names it: {}", listed(&checkpoint.unless)),
+            &format!(
+                "a closer rule names it: {}",
+                patterns_text(&checkpoint.unless)
+            ),
             Meaning::Text,
         );
     }
@@ -286,8 +295,12 @@ fn trigger_text(trigger: &Trigger) -> String {
     match trigger {
         Trigger::SessionStart => "when a session begins".to_owned(),
         Trigger::SessionEnd => "when a session ends".to_owned(),
-        Trigger::ActionPre(patterns) => format!("before an action like {}", listed(patterns)),
-        Trigger::ActionPost(patterns) => format!("after an action like {}", listed(patterns)),
+        Trigger::ActionPre(patterns) => {
+            format!("before an action like {}", patterns_text(patterns))
+        }
+        Trigger::ActionPost(patterns) => {
+            format!("after an action like {}", patterns_text(patterns))
+        }
         Trigger::RiskThreshold(tier) => format!("before an action of tier {tier} or higher"),
         Trigger::CapabilityAccess(gated) => {
             let gated: Vec<_> = gated.iter().map(String::as_str).collect();
@@ -324,11 +337,11 @@ fn trigger_text(trigger: &Trigger) -> String {
     }
 }
 
-fn policy(page: &mut PartDetails, policy: &Policy) {
-    page.head("", &format!("policy, {}", policy_word(policy.kind)));
+fn add_policy(page: &mut PartDetails, policy: &Policy) {
+    page.add_heading("", &format!("policy, {}", policy_word(policy.kind)));
     page.add(
         "ABOUT",
-        &format!("actions like {}", listed(&policy.actions)),
+        &format!("actions like {}", patterns_text(&policy.actions)),
         Meaning::Text,
     );
     if let Some(when) = &policy.when {
@@ -361,9 +374,13 @@ fn policy(page: &mut PartDetails, policy: &Policy) {
     }
 }
 
-fn capability(page: &mut PartDetails, capability: &Capability) {
-    page.head(&capability.name, "capability");
-    page.add("ACTIONS", &listed(&capability.actions), Meaning::Text);
+fn add_capability(page: &mut PartDetails, capability: &Capability) {
+    page.add_heading(&capability.name, "capability");
+    page.add(
+        "ACTIONS",
+        &patterns_text(&capability.actions),
+        Meaning::Text,
+    );
     let starts = if capability.starts_locked {
         "locked, until a checkpoint unlocks it"
     } else {
@@ -372,8 +389,8 @@ fn capability(page: &mut PartDetails, capability: &Capability) {
     page.add("STARTS", starts, Meaning::Text);
 }
 
-fn context(page: &mut PartDetails, context: &ContextBlockDef) {
-    page.head(
+fn add_context(page: &mut PartDetails, context: &ContextBlockDef) {
+    page.add_heading(
         &context.name,
         &format!("context, priority {}", context.priority),
     );
@@ -393,8 +410,8 @@ fn context(page: &mut PartDetails, context: &ContextBlockDef) {
     );
 }
 
-fn action(page: &mut PartDetails, atlas: &Atlas, id: &str, action: &DeclaredAction) {
-    page.head(&action.name, "action");
+fn add_action(page: &mut PartDetails, atlas: &Atlas, id: &str, action: &DeclaredAction) {
+    page.add_heading(&action.name, "action");
     match action.risk_tier {
         Some(tier) => page.add("TIER", &format!("{tier}, declared"), of_tier(tier)),
         None => page.add(
@@ -426,7 +443,7 @@ fn action(page: &mut PartDetails, atlas: &Atlas, id: &str, action: &DeclaredActi
     page.add("TRY", "x asks what would happen to it", Meaning::Hint);
 }
 
-fn listed(patterns: &Patterns) -> String {
+fn patterns_text(patterns: &Patterns) -> String {
     let patterns: Vec<_> = patterns.iter().map(ToString::to_string).collect();
     format!("[{}]", patterns.join(", "))
 }

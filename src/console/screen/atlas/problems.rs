@@ -6,7 +6,7 @@ use ratatui::text::Line;
 
 use super::FileState;
 use super::files::AtlasFileStates;
-use super::folder::name;
+use super::folder::file_name;
 use crate::atlas::diagnostic::{ReportColour, Severity, render};
 use crate::atlas::{Atlas, Diagnostic};
 use crate::base::text::one_line;
@@ -36,20 +36,25 @@ pub(super) enum FileOrigin {
 
 /// Returns all problems, errors first. For each Atlas the problems of its file come first, because the
 /// steward can fix those.
-pub(super) fn of<'s>(
+pub(super) fn find_problems<'s>(
     files: &'s AtlasFileStates,
     snapshot: &'s RuntimeSnapshot,
 ) -> Vec<AtlasProblem<'s>> {
     let mut problems = Vec::new();
     for (at, atlas) in snapshot.loaded.iter().enumerate() {
         if let (Some(path), Some(state)) = (&atlas.origin.file, files.states.get(&at)) {
-            problems.extend(of_file(path, FileOrigin::Loaded, &atlas.id, state));
+            problems.extend(file_problems(path, FileOrigin::Loaded, &atlas.id, state));
         }
         let warnings = atlas.origin.warnings.iter();
         problems.extend(warnings.map(|warning| AtlasProblem::Loaded(atlas, warning)));
     }
-    for (path, state) in files.folder.added() {
-        problems.extend(of_file(path, FileOrigin::New, &name(path), state));
+    for (path, state) in files.folder.added_files() {
+        problems.extend(file_problems(
+            path,
+            FileOrigin::New,
+            &file_name(path),
+            state,
+        ));
     }
     problems.sort_by_key(|problem| match problem {
         AtlasProblem::Loaded(_, found) | AtlasProblem::File(_, _, _, found) => {
@@ -60,7 +65,7 @@ pub(super) fn of<'s>(
     problems
 }
 
-fn of_file<'s>(
+fn file_problems<'s>(
     path: &'s Path,
     of: FileOrigin,
     known_by: &str,
@@ -97,7 +102,7 @@ impl<'s> AtlasProblem<'s> {
     }
 
     /// Returns the code and location, the subject, and the style of the problem's row.
-    pub(super) fn row(&self) -> (String, String, Meaning) {
+    pub(super) fn row_texts(&self) -> (String, String, Meaning) {
         match self {
             Self::Loaded(_, found) | Self::File(_, _, _, found) => {
                 let file = one_line(found.file.rsplit('/').next().unwrap_or_default());
@@ -110,7 +115,7 @@ impl<'s> AtlasProblem<'s> {
                     Self::Loaded(..) | Self::Unreadable(..) => "",
                 };
                 let head = format!("{} {newer}{place}", found.code);
-                (head, found.message.clone(), weight(found))
+                (head, found.message.clone(), severity_style(found))
             }
             Self::Unreadable(_, known_by, what) => {
                 (format!("FILE {known_by}"), one_line(what), Meaning::Error)
@@ -119,7 +124,7 @@ impl<'s> AtlasProblem<'s> {
     }
 
     /// Returns the full report, with the source line underlined.
-    pub(super) fn lines(&self, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+    pub(super) fn report_lines(&self, cells: usize, look: Appearance) -> Vec<Line<'static>> {
         let (source, found, words) = match self {
             Self::Loaded(atlas, found) => (&*atlas.text, *found, "in what is loaded"),
             Self::File(_, of, text, found) => {
@@ -140,7 +145,7 @@ impl<'s> AtlasProblem<'s> {
         let mut lines: Vec<Line<'static>> = Vec::new();
         for (at, row) in report.lines().enumerate() {
             let meaning = if at == 0 {
-                weight(found)
+                severity_style(found)
             } else if row.contains("= help") {
                 Meaning::Key
             } else if row.contains('^') {
@@ -163,7 +168,7 @@ impl<'s> AtlasProblem<'s> {
     }
 }
 
-fn weight(found: &Diagnostic) -> Meaning {
+fn severity_style(found: &Diagnostic) -> Meaning {
     match found.severity {
         Severity::Error => Meaning::Error,
         Severity::Warning => Meaning::Warning,

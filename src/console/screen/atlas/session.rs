@@ -14,7 +14,7 @@ use crate::runtime::snapshot::{RuntimeSnapshot, SessionLimitUsage, SessionSummar
 const LABEL: usize = 9;
 
 /// Returns the selected session with its index.
-pub(super) fn chosen<'s>(
+pub(super) fn selected_session<'s>(
     atlases: &AtlasScreen,
     snapshot: &'s RuntimeSnapshot,
 ) -> Option<(usize, &'s SessionSummary)> {
@@ -23,20 +23,20 @@ pub(super) fn chosen<'s>(
 }
 
 /// Returns the lines that describe a session.
-pub(super) fn lines(
+pub(super) fn session_lines(
     session: &SessionSummary,
     snapshot: &RuntimeSnapshot,
     cells: usize,
     look: Appearance,
 ) -> Vec<Line<'static>> {
-    let (state, meaning) = state(session);
+    let (state, meaning) = session_state_text(session);
     let listed = |items: &[String]| match items {
         [] => "none".to_owned(),
         items => one_line(&items.join(", ")),
     };
     let mut lines = Vec::new();
     let mut add = |label: &str, text: &str, meaning: Meaning| {
-        labelled(&mut lines, (label, text), meaning, cells, look);
+        push_labelled(&mut lines, (label, text), meaning, cells, look);
     };
     add("STATE", &state, meaning);
     if let Some(intent) = &session.intent {
@@ -65,13 +65,13 @@ pub(super) fn lines(
     add("COUNTED", &counts, Meaning::Text);
     let limits = snapshot.watched.limits.get(&session.id);
     for limit in limits.into_iter().flatten() {
-        let (text, meaning) = limit_words(limit);
+        let (text, meaning) = limit_text(limit);
         add("LIMIT", &text, meaning);
     }
     lines
 }
 
-fn state(session: &SessionSummary) -> (String, Meaning) {
+fn session_state_text(session: &SessionSummary) -> (String, Meaning) {
     let pending: Vec<_> = session.pending.iter().map(ToString::to_string).collect();
     match &session.entry {
         StartState::Open if pending.is_empty() => ("open".to_owned(), Meaning::Passed),
@@ -90,8 +90,8 @@ fn state(session: &SessionSummary) -> (String, Meaning) {
     }
 }
 
-fn limit_words(limit: &SessionLimitUsage) -> (String, Meaning) {
-    let meaning = if limit.used >= limit.most {
+fn limit_text(limit: &SessionLimitUsage) -> (String, Meaning) {
+    let meaning = if limit.used >= limit.allowed {
         Meaning::Denied
     } else {
         Meaning::Text
@@ -104,7 +104,7 @@ fn limit_words(limit: &SessionLimitUsage) -> (String, Meaning) {
         LimitScope::Agent => ", all sessions of the agent",
         LimitScope::All => ", all sessions together",
     };
-    let (id, used, most) = (one_line(&limit.policy_id), limit.used, limit.most);
+    let (id, used, most) = (one_line(&limit.policy_id), limit.used, limit.allowed);
     (
         format!("{id}: {used} of {most}{window} used{scope}"),
         meaning,
@@ -112,7 +112,7 @@ fn limit_words(limit: &SessionLimitUsage) -> (String, Meaning) {
 }
 
 /// Adds a label with a text that may need several rows.
-pub(super) fn labelled(
+pub(super) fn push_labelled(
     lines: &mut Vec<Line<'static>>,
     (label, text): (&str, &str),
     meaning: Meaning,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{AtlasPane, AtlasScreen, FileState, StudyTotals};
-use crate::atlas::comparison::{AtlasChange, ChangeKind, Comparison, fates};
+use crate::atlas::comparison::{AtlasChange, ChangeKind, Comparison, atlas_changes};
 use crate::atlas::{Atlas, origin::PartKind};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
@@ -14,7 +14,7 @@ use crate::console::dialog::atlas::load::{GateStrength, LoadDirection};
 use crate::console::keymap::StewardKey;
 use crate::console::study::{PageLine, Study, StudySummary};
 use crate::console::theme::Meaning;
-use crate::engine::reload::hash_of;
+use crate::engine::reload::hash_of_atlases;
 use crate::runtime::AtlasLoad;
 use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 
@@ -46,30 +46,30 @@ impl AtlasScreen {
     ) -> bool {
         let writes = snapshot.access == ConsoleAccess::Write;
         match key {
-            StewardKey::Load => writes && self.wanted(snapshot).is_ok(),
-            StewardKey::Undo => writes && snapshot.in_force.before.is_some(),
+            StewardKey::Load => writes && self.atlases_from_files(snapshot).is_ok(),
+            StewardKey::Undo => writes && snapshot.load_info.before.is_some(),
             StewardKey::Edit => self.editable(snapshot).is_ok(),
             StewardKey::Test => snapshot
                 .loaded
                 .iter()
                 .any(|atlas| atlas.origin.file.is_some()),
-            StewardKey::Rehearse => self.wanted(snapshot).is_ok(),
+            StewardKey::Rehearse => self.atlases_from_files(snapshot).is_ok(),
             StewardKey::Shadow => {
-                snapshot.watched.shadow.is_some() || self.wanted(snapshot).is_ok()
+                snapshot.watched.shadow.is_some() || self.atlases_from_files(snapshot).is_ok()
             }
             StewardKey::Unshadow => snapshot.watched.shadow.is_some(),
             StewardKey::Differ => {
-                let mut added = self.files.folder.newer();
-                self.files.newer().next().is_some() || added.next().is_some()
+                let mut added = self.files.folder.changed_added_files();
+                self.files.changed_files().next().is_some() || added.next().is_some()
             }
         }
     }
 
     /// Returns the Atlases as the files define them, or the reason why they cannot be loaded.
-    fn wanted(&self, snapshot: &RuntimeSnapshot) -> Result<Arc<[Atlas]>, String> {
+    fn atlases_from_files(&self, snapshot: &RuntimeSnapshot) -> Result<Arc<[Atlas]>, String> {
         let mut atlases: Vec<Atlas> = snapshot.loaded.to_vec();
         let mut newer = 0;
-        let change = self.files.folder.change(snapshot);
+        let change = self.files.folder.difference(snapshot);
         if let Some(bar) = change.as_ref().and_then(|change| change.bar.clone()) {
             return Err(bar);
         }
@@ -98,7 +98,7 @@ impl AtlasScreen {
         if newer == 0 && change.is_none() {
             return Err(NOTHING_TO_LOAD.to_owned());
         }
-        let arranged = self.files.folder.arranged(atlases);
+        let arranged = self.files.folder.merge_atlases(atlases);
         if arranged.is_empty() {
             return Err("no Atlas would be left".to_owned());
         }
@@ -107,32 +107,36 @@ impl AtlasScreen {
 
     /// Returns the reason why the files cannot be loaded, if there is one.
     pub(crate) fn load_blocker(&self, snapshot: &RuntimeSnapshot) -> Option<String> {
-        self.wanted(snapshot).err()
+        self.atlases_from_files(snapshot).err()
     }
 
     /// Describes the changes of loading the files, or returns the reason why they cannot be loaded.
-    pub(crate) fn propose(&self, snapshot: &RuntimeSnapshot) -> Result<LoadProposal, String> {
-        self.proposal(self.wanted(snapshot)?, snapshot, LoadDirection::Load)
+    pub(crate) fn propose_load(&self, snapshot: &RuntimeSnapshot) -> Result<LoadProposal, String> {
+        self.build_proposal(
+            self.atlases_from_files(snapshot)?,
+            snapshot,
+            LoadDirection::Forward,
+        )
     }
 
     /// Describes the changes of an undo, or returns the reason why there is nothing to restore.
     pub(crate) fn propose_undo(&self, snapshot: &RuntimeSnapshot) -> Result<LoadProposal, String> {
-        let before = snapshot.in_force.before.clone();
+        let before = snapshot.load_info.before.clone();
         let before = before.ok_or("nothing was loaded since cra started")?;
-        let mut proposal = self.proposal(before, snapshot, LoadDirection::Back)?;
+        let mut proposal = self.build_proposal(before, snapshot, LoadDirection::Back)?;
         let words = "The files stay as they are: a restart loads what they say.";
         proposal.lines.push(PageLine::new(Meaning::Text, words));
         Ok(proposal)
     }
 
-    fn proposal(
+    fn build_proposal(
         &self,
         atlases: Arc<[Atlas]>,
         snapshot: &RuntimeSnapshot,
         way: LoadDirection,
     ) -> Result<LoadProposal, String> {
-        let instead_of = snapshot.in_force.hash.ok_or("no Atlas is loaded")?;
-        let fates = fates(&snapshot.loaded, &atlases);
+        let instead_of = snapshot.load_info.hash.ok_or("no Atlas is loaded")?;
+        let fates = atlas_changes(&snapshot.loaded, &atlases);
         let mut lines = Vec::new();
         let mut weaker = Vec::new();
         for fate in &fates {
@@ -141,30 +145,30 @@ impl AtlasScreen {
                     let mut loaded = snapshot.loaded.iter();
                     let at = loaded.position(|atlas| atlas.id == before.id);
                     let file = at.and_then(|at| self.files.changed_at(at));
-                    heading(
+                    changed_heading(
                         (before, after),
-                        file.filter(|_| way == LoadDirection::Load),
+                        file.filter(|_| way == LoadDirection::Forward),
                         snapshot,
                         way,
                     )
                 }
-                AtlasChange::Comes(atlas) => {
+                AtlasChange::Added(atlas) => {
                     added_or_removed_heading("comes in", atlas, Meaning::Passed)
                 }
-                AtlasChange::Goes(atlas) => {
+                AtlasChange::Removed(atlas) => {
                     added_or_removed_heading("goes away", atlas, Meaning::Denied)
                 }
             });
             let comparison = fate.comparison();
-            lines.extend(parts(&comparison));
+            lines.extend(changed_part_lines(&comparison));
             weaker.extend(comparison.weaker);
         }
         let code = if let [AtlasChange::Changed(_, after), ..] = fates.as_slice() {
             after.hash
         } else {
             // One digest covers all Atlases that would be loaded.
-            let all = hash_of(&atlases);
-            lines.extend(together(&atlases, &all));
+            let all = hash_of_atlases(&atlases);
+            lines.extend(digest_lines(&atlases, &all));
             all
         };
         if !weaker.is_empty() {
@@ -174,12 +178,12 @@ impl AtlasScreen {
             lines.extend(each.map(|text| PageLine::new(Meaning::Error, text)));
             lines.push(PageLine::new(Meaning::Text, ""));
         }
-        lines.extend(consequences(snapshot));
+        lines.extend(consequence_lines(snapshot));
         Ok(LoadProposal {
             load: AtlasLoad {
                 atlases,
-                instead_of,
-                by: snapshot.operator.clone(),
+                expected_hash: instead_of,
+                operator: snapshot.operator.clone(),
             },
             lines,
             strength: if weaker.is_empty() {
@@ -192,7 +196,7 @@ impl AtlasScreen {
     }
 
     /// Returns the computation of a steward command, or the reason why there is nothing to compute.
-    pub(crate) fn study(
+    pub(crate) fn build_study(
         &self,
         key: StewardKey,
         snapshot: &RuntimeSnapshot,
@@ -200,12 +204,12 @@ impl AtlasScreen {
         let same = || NOTHING_TO_LOAD.to_owned();
         match key {
             StewardKey::Differ => {
-                let pairs = self.files.newer().filter_map(|(at, newer)| {
+                let pairs = self.files.changed_files().filter_map(|(at, newer)| {
                     let live = snapshot.loaded.get(at)?;
                     let texts = (Arc::clone(&live.text), Arc::clone(&newer.text));
                     Some((live.id.clone(), texts.0, texts.1))
                 });
-                let added = self.files.folder.newer();
+                let added = self.files.folder.changed_added_files();
                 let added =
                     added.map(|(name, newer)| (name, Arc::from(""), Arc::clone(&newer.text)));
                 let pairs: Vec<_> = pairs.chain(added).collect();
@@ -214,12 +218,12 @@ impl AtlasScreen {
                     .ok_or_else(same)
             }
             StewardKey::Rehearse => {
-                let atlases = self.wanted(snapshot)?;
-                let instead_of = snapshot.in_force.hash.ok_or_else(same)?;
+                let atlases = self.atlases_from_files(snapshot)?;
+                let instead_of = snapshot.load_info.hash.ok_or_else(same)?;
                 Ok(Study::Rehearse(AtlasLoad {
                     atlases,
-                    instead_of,
-                    by: String::new(),
+                    expected_hash: instead_of,
+                    operator: String::new(),
                 }))
             }
             StewardKey::Test => {
@@ -247,7 +251,7 @@ impl AtlasScreen {
                 tests: Some((hold, of)),
                 ..self.sums
             },
-            StudySummary::Past(change, of) => StudyTotals {
+            StudySummary::Rehearsal(change, of) => StudyTotals {
                 past: Some((change, of)),
                 ..self.sums
             },
@@ -269,20 +273,20 @@ impl AtlasScreen {
         let file = atlas.origin.file.clone().ok_or(NO_FILE)?;
         let part = || {
             let (part, item) = (self.row.part?, self.row.item?);
-            let id = super::tree::id(atlas, part, item)?;
+            let id = super::tree::part_id(atlas, part, item)?;
             Some(atlas.origin.lines_of(part, id)?.0)
         };
         Ok((file, part().unwrap_or(1)))
     }
 }
 
-fn heading(
+fn changed_heading(
     (before, after): (&Atlas, &Atlas),
     file: Option<Timestamp>,
     snapshot: &RuntimeSnapshot,
     way: LoadDirection,
 ) -> Vec<PageLine> {
-    let since = snapshot.in_force.since;
+    let since = snapshot.load_info.since;
     let since = since.map_or(String::new(), |at| format!("  since {}", at.time_of_day()));
     let changed = file.map_or(String::new(), |at| {
         format!("  written {}", at.time_of_day())
@@ -301,11 +305,11 @@ fn heading(
         ),
         PageLine::new(
             Meaning::Text,
-            format!("loaded  sha {}{since}", short(before)),
+            format!("loaded  sha {}{since}", short_hash(before)),
         ),
         PageLine::new(
             Meaning::Text,
-            format!("{:8}sha {}{changed}", way.name(), short(after)),
+            format!("{:8}sha {}{changed}", way.name(), short_hash(after)),
         ),
         PageLine::new(Meaning::Text, ""),
     ]
@@ -316,13 +320,13 @@ fn added_or_removed_heading(what: &str, atlas: &Atlas, meaning: Meaning) -> Vec<
     let (id, version) = (one_line(&atlas.id), one_line(&atlas.version));
     vec![
         PageLine::new(meaning, format!("{id}  {version} {what}")),
-        PageLine::new(Meaning::Text, format!("        sha {}", short(atlas))),
+        PageLine::new(Meaning::Text, format!("        sha {}", short_hash(atlas))),
         PageLine::new(Meaning::Text, ""),
     ]
 }
 
 /// Lines with the number of Atlases and the digest that covers them all.
-fn together(atlases: &[Atlas], all: &Digest) -> [PageLine; 2] {
+fn digest_lines(atlases: &[Atlas], all: &Digest) -> [PageLine; 2] {
     let sha: String = all.to_string().chars().take(SHORT_HASH).collect();
     let count = match atlases.len() {
         1 => "1 Atlas".to_owned(),
@@ -333,12 +337,12 @@ fn together(atlases: &[Atlas], all: &Digest) -> [PageLine; 2] {
 }
 
 /// Returns the first characters of an Atlas's hash.
-pub(super) fn short(atlas: &Atlas) -> String {
+pub(super) fn short_hash(atlas: &Atlas) -> String {
     atlas.hash.to_string().chars().take(SHORT_HASH).collect()
 }
 
 /// Lines of the changed parts, one each, below a line with their number.
-fn parts(comparison: &Comparison) -> Vec<PageLine> {
+fn changed_part_lines(comparison: &Comparison) -> Vec<PageLine> {
     let kinds = [
         (PartKind::Checkpoint, "checkpoints"),
         (PartKind::Policy, "policies"),
@@ -357,7 +361,7 @@ fn parts(comparison: &Comparison) -> Vec<PageLine> {
         let words = format!("{name}: {added} added, {removed} removed, {changed} changed");
         lines.push(PageLine::new(Meaning::Label, words));
         for change in comparison.parts.iter().filter(|change| change.part == part) {
-            let (mark, meaning) = match change.how {
+            let (mark, meaning) = match change.kind {
                 ChangeKind::Added => ("+", Meaning::Passed),
                 ChangeKind::Removed => ("-", Meaning::Denied),
                 ChangeKind::Changed => ("~", Meaning::Warning),
@@ -379,7 +383,7 @@ fn parts(comparison: &Comparison) -> Vec<PageLine> {
 }
 
 /// Lines that describe the effect of a load on running sessions and held requests.
-fn consequences(snapshot: &RuntimeSnapshot) -> Vec<PageLine> {
+fn consequence_lines(snapshot: &RuntimeSnapshot) -> Vec<PageLine> {
     let mut lines = Vec::new();
     if !snapshot.held.is_empty() {
         let held = counted(snapshot.held.len(), "held request");

@@ -24,7 +24,7 @@ pub(super) const PARTS: [PartKind; 5] = [
 ];
 
 /// Returns the plural name of a kind.
-pub(super) fn plural(part: PartKind) -> &'static str {
+pub(super) fn plural_name(part: PartKind) -> &'static str {
     match part {
         PartKind::Checkpoint => "checkpoints",
         PartKind::Policy => "policies",
@@ -35,7 +35,7 @@ pub(super) fn plural(part: PartKind) -> &'static str {
 }
 
 /// Returns the number of parts of a kind.
-pub(super) fn count(atlas: &Atlas, part: PartKind) -> usize {
+pub(super) fn part_count(atlas: &Atlas, part: PartKind) -> usize {
     match part {
         PartKind::Checkpoint => atlas.checkpoints.len(),
         PartKind::Policy => atlas.policies.len(),
@@ -46,7 +46,7 @@ pub(super) fn count(atlas: &Atlas, part: PartKind) -> usize {
 }
 
 /// Returns the id of a part.
-pub(super) fn id(atlas: &Atlas, part: PartKind, at: usize) -> Option<&str> {
+pub(super) fn part_id(atlas: &Atlas, part: PartKind, at: usize) -> Option<&str> {
     match part {
         PartKind::Checkpoint => atlas
             .checkpoints
@@ -76,7 +76,7 @@ impl AtlasScreen {
                 continue;
             }
             for part in PARTS {
-                let count = count(loaded, part);
+                let count = part_count(loaded, part);
                 let row = TreeRow {
                     part: Some(part),
                     ..row

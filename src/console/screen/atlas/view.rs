@@ -29,7 +29,7 @@ struct AtlasAreas {
     reload: Rect,
 }
 
-fn areas(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot, area: Rect) -> AtlasAreas {
+fn split_areas(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot, area: Rect) -> AtlasAreas {
     let wide = area.width >= 120 && area.height >= 26;
     let brief = !wide && reload_panel::brief(atlases, snapshot).is_some();
     let [status, rest, reload] = Layout::vertical([
@@ -101,9 +101,9 @@ pub(crate) fn draw(
     area: Rect,
     look: Appearance,
 ) {
-    let all = areas(atlases, snapshot, area);
+    let all = split_areas(atlases, snapshot, area);
     frame.render_widget(
-        status(atlases, snapshot, usize::from(area.width), look),
+        status_line(atlases, snapshot, usize::from(area.width), look),
         all.status,
     );
     if snapshot.loaded.is_empty() && atlases.pane != AtlasPane::Problems {
@@ -142,13 +142,13 @@ pub(crate) fn draw(
 }
 
 /// Returns the line with the pane names and counts, and the last message.
-fn status(
+fn status_line(
     atlases: &AtlasScreen,
     snapshot: &RuntimeSnapshot,
     cells: usize,
     look: Appearance,
 ) -> Line<'static> {
-    let problems = atlases.count(snapshot);
+    let problems = atlases.problem_count(snapshot);
     let names = [
         (AtlasPane::Tree, "Atlas".to_owned()),
         (AtlasPane::Session, "Session".to_owned()),
@@ -193,7 +193,7 @@ fn draw_empty(
     area: Rect,
     look: Appearance,
 ) {
-    let inner = panel(frame, area, ("Atlas", ""), Focus::Here, look);
+    let inner = draw_panel(frame, area, ("Atlas", ""), Focus::Here, look);
     let cells = usize::from(inner.width);
     let text = "No Atlas is loaded: every action is unknown, and denied.\n\n\
         cra looks for files in its Atlas folder (`cra paths` names it) and takes others as arguments.\n\
@@ -202,10 +202,10 @@ fn draw_empty(
     let mut lines: Vec<Line> = rows
         .map(|row| Line::styled(row, look.style(Meaning::Dim)))
         .collect();
-    if let Some(change) = atlases.files.folder.change(snapshot) {
+    if let Some(change) = atlases.files.folder.difference(snapshot) {
         let (words, meaning) = match &change.bar {
             Some(bar) => (format!("NOT LOADED: {bar} (])"), Meaning::Error),
-            None => change.words(),
+            None => change.description(),
         };
         let rows = wrap(&words, cells).into_iter();
         let mut rows: Vec<Line> = rows
@@ -218,7 +218,7 @@ fn draw_empty(
 }
 
 /// Paints a panel with its title. Returns the area of its content.
-fn panel(
+fn draw_panel(
     frame: &mut Frame,
     area: Rect,
     (title, hint): (&str, &str),
@@ -281,8 +281,8 @@ fn draw_session(
     look: Appearance,
 ) {
     let focus = Focus::from(atlases.pane == AtlasPane::Session);
-    let Some((at, session)) = session::chosen(atlases, snapshot) else {
-        let inner = panel(frame, area, ("Session", ""), focus, look);
+    let Some((at, session)) = session::selected_session(atlases, snapshot) else {
+        let inner = draw_panel(frame, area, ("Session", ""), focus, look);
         let words = "No agent has a session now.";
         frame.render_widget(Line::styled(words, look.style(Meaning::Dim)), inner);
         return;
@@ -290,8 +290,8 @@ fn draw_session(
     let title = format!("{} {}", one_line(&session.agent), session.id);
     let many = snapshot.sessions.len();
     let hint = format!("{} of {many}, < > ", at + 1);
-    let inner = panel(frame, area, (&title, &hint), focus, look);
-    let lines = session::lines(session, snapshot, usize::from(inner.width), look);
+    let inner = draw_panel(frame, area, (&title, &hint), focus, look);
+    let lines = session::session_lines(session, snapshot, usize::from(inner.width), look);
     let top = if focus == Focus::Here { atlases.top } else { 0 };
     draw_text(frame, inner, lines, top, look);
 }
@@ -334,7 +334,7 @@ fn draw_stream(
             format!("paused, +{newer} newer, g goes there ")
         }
     };
-    let inner = panel(frame, area, ("Evaluations", &state), focus, look);
+    let inner = draw_panel(frame, area, ("Evaluations", &state), focus, look);
     if watched.evaluations.is_empty() {
         let text = "Nothing was asked since this screen was opened. What agents do now shows here: \
             which checkpoints were looked at, and which fired.\ni tries something without an agent.";
@@ -359,7 +359,7 @@ fn draw_stream(
 }
 
 fn evaluation_row(evaluated: &WatchedEvaluation, cells: usize, look: Appearance) -> Line<'static> {
-    let (came, meaning) = came(&evaluated.came);
+    let (came, meaning) = came(&evaluated.outcome);
     let counts = evidence::counts(evaluated.counts);
     let fired = if evaluated.counts.0 > 0 {
         Meaning::Waiting
@@ -399,7 +399,7 @@ pub(super) fn came(came: &EvaluationOutcome) -> (String, Meaning) {
         EvaluationOutcome::Denied(reason) => {
             (format!("DENIED {}", one_line(reason)), Meaning::Denied)
         }
-        EvaluationOutcome::Waits => ("waits".to_owned(), Meaning::Waiting),
+        EvaluationOutcome::Waiting => ("waits".to_owned(), Meaning::Waiting),
     }
 }
 
@@ -412,7 +412,7 @@ fn draw_problems(
 ) {
     let focus = focus_of(atlases, AtlasPane::Problems);
     let problems = atlases.problems(snapshot);
-    let inner = panel(frame, area, ("Problems", "] next "), focus, look);
+    let inner = draw_panel(frame, area, ("Problems", "] next "), focus, look);
     if problems.is_empty() {
         let words = "No problems in what is loaded, and none in the files.";
         frame.render_widget(Line::styled(words, look.style(Meaning::Passed)), inner);
@@ -420,7 +420,8 @@ fn draw_problems(
     }
     let place = (atlases.problem, problems.len());
     draw_rows(frame, inner, place, focus, look, |at, cells| {
-        let Some((head, message, meaning)) = problems.get(at).map(super::AtlasProblem::row) else {
+        let Some((head, message, meaning)) = problems.get(at).map(super::AtlasProblem::row_texts)
+        else {
             return Line::default();
         };
         let head = clip(&head, cells * 3 / 5, look);
@@ -444,10 +445,12 @@ fn chosen(
     look: Appearance,
 ) -> (String, Vec<Line<'static>>) {
     let found = match atlases.pane {
-        AtlasPane::Tree | AtlasPane::Session => part_details::lines(atlases, snapshot, cells, look),
-        AtlasPane::Stream => atlases.chosen(snapshot).map(|evaluated| {
-            let (words, meaning) = came(&evaluated.came);
-            let mut lines = evidence::lines(&evaluated.account, cells, look);
+        AtlasPane::Tree | AtlasPane::Session => {
+            part_details::selected_part_lines(atlases, snapshot, cells, look)
+        }
+        AtlasPane::Stream => atlases.selected_evaluation(snapshot).map(|evaluated| {
+            let (words, meaning) = came(&evaluated.outcome);
+            let mut lines = evidence::render_account(&evaluated.account, cells, look);
             lines.insert(
                 1,
                 Line::styled(format!("what came of it: {words}"), look.style(meaning)),
@@ -462,7 +465,7 @@ fn chosen(
         AtlasPane::Problems => atlases
             .problems(snapshot)
             .get(atlases.problem)
-            .map(|problem| (problem.row().0, problem.lines(cells, look))),
+            .map(|problem| (problem.row_texts().0, problem.report_lines(cells, look))),
     };
     found.unwrap_or_default()
 }
@@ -497,18 +500,18 @@ fn draw_chosen(
     } else {
         title
     };
-    let inner = panel(frame, area, (&title, hint), focus, look);
+    let inner = draw_panel(frame, area, (&title, hint), focus, look);
     draw_text(frame, inner, lines, atlases.top, look);
 }
 
 /// Returns the largest scroll offset of the details.
 pub(super) fn most_top(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot) -> usize {
-    let all = areas(atlases, snapshot, atlases.area);
+    let all = split_areas(atlases, snapshot, atlases.area);
     let (area, lines) = match atlases.pane {
         AtlasPane::Session => {
             let cells = usize::from(all.session.width).saturating_sub(4);
-            let lines = session::chosen(atlases, snapshot).map(|(_, summary)| {
-                session::lines(summary, snapshot, cells, Appearance::default()).len()
+            let lines = session::selected_session(atlases, snapshot).map(|(_, summary)| {
+                session::session_lines(summary, snapshot, cells, Appearance::default()).len()
             });
             (all.session, lines.unwrap_or(0))
         }

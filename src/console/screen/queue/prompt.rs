@@ -4,7 +4,7 @@ use ratatui::crossterm::event::KeyEvent;
 
 use super::QueueScreen;
 use super::filter::{QueueFilter, QueueFilterError};
-use crate::console::keymap::{KeyAction, KeyScope, lookup};
+use crate::console::keymap::{KeyAction, KeyScope, find_action};
 use crate::console::line_edit::{InputChange, LineEdit};
 
 /// State of the line being typed.
@@ -68,7 +68,7 @@ impl QueueScreen {
         let Some(mut prompt) = self.prompt.take() else {
             return;
         };
-        match lookup(KeyScope::Prompt, key) {
+        match find_action(KeyScope::Prompt, key) {
             // A text with a parse error stays open for correction.
             Some(KeyAction::Press) if prompt.problem.is_none() => return,
             Some(KeyAction::Back) => {

@@ -48,8 +48,8 @@ pub(super) fn draw(
     let inner = block.inner(area);
     let cells = usize::from(inner.width).saturating_sub(11);
     let mut rows = rows(held, look);
-    if let Some(thread) = thread_text::of_session(snapshot, &held.session) {
-        let told = thread_text::told(thread).into_iter().rev();
+    if let Some(thread) = thread_text::thread_of_session(snapshot, &held.session) {
+        let told = thread_text::thread_lines(thread).into_iter().rev();
         let told: Vec<_> = told.collect();
         // A frozen conversation summary is shown above optional information.
         let place = if thread.is_frozen() { 2 } else { rows.len() };
@@ -167,7 +167,7 @@ fn beginning(value: &Value) -> String {
 fn if_yes(held: &Held) -> String {
     let unlocks = held.gates.iter().flat_map(|gate| &gate.effects.unlock);
     let injects = held.gates.iter().flat_map(|gate| &gate.effects.inject);
-    let mut text = match held.progress() {
+    let mut text = match held.approval_progress() {
         Some((_, None)) => {
             return "approval 1 of 2: writes checkpoint_approved; it stays held for another operator"
                 .to_owned();

@@ -23,7 +23,7 @@ pub(crate) fn lines() -> Vec<PageLine> {
     }
     head(&mut lines, "RULES: the first that fits decides");
     for rule in DecisionRule::ALL {
-        let words = format!("{} ({})", rule.words(), rule.decision().as_str());
+        let words = format!("{} ({})", rule.description(), rule.decision().as_str());
         entry(&mut lines, &format!("rule {}", rule.number()), &words);
     }
     head(&mut lines, "SIGNALS");

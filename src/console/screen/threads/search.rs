@@ -3,7 +3,7 @@
 use ratatui::crossterm::event::KeyEvent;
 
 use super::{ThreadsScreen, find};
-use crate::console::keymap::{KeyAction, KeyScope, Motion, lookup};
+use crate::console::keymap::{KeyAction, KeyScope, Motion, find_action};
 use crate::console::line_edit::{InputChange, LineEdit};
 use crate::memento::{ExternalName, SummaryShape, Thread, ThreadMemento};
 use crate::runtime::snapshot::RuntimeSnapshot;
@@ -54,7 +54,7 @@ impl ThreadsScreen {
         let Some(mut typing) = self.search.typing.take() else {
             return;
         };
-        let action = lookup(KeyScope::Prompt, key);
+        let action = find_action(KeyScope::Prompt, key);
         if action == Some(KeyAction::Press) {
             return;
         }

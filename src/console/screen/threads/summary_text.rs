@@ -52,7 +52,7 @@ pub(crate) fn read(text: &str) -> Result<SummaryShape, String> {
     let blank = |line| if is_remark(line) { "" } else { line };
     let bare: Vec<&str> = text.lines().map(blank).collect();
     let value: Value = json::read(bare.join("\n").as_bytes()).map_err(|error| error.detail())?;
-    SummaryShape::proposed(&value).map_err(|error| error.to_string())
+    SummaryShape::read_proposal(&value).map_err(|error| error.to_string())
 }
 
 fn is_remark(line: &str) -> bool {

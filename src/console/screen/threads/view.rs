@@ -8,10 +8,10 @@ use ratatui::widgets::Paragraph;
 use super::{MementoContent, ThreadsPane, ThreadsScreen, find};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::console::cells::{asker, clip, coordinate, counted, fit, width};
+use crate::console::cells::{asker_text, clip, coordinate, counted, fit, width};
 use crate::console::screen::queue::highlighted;
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
-use crate::console::thread_text::{frozen_threads, heat, phase_and_intensity_text};
+use crate::console::thread_text::{frozen_threads, phase_and_intensity, phase_and_intensity_text};
 use crate::memento::{Thread, TurnDecision};
 use crate::runtime::snapshot::RuntimeSnapshot;
 
@@ -222,7 +222,7 @@ fn whose(snapshot: &RuntimeSnapshot, thread: &Thread) -> String {
     };
     let mut sessions = snapshot.sessions.iter();
     match sessions.find(|session| session.id == owner.session) {
-        Some(session) => asker(&session.agent, &owner.session),
+        Some(session) => asker_text(&session.agent, &owner.session),
         None => format!("{} (ended)", owner.session),
     }
 }
@@ -304,7 +304,7 @@ fn row(threads: &ThreadsScreen, thread: &Thread, cells: usize, look: Appearance)
     } else {
         (" ", Meaning::Text)
     };
-    let heat = phase_and_intensity_text(heat(thread));
+    let heat = phase_and_intensity_text(phase_and_intensity(thread));
     let line = Line::from(vec![
         Span::raw(format!("{pointer}{name} ")),
         Span::styled(fit(&heat, 14, look), look.style(Meaning::Text)),

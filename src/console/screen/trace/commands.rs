@@ -48,7 +48,7 @@ impl TraceScreen {
         };
         match browse {
             TraceKey::Search => {
-                self.prompt = Some(TracePrompt::new(TracePromptPurpose::Search, ""))
+                self.prompt = Some(TracePrompt::new(TracePromptPurpose::Search, ""));
             }
             TraceKey::Filter => {
                 let now = opened.filter.as_ref().map_or("", |scan| scan.text.as_str());

@@ -18,7 +18,7 @@ pub(super) struct SessionComparison {
 impl SessionComparison {
     pub(super) fn go(&mut self, motion: Motion) {
         if let Some(Ok(difference)) = &self.difference {
-            self.at = motion.from(self.at, difference.changes.len());
+            self.at = motion.target_row(self.at, difference.changes.len());
         }
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::reads::{FullEvent, HashProof};
-use crate::base::text::{one_line, visible};
+use crate::base::text::{one_line, sanitize};
 use crate::console::cells::{break_exactly, counted};
 use crate::console::keymap::Motion;
 use crate::trace::jsonl;
@@ -75,7 +75,7 @@ impl EventDetail {
     }
 
     pub(super) fn go(&mut self, motion: Motion) {
-        self.at = motion.from(self.at, self.lines.len());
+        self.at = motion.target_row(self.at, self.lines.len());
     }
 
     /// Opens or closes a fold. Closing an element that is closed or has no fold selects its parent.
@@ -161,7 +161,7 @@ impl EventDetail {
 
 /// Returns the event as one line of JSON, in the form of an export.
 pub(super) fn as_json(whole: &FullEvent) -> String {
-    jsonl::line(&whole.event)
+    jsonl::format_line(&whole.event)
 }
 
 fn at_pointer<'w>(whole: &'w FullEvent, pointer: &str) -> Option<&'w Value> {
@@ -253,7 +253,7 @@ impl EventLayout<'_> {
     /// Clips foreign text and escapes its hidden characters.
     fn safe(&mut self, text: &str) -> String {
         let cut: String = text.chars().take(MAX_FOLDED_CHARS).collect();
-        let shown = visible(&cut, crate::base::text::LineFeeds::Escape);
+        let shown = sanitize(&cut, crate::base::text::LineFeeds::Escape);
         self.escaped += shown.escaped;
         shown.text
     }
@@ -361,7 +361,7 @@ impl EventLayout<'_> {
         self.leaf(place, &size, Some(fold));
         let end = text.floor_char_boundary(MOST_TEXT);
         let (start, rest) = text.split_at(end);
-        let shown = visible(start, crate::base::text::LineFeeds::Keep);
+        let shown = sanitize(start, crate::base::text::LineFeeds::Keep);
         self.escaped += shown.escaped;
         let cells = self.cells.saturating_sub(place.depth * 2 + 4).max(10);
         for line in shown.text.split('\n') {

@@ -200,7 +200,7 @@ impl OpenSession {
 
     /// Returns the rows of the list.
     pub(super) fn rows(&self) -> EventRows<'_> {
-        match (&self.filter, self.outline.shown()) {
+        match (&self.filter, self.outline.visible_rows()) {
             (Some(scan), _) => EventRows::Found(scan),
             (None, Some(shown)) => EventRows::Folded {
                 shown,
@@ -214,7 +214,7 @@ impl OpenSession {
     pub(super) fn go(&mut self, motion: Motion) {
         let rows = self.rows();
         let row = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        let to = motion.from(row(rows.row_of(self.place)), row(rows.len()));
+        let to = motion.target_row(row(rows.row_of(self.place)), row(rows.len()));
         if let Some(place) = rows.get(to as u64) {
             self.place = place;
         }
@@ -300,7 +300,7 @@ impl OpenSession {
 
     /// Folds to the next level: 1, 2, 3, none.
     pub(super) fn fold_level(&mut self) {
-        let next = match self.outline.level() {
+        let next = match self.outline.fold_level() {
             None => Some(1),
             Some(level @ 1..=2) => Some(level + 1),
             Some(_) => None,
@@ -310,7 +310,7 @@ impl OpenSession {
         while let Some(entry) = self.outline.get(self.place) {
             match entry
                 .parent()
-                .filter(|_| entry.marks().any(EventMarks::HIDDEN))
+                .filter(|_| entry.marks().has_any(EventMarks::HIDDEN))
             {
                 Some(parent) => self.place = parent,
                 None => break,
@@ -412,7 +412,7 @@ impl OpenSession {
 
     /// Returns true if the outline is being read.
     pub(super) fn is_reading(&self) -> bool {
-        let most = self.total().min(Outline::MOST);
+        let most = self.total().min(Outline::MAX_EVENTS);
         self.reading != OutlineReading::Stopped && self.outline.len() < most
     }
 
@@ -433,7 +433,7 @@ impl OpenSession {
         }
         let next = self.place.saturating_add(1);
         let seen = self.outline.get(next).map(OutlineEntry::marks);
-        let stops = seen.is_none_or(|marks| marks.any(self.stop_on.marks()));
+        let stops = seen.is_none_or(|marks| marks.has_any(self.stop_on.marks()));
         let moved = self.seek(next);
         self.play = if stops || !moved {
             Playback::Paused

@@ -4,7 +4,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::base::text::is_deceptive;
-use crate::console::keymap::{KeyAction, KeyScope, lookup};
+use crate::console::keymap::{KeyAction, KeyScope, find_action};
 
 /// Maximum length of the typed text.
 const MOST_CHARS: usize = 400;
@@ -66,7 +66,7 @@ impl TracePrompt {
     }
 
     pub(super) fn on_key(&mut self, key: KeyEvent, past: &[String]) -> PromptResult {
-        match lookup(KeyScope::Line, key) {
+        match find_action(KeyScope::Line, key) {
             Some(KeyAction::Back) => return PromptResult::Closed,
             Some(KeyAction::Press) => return PromptResult::Done(self.text.clone()),
             Some(KeyAction::Up) => {

@@ -13,7 +13,7 @@ use crate::trace::export::ExportFormatArg;
 use crate::trace::filter::EventFilter;
 use crate::trace::outline::{EventMarks, OutlineWindow};
 use crate::trace::replay::ReplayState;
-use crate::trace::summary::{Tone, telling, tone};
+use crate::trace::summary::{Tone, short_description, tone};
 
 /// Read request.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,8 +137,8 @@ impl EventRow {
         Self {
             sequence: event.sequence,
             event_type: crate::base::text::one_line(canonical_type(&event.event_type)),
-            about: telling(event),
-            marks: EventMarks::of(event),
+            about: short_description(event),
+            marks: EventMarks::from_event(event),
             tone: tone(event),
             time_us: event.timestamp.micros(),
         }

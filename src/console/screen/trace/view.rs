@@ -123,7 +123,7 @@ pub(crate) fn draw(
     draw_bar(trace, frame, all.bar, look);
     match (trace.pane, &trace.opened, &trace.compared) {
         (TracePane::Compared, _, Some(compared)) => {
-            comparison_view::draw(compared, frame, rest, look)
+            comparison_view::draw(compared, frame, rest, look);
         }
         (TracePane::Spans | TracePane::Event, Some(opened), _) => {
             if !all.spans.is_empty() {

@@ -10,7 +10,7 @@ const SECRET: Digest = Digest::ZERO;
 fn command() -> AnswerCommand {
     AnswerCommand {
         program: "/opt/my tools/cra".into(),
-        place: vec!["--socket".to_owned(), "/run/s".to_owned()],
+        location_args: vec!["--socket".to_owned(), "/run/s".to_owned()],
     }
 }
 
@@ -25,7 +25,7 @@ fn is_use(conversation: &str, line: &str) -> bool {
         secret: SECRET,
         conversation: &conversation,
     };
-    command().is_use(&uses(&json!({"command": line}), "Bash"), speaker)
+    command().is_answer_call(&uses(&json!({"command": line}), "Bash"), speaker)
 }
 
 fn line(conversation: &str, session: &str, answers: &str) -> String {
@@ -85,7 +85,7 @@ fn a_command_with_another_tool_parameter_is_judged() {
         conversation: &conversation,
     };
     let good = line("a.s", "a.s", "{}");
-    let let_by = |input: Value, tool| command().is_use(&uses(&input, tool), speaker);
+    let let_by = |input: Value, tool| command().is_answer_call(&uses(&input, tool), speaker);
     assert!(let_by(
         json!({"command": good, "timeout": 5, "description": "d"}),
         "Bash"

@@ -20,18 +20,18 @@ fn options(timer: Option<Duration>, socket: &std::path::Path) -> HookOptions {
     let log = Signer::new("cra/log-1", &[7; 32]).unwrap();
     HookOptions {
         host: Host::ClaudeCode,
-        begun: Instant::now(),
-        timer,
+        started_at: Instant::now(),
+        timeout: timer,
         offline: OfflineBehavior::Deny,
         socket: socket.to_owned(),
         key: Ok(AnswerSigner::derive(&log).verifier()),
         folder: std::path::PathBuf::new(),
         secret: Digest::ZERO,
         api_key: None,
-        leash: crate::gateway::client::ConnectionCanceller::default(),
+        canceller: crate::gateway::client::ConnectionCanceller::default(),
         answer_command: crate::gateway::hook::AnswerCommand {
             program: "/usr/bin/cra".into(),
-            place: Vec::new(),
+            location_args: Vec::new(),
         },
         transport: crate::gateway::hook::Transport::Direct,
     }
@@ -54,9 +54,9 @@ const MARGINS: [(u64, u64, u64); 10] = [
 #[test]
 fn a_tenth_of_the_timer_up_to_five_seconds_is_reserved() {
     for (timer, hook, last) in MARGINS {
-        assert_eq!(budget(ms(timer)), ms(hook), "{timer}");
+        assert_eq!(hook_time(ms(timer)), ms(hook), "{timer}");
         let options = options(Some(ms(timer)), "/nonexistent".as_ref());
-        let moment = answer_deadline(&told(Host::ClaudeCode), &options) - options.begun;
+        let moment = answer_deadline(&told(Host::ClaudeCode), &options) - options.started_at;
         assert_eq!(moment.as_millis(), u128::from(last), "{timer}");
     }
 }
@@ -66,9 +66,9 @@ fn the_console_gives_up_before_the_hook_and_the_hook_before_the_agent() {
     let mut timers: Vec<_> = MARGINS.iter().map(|(timer, ..)| ms(*timer)).collect();
     timers.extend([Duration::from_nanos(1), Duration::from_micros(1), ms(1)]);
     for timer in timers {
-        let hook = budget(timer);
+        let hook = hook_time(timer);
         let options = options(Some(timer), "/nonexistent".as_ref());
-        let last = answer_deadline(&told(Host::ClaudeCode), &options) - options.begun;
+        let last = answer_deadline(&told(Host::ClaudeCode), &options) - options.started_at;
         assert!(console_time(hook) <= hook, "{timer:?}");
         assert!(hook <= last && last <= timer, "{timer:?}");
         if timer >= Duration::from_micros(1) {
@@ -92,12 +92,12 @@ fn every_agent_has_a_timer_that_leaves_a_margin() {
         (Host::Cursor, 60),
         (Host::Copilot, 30),
     ] {
-        let timer = host.usual_timer();
+        let timer = host.default_timeout();
         assert_eq!(timer, Duration::from_secs(seconds));
-        assert!(budget(timer) + Duration::from_secs(3) <= timer);
+        assert!(hook_time(timer) + Duration::from_secs(3) <= timer);
     }
     let options = options(None, "/nonexistent".as_ref());
-    let usual = timer(&told(Host::ClaudeCode), &options);
+    let usual = timeout(&told(Host::ClaudeCode), &options);
     assert_eq!(usual, Duration::from_mins(10));
 }
 
@@ -107,7 +107,7 @@ fn a_timer_that_is_over_denies_without_waiting() {
     let socket = folder.path().join("s");
     // This listener accepts the connection and never answers.
     let _silent = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-    let verdict = ask(
+    let verdict = decide(
         &told(Host::ClaudeCode),
         &options(Some(Duration::ZERO), &socket),
     );

@@ -24,7 +24,7 @@ struct ToolNames {
 }
 
 impl ToolNames {
-    fn own(&self) -> String {
+    fn own_name(&self) -> String {
         match self.number {
             None => NAME.to_owned(),
             Some(number) => format!("{NAME}_{number}"),
@@ -39,7 +39,7 @@ impl OwnTool {
 
     /// Returns its name.
     pub(super) fn name(&self) -> String {
-        self.lock().own()
+        self.lock().own_name()
     }
 
     /// Returns true if a call names it.
@@ -48,7 +48,7 @@ impl OwnTool {
     }
 
     /// Notes a page of the server's list. Returns the tool if the page is the last one.
-    pub(super) fn listed(&self, answer: &Value) -> Option<Value> {
+    pub(super) fn note_page(&self, answer: &Value) -> Option<Value> {
         let tools = answer.pointer("/result/tools")?.as_array()?;
         let listed = tools.iter().filter_map(|tool| tool.get("name")?.as_str());
         let mut names = self.lock();
@@ -58,11 +58,11 @@ impl OwnTool {
             return None;
         }
         names.number = None;
-        while names.listed.contains(&names.own()) {
+        while names.listed.contains(&names.own_name()) {
             names.number = Some(names.number.unwrap_or(1).saturating_add(1));
         }
         names.listed.clear();
-        Some(tool(&names.own()))
+        Some(tool(&names.own_name()))
     }
 }
 
@@ -111,13 +111,13 @@ mod tests {
     fn the_name_of_the_own_tool_differs_from_the_servers_tools_on_all_pages() {
         let own = OwnTool::default();
         let first = json!({"result": {"tools": [{"name": NAME}], "nextCursor": "2"}});
-        assert_eq!(own.listed(&first), None);
+        assert_eq!(own.note_page(&first), None);
         let last = json!({"result": {"tools": [{"name": format!("{NAME}_2")}]}});
-        let listed = own.listed(&last).unwrap();
+        let listed = own.note_page(&last).unwrap();
         assert_eq!(listed["name"], format!("{NAME}_3"));
         assert!(own.is_named(&format!("{NAME}_3")) && !own.is_named(NAME));
         let other = json!({"result": {"tools": [{"name": "echo"}]}});
-        assert_eq!(own.listed(&other).unwrap()["name"], NAME);
-        assert_eq!(own.listed(&json!({"error": {}})), None);
+        assert_eq!(own.note_page(&other).unwrap()["name"], NAME);
+        assert_eq!(own.note_page(&json!({"error": {}})), None);
     }
 }

@@ -17,7 +17,7 @@ pub(super) enum RequestStage {
     /// A request for the list of tools, at the server.
     Listing,
     /// Any other request, at the server.
-    Asked,
+    Other,
 }
 
 /// All unanswered requests.
@@ -26,7 +26,7 @@ pub(super) struct PendingRequests(HashMap<RpcId, RequestStage>);
 
 impl PendingRequests {
     /// Adds a request. Returns false if its id is already in use.
-    pub(super) fn note(&mut self, id: RpcId, stage: RequestStage) -> bool {
+    pub(super) fn add(&mut self, id: RpcId, stage: RequestStage) -> bool {
         match self.0.entry(id) {
             std::collections::hash_map::Entry::Occupied(_) => false,
             std::collections::hash_map::Entry::Vacant(free) => {
@@ -43,7 +43,7 @@ impl PendingRequests {
                 *stage = RequestStage::Running(run);
                 Ok(())
             }
-            Some(RequestStage::Running(_) | RequestStage::Listing | RequestStage::Asked) | None => {
+            Some(RequestStage::Running(_) | RequestStage::Listing | RequestStage::Other) | None => {
                 Err(run)
             }
         }

@@ -24,7 +24,7 @@ const HASH_CHARS: usize = 65;
 pub(super) fn faults(reader: &StoreReader, log: &SessionId) -> Result<Vec<String>, StoreError> {
     let loaded = loaded(reader, log)?;
     let query = "SELECT hash, atlas_id, version, text FROM atlases ORDER BY hash";
-    let kept = reader.rows(query, params![], |row| {
+    let kept = reader.query_rows(query, params![], |row| {
         let text: String = row.get(3)?;
         Ok(Kept {
             hash: row.get(0)?,
@@ -89,7 +89,7 @@ fn loaded(
     reader: &StoreReader,
     log: &SessionId,
 ) -> Result<BTreeMap<String, AtlasLoaded>, StoreError> {
-    let rows: Vec<String> = reader.rows(LOADED, params![log.as_str()], |row| row.get(0))?;
+    let rows: Vec<String> = reader.query_rows(LOADED, params![log.as_str()], |row| row.get(0))?;
     let mut loaded = BTreeMap::new();
     for line in rows.iter().flat_map(|row| row.lines()) {
         if let Some(Payload::AtlasLoaded(atlas)) = read(line) {

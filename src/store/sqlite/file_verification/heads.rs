@@ -55,7 +55,7 @@ pub(super) fn signed_heads(
 /// Acknowledged number of log entries.
 fn entries(reader: &StoreReader, log: &SessionId) -> Result<u64, StoreError> {
     let query = "SELECT count FROM sessions WHERE session_id = ?1";
-    let found = reader.rows(query, [log.as_str()], |row| count(row, 0))?;
+    let found = reader.query_rows(query, [log.as_str()], |row| count(row, 0))?;
     Ok(found.first().copied().unwrap_or(0))
 }
 

@@ -90,15 +90,15 @@ fn verification_reports_progress_and_proves_nothing_when_cancelled() {
     for threads in [1, 3] {
         let progress = VerificationProgress::default();
         verify(&reader, TrustAnchors::nothing(), threads, &progress).unwrap();
-        let (done, all) = progress.so_far().unwrap();
+        let (done, all) = progress.checked_and_total().unwrap();
         assert!(
             done == all && all > MIN_ROWS_FOR_THREADS,
             "threads share it: {all}"
         );
 
-        progress.stop();
+        progress.cancel();
         let stopped = verify(&reader, TrustAnchors::nothing(), threads, &progress);
-        assert_eq!(stopped, Err(StoreError::Stopped));
+        assert_eq!(stopped, Err(StoreError::Cancelled));
         assert_eq!(progress.percent(), Some(0), "nothing was read any more");
     }
 }
@@ -113,7 +113,7 @@ fn verification_ends_at_the_row_where_it_is_cancelled() {
     let read = each_row(&reader, &progress, 0..u64::from(u32::MAX), |_| {
         rows += 1;
         if rows == 5 {
-            progress.stop();
+            progress.cancel();
         }
     });
     assert_eq!((read, rows), (Ok(()), 5));

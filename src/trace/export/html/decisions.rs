@@ -6,14 +6,14 @@ use std::fmt::{self, Write};
 
 use serde_json::{Map, Value};
 
-use super::text::{EscapedText, lasting, moment};
+use super::text::{EscapedText, format_duration, format_time};
 use crate::base::clock::Timestamp;
 use crate::base::id::SpanId;
 use crate::trace::details::Details;
 use crate::trace::event::{Event, canonical_type};
 use crate::trace::replay::ReplayState;
 use crate::trace::replay::state::{HeldGate, HeldRequest};
-use crate::trace::summary::cut;
+use crate::trace::summary::truncate_text;
 
 /// Longest answer or reason in a decision; the full text is in its event.
 const MAX_TEXT_CHARS: usize = 2000;
@@ -28,7 +28,7 @@ pub(super) struct DecisionWriter {
     answers: HashMap<SpanId, GateAnswers>,
     params: HashMap<SpanId, String>,
     /// Request written last; its parameters are not repeated at its next gate.
-    told: Option<SpanId>,
+    last_request: Option<SpanId>,
 }
 
 /// Answers given at a gate.
@@ -50,7 +50,7 @@ struct DecisionEntry<'d> {
 
 impl DecisionWriter {
     /// Processes the next event with the state before it, and writes the decision if the event is one.
-    pub(super) fn tell(
+    pub(super) fn process_event(
         &mut self,
         out: &mut impl Write,
         before: &ReplayState,
@@ -62,14 +62,14 @@ impl DecisionWriter {
             "action_attempted" if self.params.len() < MAX_OPEN => {
                 let params = details.value("action_params").map(ToString::to_string);
                 let params = params.unwrap_or_default();
-                let params = cut(&params, MAX_TEXT_CHARS).into_owned();
+                let params = truncate_text(&params, MAX_TEXT_CHARS).into_owned();
                 self.params.insert(event.span_id.clone(), params);
             }
             "action_completed" | "action_blocked" => {
                 let parent = event.parent_span_id.as_ref();
                 parent.and_then(|parent| self.params.remove(parent));
             }
-            "checkpoint_response" => self.answered(event, details),
+            "checkpoint_response" => self.remember_answers(event, details),
             "checkpoint_approved" => {
                 let decision = DecisionEntry {
                     event,
@@ -117,10 +117,10 @@ impl DecisionWriter {
             for gate in &held.gates {
                 self.begin(out)?;
                 self.head(out, ("care", "still held"), &gate.checkpoint, Some(held))?;
-                let since = moment(held.since);
+                let since = format_time(held.since);
                 write!(out, "<p class=\"meta\">since {since} UTC, event ")?;
                 writeln!(out, "{}</p>", gate.sequence)?;
-                why(out, Some(gate))?;
+                write_reason(out, Some(gate))?;
                 out.write_str("</li>\n")?;
             }
         }
@@ -138,7 +138,7 @@ impl DecisionWriter {
         Ok(())
     }
 
-    fn answered(&mut self, event: &Event, details: Details<'_>) {
+    fn remember_answers(&mut self, event: &Event, details: Details<'_>) {
         let Some(gate) = &event.parent_span_id else {
             return;
         };
@@ -169,20 +169,24 @@ impl DecisionWriter {
         self.head(out, outcome, decision.checkpoint, held)?;
         out.write_str("<p class=\"meta\">")?;
         match decision.by {
-            Some(by) => write!(out, "by <strong>{}</strong>, ", EscapedText(&said(by)))?,
+            Some(by) => write!(out, "by <strong>{}</strong>, ", EscapedText(&clip_text(by)))?,
             None => out.write_str("by nobody, ")?,
         }
-        write!(out, "{} UTC", moment(event.timestamp))?;
+        write!(out, "{} UTC", format_time(event.timestamp))?;
         if let Some(held) = held {
-            write!(out, ", after {}", waited(held.since, event.timestamp))?;
+            write!(out, ", after {}", wait_time(held.since, event.timestamp))?;
         }
         writeln!(out, ", event {}</p>", event.sequence)?;
-        why(out, found.map(|(_, gate)| gate))?;
+        write_reason(out, found.map(|(_, gate)| gate))?;
         if let Some(reason) = decision.reason {
-            writeln!(out, "<p class=\"said\">{}</p>", EscapedText(&said(reason)))?;
+            writeln!(
+                out,
+                "<p class=\"said\">{}</p>",
+                EscapedText(&clip_text(reason))
+            )?;
         }
         if let Some(answered) = answered {
-            answers(out, &answered)?;
+            write_answers(out, &answered)?;
         }
         out.write_str("</li>\n")
     }
@@ -194,9 +198,9 @@ impl DecisionWriter {
         checkpoint: &str,
         held: Option<&HeldRequest>,
     ) -> fmt::Result {
-        let (outcome, checkpoint) = (said(outcome), said(checkpoint));
+        let (outcome, checkpoint) = (clip_text(outcome), clip_text(checkpoint));
         let span = held.and_then(|held| held.span_id.as_ref());
-        let again = if span.is_some() && self.told.as_ref() == span {
+        let again = if span.is_some() && self.last_request.as_ref() == span {
             " again"
         } else {
             ""
@@ -211,11 +215,11 @@ impl DecisionWriter {
             write!(
                 out,
                 " <span class=\"for\">for {}</span>",
-                EscapedText(&said(&held.what))
+                EscapedText(&clip_text(&held.what))
             )?;
         }
         out.write_str("</h4>\n")?;
-        self.told = span.cloned();
+        self.last_request = span.cloned();
         if !again.is_empty() {
             return Ok(());
         }
@@ -242,27 +246,27 @@ impl ReplayState {
     }
 }
 
-fn why(out: &mut impl Write, gate: Option<&HeldGate>) -> fmt::Result {
+fn write_reason(out: &mut impl Write, gate: Option<&HeldGate>) -> fmt::Result {
     match gate
         .map(|gate| gate.why.as_str())
         .filter(|why| !why.is_empty())
     {
-        Some(why) => writeln!(out, "<p class=\"why\">{}</p>", EscapedText(&said(why))),
+        Some(why) => writeln!(out, "<p class=\"why\">{}</p>", EscapedText(&clip_text(why))),
         None => Ok(()),
     }
 }
 
-fn answers(out: &mut impl Write, answered: &GateAnswers) -> fmt::Result {
+fn write_answers(out: &mut impl Write, answered: &GateAnswers) -> fmt::Result {
     out.write_str("<dl class=\"answers\">\n")?;
     for (question, answer) in &answered.answers {
         let answer = match answer {
             Value::String(text) if text.starts_with("sha256:") => {
                 Cow::Borrowed("(sensitive: only a salted hash was kept)")
             }
-            Value::String(text) => said(text),
-            other => said(&other.to_string()).into_owned().into(),
+            Value::String(text) => clip_text(text),
+            other => clip_text(&other.to_string()).into_owned().into(),
         };
-        let (question, answer) = (said(question), EscapedText(&answer));
+        let (question, answer) = (clip_text(question), EscapedText(&answer));
         writeln!(out, "<dt>{}</dt><dd>{answer}</dd>", EscapedText(&question))?;
     }
     out.write_str("</dl>\n")?;
@@ -276,10 +280,10 @@ fn answers(out: &mut impl Write, answered: &GateAnswers) -> fmt::Result {
 }
 
 /// Untrusted text, cut to [`MAX_TEXT_CHARS`].
-fn said(text: &str) -> Cow<'_, str> {
-    cut(text, MAX_TEXT_CHARS)
+fn clip_text(text: &str) -> Cow<'_, str> {
+    truncate_text(text, MAX_TEXT_CHARS)
 }
 
-fn waited(since: Timestamp, until: Timestamp) -> String {
-    lasting(until.since(since))
+fn wait_time(since: Timestamp, until: Timestamp) -> String {
+    format_duration(until.since(since))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::text::{EscapedText, moment};
+use super::text::{EscapedText, format_time};
 use crate::trace::details::Details;
 use crate::trace::event::Event;
 use crate::trace::summary::sentence;
@@ -23,7 +23,7 @@ pub(super) fn write(out: &mut impl Write, entries: &[Event]) -> fmt::Result {
             out,
             "<tr><td>{}</td><td class=\"when\">{}</td><td>{}</td><td><code>{}</code> {}</td></tr>",
             entry.sequence,
-            moment(entry.timestamp),
+            format_time(entry.timestamp),
             EscapedText(by),
             EscapedText(&entry.event_type),
             EscapedText(&sentence(entry)),

@@ -29,7 +29,7 @@ impl fmt::Display for EscapedText<'_> {
 }
 
 /// Formats a timestamp to the millisecond: `2026-01-31 23:59:59.000`.
-pub(super) fn moment(at: Timestamp) -> String {
+pub(super) fn format_time(at: Timestamp) -> String {
     let text = at.to_string();
     let date = text.get(..10).unwrap_or_default();
     let time = text.get(11..23).unwrap_or_default();
@@ -37,7 +37,7 @@ pub(super) fn moment(at: Timestamp) -> String {
 }
 
 /// Formats a duration in a suitable unit.
-pub(super) fn lasting(span: Duration) -> String {
+pub(super) fn format_duration(span: Duration) -> String {
     let millis = span.as_millis();
     let seconds = span.as_secs();
     match seconds {
@@ -50,7 +50,7 @@ pub(super) fn lasting(span: Duration) -> String {
 }
 
 /// Formats a number with its noun: `1 event`, `2 events`.
-pub(super) fn counted(number: u64, noun: &str) -> String {
+pub(super) fn count_noun(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")
 }

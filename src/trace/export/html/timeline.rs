@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 
 use serde_json::Value;
 
-use super::text::{EscapedText, lasting, moment};
+use super::text::{EscapedText, format_duration, format_time};
 use crate::base::clock::Timestamp;
 use crate::trace::event::Event;
 use crate::trace::spans::{SpanDepths, SpanTree};
@@ -29,7 +29,7 @@ impl Timeline<'_> {
             Tone::Stop => "stop",
         };
         let (left, width) = self.bar(event);
-        let after = lasting(event.timestamp.since(self.start));
+        let after = format_duration(event.timestamp.since(self.start));
         writeln!(
             out,
             "<details class=\"{class}\"><summary><span class=\"seq\">{}</span>\
@@ -68,7 +68,7 @@ fn envelope(out: &mut impl Write, event: &Event) -> fmt::Result {
     let parent = event.parent_span_id.as_ref();
     let previous = event.previous_hash.to_string();
     let hash = event.hash.to_string();
-    let time = format!("{} UTC", moment(event.timestamp));
+    let time = format!("{} UTC", format_time(event.timestamp));
     let named = [
         ("time", time.as_str()),
         ("event", event.event_id.as_str()),

@@ -22,7 +22,7 @@ impl VerdictClass {
                 VerificationVerdict::Holds(proven) if proven.imported_from.is_some() => {
                     Self::Imported
                 }
-                VerificationVerdict::Holds(proven) if proven.tail() == 0 => Self::Proven,
+                VerificationVerdict::Holds(proven) if proven.unproven_count() == 0 => Self::Proven,
                 VerificationVerdict::Holds(_) => Self::Open,
                 VerificationVerdict::Diverged { .. }
                 | VerificationVerdict::Truncated { .. }
@@ -53,13 +53,13 @@ pub(super) fn meaning(checked: Option<&ChainVerification>) -> &'static str {
              time before."
         }
         VerificationVerdict::Holds(proven)
-            if proven.tail() == 0 && proven.witnessed >= proven.count =>
+            if proven.unproven_count() == 0 && proven.witnessed >= proven.count =>
         {
             "Every event follows from the one before, and a head of the log that was kept elsewhere \
              covers all of them. So none was changed, moved, added or taken out since that head was \
              made."
         }
-        VerificationVerdict::Holds(proven) if proven.tail() == 0 => {
+        VerificationVerdict::Holds(proven) if proven.unproven_count() == 0 => {
             "Every event follows from the one before, and a signed head of the log covers all of them. So \
              none was changed, moved, added or taken out by anybody who does not have the key. Whether \
              more events were cut off at the end, with all heads that cover them, only a head that was \

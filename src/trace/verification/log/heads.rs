@@ -1,13 +1,13 @@
 //! Checks of the log against heads that are signed or were kept elsewhere.
 
-use super::super::trust::agrees;
+use super::super::trust::head_matches;
 use super::super::verdict::VerificationVerdict;
 use super::LogVerifier;
 use crate::trace::head::LogHead;
 
 impl LogVerifier {
     /// Checks the log at its current size against the heads of that size.
-    pub(super) fn hold_against_heads(&mut self, place: usize) {
+    pub(super) fn check_heads(&mut self, place: usize) {
         let size = self.tree.size();
         let signed = self.trust.signed_at(size);
         let known = self.trust.known_at(size);
@@ -22,22 +22,23 @@ impl LogVerifier {
             let what = format!("its first {size} entries are not those of the {whose}");
             VerificationVerdict::diverged(size - 1, what)
         };
-        let known = (!known.is_empty()).then(|| known.iter().all(|head| agrees(head, &log, &root)));
+        let known =
+            (!known.is_empty()).then(|| known.iter().all(|head| head_matches(head, &log, &root)));
         let signed = signed.map(|(head, note, decisive)| {
             let decisive = decisive || !self.offered.is_empty();
-            let agreed = agrees(head, &log, &root);
-            let clear_changed = decisive || !agreed;
-            let key = clear_changed.then(|| self.trust.signer(note)).flatten();
+            let agreed = head_matches(head, &log, &root);
+            let looked_at = decisive || !agreed;
+            let key = looked_at.then(|| self.trust.signer(note)).flatten();
             let claimed = !agreed || self.trust.is_claimed(size);
             (agreed, decisive && claimed, key.map(ToString::to_string))
         });
         match known {
-            Some(true) => self.witnessed(size),
+            Some(true) => self.mark_witnessed(size),
             Some(false) => self.fail_log(differs("head that was kept elsewhere")),
             None => {}
         }
         match signed {
-            Some((true, true, Some(key))) => self.signed(size, key),
+            Some((true, true, Some(key))) => self.mark_sealed(size, key),
             Some((false, _, Some(_))) => self.fail_log(differs("head that was signed")),
             Some((_, true, None) | (false, _, None)) if self.trust.has_keys() => {
                 let what = format!("a head of {size} entries is not signed with the key");
@@ -48,11 +49,11 @@ impl LogVerifier {
     }
 
     /// A signed head covers the log so far.
-    fn signed(&mut self, size: u64, key: String) {
+    fn mark_sealed(&mut self, size: u64, key: String) {
         for place in std::mem::take(&mut self.awaiting.0) {
             if let Some(chain) = self.chains.get_mut(place) {
                 chain.awaits.seal = false;
-                chain.proven.sealed = chain.entered;
+                chain.proven.sealed = chain.sealed_count;
             }
         }
         if let Some(log) = self.log_chain() {
@@ -66,11 +67,11 @@ impl LogVerifier {
     }
 
     /// A head from elsewhere covers the log so far.
-    fn witnessed(&mut self, size: u64) {
+    fn mark_witnessed(&mut self, size: u64) {
         for place in std::mem::take(&mut self.awaiting.1) {
             if let Some(chain) = self.chains.get_mut(place) {
                 chain.awaits.witness = false;
-                chain.proven.witnessed = chain.entered;
+                chain.proven.witnessed = chain.sealed_count;
             }
         }
         if let Some(log) = self.log_chain() {

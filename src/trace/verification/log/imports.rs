@@ -7,11 +7,11 @@ use crate::trace::verification::verdict::{ImportEntry, VerificationVerdict};
 
 impl LogVerifier {
     /// Processes an entry that announces an import.
-    pub(super) fn import(&mut self, imported: &TraceImported, at: TimestampText) {
+    pub(super) fn process_import(&mut self, imported: &TraceImported, at: TimestampText) {
         let Ok(session) = imported.imported_session.parse() else {
             return;
         };
-        let place = self.place(&session);
+        let place = self.chain_index(&session);
         if let Some(chain) = self.chains.get_mut(place) {
             chain.import(ImportEntry::of(imported, at.as_str()));
         }

@@ -1,6 +1,6 @@
 //! Steps in which an agent reports something: feedback, output, errors and recoveries.
 
-use super::{ErrorRecovery, StepAction, named, optional_text, session, text};
+use super::{ErrorRecovery, StepAction, optional_text, optional_word, session, text};
 use crate::atlas::located_values::{FileProblems, LocatedValue};
 use crate::engine::command::{AgentReport, ErrorReport, Feedback, OutputReport};
 use crate::trace::event::{OutputType, UsageOutcome};
@@ -14,7 +14,7 @@ const OUTPUT_TYPES: [(&str, OutputType); 3] = [
 const USAGE_OUTCOMES: [(&str, UsageOutcome); 3] = [
     ("applied", UsageOutcome::Applied),
     ("ignored", UsageOutcome::Ignored),
-    ("partial", UsageOutcome::PartialFile),
+    ("partial", UsageOutcome::Partial),
 ];
 
 pub(super) fn feedback(
@@ -28,13 +28,13 @@ pub(super) fn feedback(
         "reason",
         "usage_outcome",
     ];
-    value.only(&known, faults);
+    value.reject_unknown_keys(&known, faults);
     let session = session(value, faults);
     let context_id = text(value, "context_id", faults);
-    let helpful = value.need("helpful", faults);
+    let helpful = value.require("helpful", faults);
     let helpful = helpful.and_then(|helpful| helpful.boolean(faults));
     let reason = optional_text(value, "reason", faults);
-    let usage_outcome = named(value, "usage_outcome", &USAGE_OUTCOMES, faults);
+    let usage_outcome = optional_word(value, "usage_outcome", &USAGE_OUTCOMES, faults);
     Some(StepAction::Report(AgentReport::Feedback(Feedback {
         session: session?,
         context_id: context_id?,
@@ -49,10 +49,10 @@ pub(super) fn output(
     faults: &mut FileProblems<'_>,
 ) -> Option<StepAction> {
     let known = ["session", "text", "output_type", "contains_action"];
-    value.only(&known, faults);
+    value.reject_unknown_keys(&known, faults);
     let session = session(value, faults);
     let written = text(value, "text", faults);
-    let output_type = named(value, "output_type", &OUTPUT_TYPES, faults);
+    let output_type = optional_word(value, "output_type", &OUTPUT_TYPES, faults);
     let contains_action = value.get("contains_action");
     let contains_action = contains_action.and_then(|given| given.boolean(faults));
     Some(StepAction::Report(AgentReport::Output(OutputReport {
@@ -72,7 +72,7 @@ pub(super) fn error(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> 
         "recoverable",
         "stack_trace",
     ];
-    value.only(&known, faults);
+    value.reject_unknown_keys(&known, faults);
     let session = session(value, faults);
     let error_type = text(value, "type", faults);
     let error_code = optional_text(value, "code", faults);
@@ -94,7 +94,7 @@ pub(super) fn recovered(
     value: &LocatedValue<'_>,
     faults: &mut FileProblems<'_>,
 ) -> Option<StepAction> {
-    value.only(&["session", "method", "success"], faults);
+    value.reject_unknown_keys(&["session", "method", "success"], faults);
     let session = session(value, faults);
     let method = text(value, "method", faults);
     let success = value.get("success");

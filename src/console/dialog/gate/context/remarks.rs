@@ -1,7 +1,7 @@
 //! Remarks about a request: why it is held, the steward's guidance, the agent and its abilities.
 
 use crate::atlas::document::{GuidanceBlock, GuidanceFormat};
-use crate::base::text::{LineFeeds, one_line, visible};
+use crate::base::text::{LineFeeds, one_line, sanitize};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::SessionSummary;
 
@@ -63,7 +63,7 @@ pub(super) fn remarks(held: &Held, session: Option<&SessionSummary>) -> Vec<Rema
 }
 
 fn guidance_body(guidance: &GuidanceBlock) -> RemarkBody {
-    let text = visible(guidance.content.trim_end(), LineFeeds::Keep).text;
+    let text = sanitize(guidance.content.trim_end(), LineFeeds::Keep).text;
     match guidance.format {
         GuidanceFormat::Markdown => RemarkBody::Markdown(text),
         GuidanceFormat::Text | GuidanceFormat::Json | GuidanceFormat::SystemInstruction => {

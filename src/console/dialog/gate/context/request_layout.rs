@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::request_text::request_text;
 use crate::base::id::GateId;
-use crate::console::cells::{asker, break_exactly};
+use crate::console::cells::{asker_text, break_exactly};
 use crate::engine::held::{Held, HeldSubject};
 
 /// Maximum length of a request that is laid out while a key waits: about a millisecond.
@@ -64,7 +64,7 @@ pub(crate) struct RequestLayout {
 impl LayoutJob {
     /// Computes the layout. This takes time.
     pub(crate) fn run(self) -> RequestLayout {
-        let starts = starts(&self.written.write_out().request, self.cells);
+        let starts = row_starts(&self.written.render().request, self.cells);
         RequestLayout {
             gate: self.gate,
             written: self.written,
@@ -117,7 +117,7 @@ impl RequestText {
     }
 
     /// Returns the text; renders it first if needed.
-    pub(super) fn write_out(&self) -> &RenderedRequest {
+    pub(super) fn render(&self) -> &RenderedRequest {
         self.text.get_or_init(|| match &self.source {
             RequestTextSource::One(held) => {
                 let (request, hidden) = request_text(held);
@@ -141,7 +141,7 @@ fn render_all(all: &[Arc<Held>]) -> RenderedRequest {
             text.push_str("\n\n");
         }
         let (request, more) = request_text(held);
-        let who = asker(&held.agent, &held.session);
+        let who = asker_text(&held.agent, &held.session);
         let hash = held.request_hash.short(4);
         // Writing to a String cannot fail.
         let _ = write!(text, "{}  {who}  hash {hash}\n{request}", held.id);
@@ -196,7 +196,7 @@ fn spend(value: &Value, depth: usize, left: &mut Option<usize>) {
 }
 
 /// Returns the offset of each row of a text, for rows of `cells` cells.
-pub(super) fn starts(text: &str, cells: usize) -> Vec<usize> {
+pub(super) fn row_starts(text: &str, cells: usize) -> Vec<usize> {
     // Two cells are reserved for the mark of a continued line.
     let room = cells.saturating_sub(2).max(2);
     let mut starts = Vec::new();

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::base::text::{LineFeeds, is_deceptive, one_line, visible};
+use crate::base::text::{LineFeeds, is_deceptive, one_line, sanitize};
 use crate::console::cells::counted;
 use crate::engine::held::{Held, HeldSubject, HeldText};
 
@@ -37,7 +37,7 @@ pub(crate) fn request_text(held: &Held) -> (String, usize) {
 fn with_text(request: &str, hidden: usize, text: &HeldText) -> (String, usize) {
     let (name, data) = request.split_once('\n').unwrap_or((request, ""));
     // Each line is prefixed, so that no line of the text can imitate one of the console.
-    let words = visible(&text.text, LineFeeds::Keep).text;
+    let words = sanitize(&text.text, LineFeeds::Keep).text;
     let words: Vec<_> = words.split('\n').map(|line| format!("| {line}")).collect();
     let words = words.join("\n");
     let missing = match text.missing_bytes() {
@@ -50,7 +50,7 @@ fn with_text(request: &str, hidden: usize, text: &HeldText) -> (String, usize) {
 
 fn shown(name: &str, value: &Value) -> (String, usize) {
     // JSON already escapes control characters; other hidden characters are escaped here.
-    let text = visible(&pretty(value), LineFeeds::Keep).text;
+    let text = sanitize(&pretty(value), LineFeeds::Keep).text;
     let hidden = hidden_in(name) + hidden_in_value(value);
     (format!("{}\n{text}", one_line(name)), hidden)
 }
@@ -102,7 +102,7 @@ pub(crate) fn describe(held: &Held) -> String {
     let mut text = request_text(held).0;
     let mut add = |line: String| {
         text.push('\n');
-        text.push_str(&visible(&line, LineFeeds::Keep).text);
+        text.push_str(&sanitize(&line, LineFeeds::Keep).text);
     };
     add(format!("request {}", held.request_hash));
     add(format!("atlas   {}", held.atlas_hash));

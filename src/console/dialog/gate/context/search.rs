@@ -37,21 +37,21 @@ pub(crate) enum SearchDirection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SearchResult {
     /// No search text is set.
-    Nothing,
+    NoQuery,
     /// The match is on screen.
-    Place,
+    Match,
     /// The match is on screen; the search wrapped around an end of the request.
-    Around,
+    WrappedMatch,
     /// The request has no match.
-    Nowhere,
+    NoMatch,
     /// The request has no layout yet.
-    Unready,
+    NoLayout,
 }
 
 impl ContextPane {
     /// Returns the search text.
     pub(crate) fn query(&self) -> &str {
-        &self.finder.query
+        &self.search.query
     }
 
     /// Sets the search text.
@@ -62,7 +62,7 @@ impl ContextPane {
         let pattern = RegexBuilder::new(&regex::escape(&query))
             .case_insensitive(true)
             .build();
-        self.finder = SearchState {
+        self.search = SearchState {
             pattern: pattern.ok().filter(|_| !query.is_empty()),
             query,
             place: None,
@@ -71,15 +71,15 @@ impl ContextPane {
 
     /// Scrolls to a match.
     pub(crate) fn find(&mut self, search: SearchDirection, height: usize) -> SearchResult {
-        let Some(pattern) = self.finder.pattern.clone() else {
-            return SearchResult::Nothing;
+        let Some(pattern) = self.search.pattern.clone() else {
+            return SearchResult::NoQuery;
         };
         if !self.is_laid_out() {
-            return SearchResult::Unready;
+            return SearchResult::NoLayout;
         }
         let text = self.text();
         let top = self.starts.get(self.top).copied().unwrap_or(text.len());
-        let place = self.finder.place.as_ref();
+        let place = self.search.place.as_ref();
         let ahead = match search {
             SearchDirection::Previous => {
                 let before = place.map_or(top, |place| place.start);
@@ -93,22 +93,22 @@ impl ContextPane {
             SearchDirection::Previous => pattern.find_iter(text).last(),
             SearchDirection::Here | SearchDirection::Next => pattern.find(text),
         };
-        let ahead = ahead.map(|hit| (SearchResult::Place, hit));
-        let found = ahead.or_else(|| around().map(|hit| (SearchResult::Around, hit)));
+        let ahead = ahead.map(|hit| (SearchResult::Match, hit));
+        let found = ahead.or_else(|| around().map(|hit| (SearchResult::WrappedMatch, hit)));
         let Some((found, hit)) = found else {
-            return SearchResult::Nowhere;
+            return SearchResult::NoMatch;
         };
         let range = hit.range();
         let row = self.starts.partition_point(|start| *start <= range.start);
         let most = self.rows().saturating_sub(height);
         self.top = row.saturating_sub(1 + ROWS_BEFORE).min(most);
-        self.finder.place = Some(range);
+        self.search.place = Some(range);
         found
     }
 
     /// Returns the byte ranges of the matches within `bytes`, clamped to it.
-    pub(crate) fn marked(&self, bytes: &Range<usize>) -> Vec<Range<usize>> {
-        let Some(pattern) = &self.finder.pattern else {
+    pub(crate) fn matches_in(&self, bytes: &Range<usize>) -> Vec<Range<usize>> {
+        let Some(pattern) = &self.search.pattern else {
             return Vec::new();
         };
         let text = self.text().get(bytes.clone()).unwrap_or_default();
@@ -117,7 +117,7 @@ impl ContextPane {
             .map(|hit| bytes.start + hit.start()..bytes.start + hit.end())
             .collect();
         // A match that crosses a row end is found only as the current match.
-        let whole = self.finder.place.iter().map(|place| {
+        let whole = self.search.place.iter().map(|place| {
             place.start.clamp(bytes.start, bytes.end)..place.end.clamp(bytes.start, bytes.end)
         });
         places.extend(whole.filter(|place| !place.is_empty()));
@@ -147,23 +147,23 @@ mod tests {
     fn search_goes_to_the_next_and_previous_match_and_wraps_around() {
         let mut context = context();
         context.set_query("LINE 15");
-        assert_eq!(context.find(SearchDirection::Here, 10), SearchResult::Place);
+        assert_eq!(context.find(SearchDirection::Here, 10), SearchResult::Match);
         assert_eq!(top(&context), 12);
-        assert_eq!(context.find(SearchDirection::Next, 10), SearchResult::Place);
+        assert_eq!(context.find(SearchDirection::Next, 10), SearchResult::Match);
         assert_eq!(top(&context), 147);
         assert_eq!(
             context.find(SearchDirection::Previous, 10),
-            SearchResult::Place
+            SearchResult::Match
         );
         assert_eq!(top(&context), 12);
         assert_eq!(
             context.find(SearchDirection::Previous, 10),
-            SearchResult::Around
+            SearchResult::WrappedMatch
         );
         assert_eq!(top(&context), 156);
         assert_eq!(
             context.find(SearchDirection::Next, 10),
-            SearchResult::Around
+            SearchResult::WrappedMatch
         );
         assert_eq!(top(&context), 12);
     }
@@ -173,7 +173,7 @@ mod tests {
         let mut context = context();
         context.painted(10);
         context.set_query("line 150");
-        assert_eq!(context.find(SearchDirection::Here, 10), SearchResult::Place);
+        assert_eq!(context.find(SearchDirection::Here, 10), SearchResult::Match);
         context.painted(10);
         assert_eq!(context.percent(), 5);
     }
@@ -183,12 +183,12 @@ mod tests {
         let mut context = context();
         assert_eq!(
             context.find(SearchDirection::Next, 10),
-            SearchResult::Nothing
+            SearchResult::NoQuery
         );
         context.set_query("(.*");
         assert_eq!(
             context.find(SearchDirection::Here, 10),
-            SearchResult::Nowhere
+            SearchResult::NoMatch
         );
         assert_eq!(top(&context), 0);
     }

@@ -43,7 +43,7 @@ impl GateDialog {
                 .map(|row| Line::styled(row, look.style(Meaning::Error)))
                 .collect();
         }
-        if let Some(refusal) = &self.refusal {
+        if let Some(refusal) = &self.failed_recording {
             let mut rows = wrap_within(&format!("! {}", one_line(&refusal.why)), cells, 2, look);
             rows.extend(wrap_within(
                 &format!("! {}", refusal.words()),
@@ -74,7 +74,7 @@ impl GateDialog {
         let Some((button, why)) = bar else {
             return Vec::new();
         };
-        let what = match self.barred(now) {
+        let what = match self.decision_blocker(now) {
             // A reason that blocks both decisions must not read as if it blocked only a pass. Arming
             // ends soon.
             Some(
@@ -131,7 +131,7 @@ impl GateDialog {
                 ]
             }
             DecisionStep::Reviewing(review) => {
-                let at = |spot| Focus::from(review.spot == spot);
+                let at = |spot| Focus::from(review.focus == spot);
                 vec![
                     (named("Back"), at(ReviewFocus::Back), back),
                     (self.pass_now_word(), at(ReviewFocus::PassNow), pass_now),
@@ -149,14 +149,14 @@ impl GateDialog {
                 ]
             }
             DecisionStep::Claimed(over) => {
-                let at = |spot| Focus::from(over.spot == spot);
+                let at = |spot| Focus::from(over.focus == spot);
                 let name = match over.verb {
                     DecisionKind::Pass => "Pass all the same",
                     DecisionKind::Deny => "Deny all the same",
                 };
                 vec![
                     (named("Back"), at(ClaimFocus::Back), back),
-                    (named(name), at(ClaimFocus::GoOn), all),
+                    (named(name), at(ClaimFocus::Continue), all),
                 ]
             }
             DecisionStep::Changed(_) => {
@@ -177,7 +177,7 @@ impl GateDialog {
         for (name, focus, power) in buttons {
             let meaning = match (focus, power) {
                 (Focus::Here, ButtonState::Enabled) => Meaning::ButtonFocused,
-                (Focus::Here, ButtonState::Disabled) => Meaning::ButtonBarred,
+                (Focus::Here, ButtonState::Disabled) => Meaning::ButtonFocusedDisabled,
                 (Focus::Elsewhere, ButtonState::Enabled) => Meaning::Button,
                 (Focus::Elsewhere, ButtonState::Disabled) => Meaning::ButtonDisabled,
             };

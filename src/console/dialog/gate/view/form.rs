@@ -11,7 +11,7 @@ use ratatui_textarea::TextArea;
 
 use super::super::{FormFocus, GateDialog, GatePane};
 use super::question;
-use crate::base::text::{LineFeeds, one_line, visible};
+use crate::base::text::{LineFeeds, one_line, sanitize};
 use crate::console::cells::{coordinate, width, wrap};
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 
@@ -76,7 +76,7 @@ pub(super) struct FocusedRows {
 }
 
 /// Minimum height for blank lines; below, they are left out.
-const ROOMY: u16 = 12;
+const MIN_HEIGHT_FOR_BLANKS: u16 = 12;
 
 /// Paints the questions, and returns the hint about hidden rows.
 pub(super) fn draw(
@@ -85,7 +85,7 @@ pub(super) fn draw(
     area: Rect,
     look: Appearance,
 ) -> &'static str {
-    let roomy = area.height >= ROOMY;
+    let roomy = area.height >= MIN_HEIGHT_FOR_BLANKS;
     let cells = usize::from(area.width);
     let mut pieces = Vec::new();
     let mut spotlight = None;
@@ -271,7 +271,7 @@ fn group_head(
 
 /// Makes a steward's text safe to show, and keeps its line breaks.
 pub(super) fn lines_of(text: &str) -> String {
-    visible(text.trim_end(), LineFeeds::Keep).text
+    sanitize(text.trim_end(), LineFeeds::Keep).text
 }
 
 /// Returns the number of rows that a text takes, within limits.

@@ -13,7 +13,7 @@ use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 use crate::engine::answer::AnswerRule;
 
 /// Width of a field for a word, and of one for a number, in cells.
-const WORD: u16 = 16;
+const WORD_FIELD_CELLS: u16 = 16;
 const NUMBER_FIELD_CELLS: u16 = 20;
 
 /// Maximum number of options listed at once.
@@ -61,7 +61,7 @@ pub(super) fn add<'a>(
                 Span::styled("understood", look.style(Meaning::Strong)),
                 Span::raw(" "),
             ]);
-            FormPiece::Inline(label, area, focus, WORD, sign(field, look))
+            FormPiece::Inline(label, area, focus, WORD_FIELD_CELLS, rule_sign(field, look))
         }
         AnswerInput::Number(area) => {
             let label = Line::raw("  number ");
@@ -289,8 +289,8 @@ fn chosen_line(field: &AnswerField, cells: usize, look: Appearance) -> Line<'sta
 }
 
 /// Builds the sign after a field that says whether its only rule is kept.
-fn sign(field: &AnswerField, look: Appearance) -> Line<'static> {
-    let kept = field.judged().is_valid();
+fn rule_sign(field: &AnswerField, look: Appearance) -> Line<'static> {
+    let kept = field.validate().is_valid();
     match (field.is_touched(), kept) {
         (false, _) => Line::default(),
         (true, true) => Line::styled(look.mark(Mark::Kept), look.style(Meaning::Passed)),
@@ -305,7 +305,7 @@ fn sign(field: &AnswerField, look: Appearance) -> Line<'static> {
 fn rule_lines(field: &AnswerField, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let mut lines: Vec<Line<'static>> = Vec::new();
     let mut used = usize::MAX;
-    for rule in field.judged().rules {
+    for rule in field.validate().rules {
         let (text, meaning) = rule_text(field, &rule, look);
         let needs = width(&text) + 2;
         if needs > cells {
@@ -333,7 +333,7 @@ fn rule_lines(field: &AnswerField, cells: usize, look: Appearance) -> Vec<Line<'
 
 fn tolerated(field: &AnswerField, look: Appearance) -> Option<Line<'static>> {
     let text = "  passes all the same, with a warning on record";
-    (field.standing() == AnswerStatus::Tolerated)
+    (field.status() == AnswerStatus::Tolerated)
         .then(|| Line::styled(text, look.style(Meaning::Warning)))
 }
 

@@ -39,7 +39,7 @@ impl GateDialog {
         }
         let rows = self.context.window(height).map(|row| match row {
             ContextRow::Request(start, text, part) => self.request_row(start, text, part, look),
-            ContextRow::Said(said) => {
+            ContextRow::Remark(said) => {
                 let spans = said.iter();
                 let spans =
                     spans.map(|(text, meaning)| Span::styled(text.clone(), look.style(*meaning)));
@@ -116,7 +116,7 @@ impl GateDialog {
         part: RequestRowPart,
         look: Appearance,
     ) -> Line<'static> {
-        let marked = self.context.marked(&(start..start + text.len()));
+        let marked = self.context.matches_in(&(start..start + text.len()));
         let mut line = if marked.is_empty() {
             match part {
                 RequestRowPart::Heading => {

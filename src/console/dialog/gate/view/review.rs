@@ -9,7 +9,7 @@ use super::super::GateDialog;
 use super::super::planned_records::{
     PlannedAnswers, PlannedRecord, justified_by_answers, plan_records,
 };
-use super::super::scroll::{SheetSize, beyond};
+use super::super::scroll::{SheetSize, hidden_rows_hint};
 use super::super::step::{CHALLENGE_CHARS, PassProof, Review, ReviewFocus, shown_action};
 use super::form::{FormPiece, ScrollTarget, paint, rows_of};
 use super::question::labelled;
@@ -52,15 +52,15 @@ pub(super) fn draw(
     let proofs = proof_pieces(dialog, review, cells, look);
     let [sheet, proof] = parts(&proofs, area);
     let lines = sheet_lines(dialog, cells, look, now);
-    let place = placed(lines.len(), sheet);
+    let place = sheet_size(lines.len(), sheet);
     let top = review.sheet.top.min(place.most());
     let shown: Vec<Line> = lines.into_iter().skip(top).take(place.room).collect();
     frame.render_widget(Paragraph::new(shown), sheet);
-    let here = |spot: &PassProof| review.spot == ReviewFocus::Proof(*spot);
+    let here = |spot: &PassProof| review.focus == ReviewFocus::Proof(*spot);
     let focused = review.proofs.iter().position(here).unwrap_or(0);
     let spotlight = ScrollTarget::on(focused..focused + 1);
     paint(&proofs, &spotlight, frame, proof, look);
-    beyond(top, place.most())
+    hidden_rows_hint(top, place.most())
 }
 
 /// Returns the size of the records sheet as painted.
@@ -73,10 +73,10 @@ pub(super) fn sheet(
 ) -> SheetSize {
     let cells = usize::from(area.width);
     let [sheet, _] = parts(&proof_pieces(dialog, review, cells, look), area);
-    placed(sheet_lines(dialog, cells, look, now).len(), sheet)
+    sheet_size(sheet_lines(dialog, cells, look, now).len(), sheet)
 }
 
-fn placed(rows: usize, area: Rect) -> SheetSize {
+fn sheet_size(rows: usize, area: Rect) -> SheetSize {
     SheetSize {
         rows,
         room: usize::from(area.height),
@@ -94,7 +94,7 @@ fn sheet_lines(
     let held = &dialog.held;
     let what = dialog.request_summary();
     let method = dialog.care().method();
-    let by = format!("{}, {method}", one_line(&dialog.around.operator));
+    let by = format!("{}, {method}", one_line(&dialog.decision_context.operator));
     let mut lines = Vec::new();
     if dialog.is_batch() {
         lines.extend(member_lines(dialog, cells, look));
@@ -107,7 +107,7 @@ fn sheet_lines(
         lines.extend(labelled(verb, &what, cells, look));
     }
     lines.extend(labelled("BY", &by, cells, look));
-    if let Some((_, first)) = held.progress() {
+    if let Some((_, first)) = held.approval_progress() {
         let told = match first {
             None => {
                 "1 of 2: recorded, and it stays held until another operator passes it".to_owned()
@@ -121,7 +121,7 @@ fn sheet_lines(
         lines.extend(labelled("CLAIM", &told, cells, look));
     }
     if !dialog.is_batch() {
-        lines.extend(labelled("HASH", &bound_to(held), cells, look));
+        lines.extend(labelled("HASH", &bound_hashes_text(held), cells, look));
     }
     for warning in dialog.form.warnings() {
         lines.extend(labelled("WARNING", &warning, cells, look));
@@ -162,7 +162,7 @@ const SHARED_FIELDS: [&str; 5] = [
 ];
 
 /// Text with the hashes of the request and the Atlases that an approval is bound to.
-fn bound_to(held: &Held) -> String {
+fn bound_hashes_text(held: &Held) -> String {
     let mut under: Vec<String> = Vec::new();
     for gate in &held.gates {
         let hash = gate.atlas_hash.as_ref().map(|hash| hash.short(8));
@@ -203,10 +203,11 @@ pub(super) fn member_lines(
 fn records(dialog: &GateDialog) -> Vec<PlannedRecord> {
     let why = dialog.form.why_text();
     let operator = Approver {
-        name: &dialog.around.operator,
+        name: &dialog.decision_context.operator,
         method: dialog.care().method(),
-        why: Some(why.as_str()).filter(|why| !why.is_empty() && !dialog.form.justifies()),
-        first: None,
+        justification: Some(why.as_str())
+            .filter(|why| !why.is_empty() && !dialog.form.has_justification()),
+        first_approver: None,
     };
     plan_records(&dialog.held, operator, |at| answers(dialog, at))
 }
@@ -260,7 +261,7 @@ fn proof_pieces<'a>(
 ) -> Vec<FormPiece<'a>> {
     let mut pieces = Vec::new();
     for proof in &review.proofs {
-        let focus = Focus::from(review.spot == ReviewFocus::Proof(*proof));
+        let focus = Focus::from(review.focus == ReviewFocus::Proof(*proof));
         let mark = match focus {
             Focus::Here => "> ",
             Focus::Elsewhere => "  ",

@@ -10,7 +10,7 @@ use super::super::changed_request::{ChangedRequest, RequestDiffSide};
 use super::super::claim_question::ClaimQuestion;
 use super::super::field::AnswerField;
 use super::super::form::AnswerForm;
-use super::super::scroll::{SheetSize, beyond};
+use super::super::scroll::{SheetSize, hidden_rows_hint};
 use super::super::step::PassCare;
 use super::super::text_editing::text_of;
 use super::super::{DecisionKind, DenyFocus, GateDialog};
@@ -73,7 +73,7 @@ pub(super) fn draw_deny(
     if dialog.is_batch() {
         lines = member_lines(dialog, cells, look);
     }
-    let by = one_line(&dialog.around.operator);
+    let by = one_line(&dialog.decision_context.operator);
     lines.extend(labelled("BY", &by, cells, look));
     lines.extend(labelled("WRITES", writes, cells, look));
     lines.push(Line::default());
@@ -121,20 +121,20 @@ pub(super) fn draw_changed(
     look: Appearance,
 ) -> &'static str {
     let (mut lines, rest) = changed_lines(changed, usize::from(area.width), look);
-    let place = placed(&lines, &rest, area);
+    let place = sheet_size(&lines, &rest, area);
     let top = changed.sheet.top.min(place.most());
     lines.extend(rest.into_iter().skip(top).take(place.room));
     frame.render_widget(Paragraph::new(lines), area);
-    beyond(top, place.most())
+    hidden_rows_hint(top, place.most())
 }
 
 /// Returns the size of the difference as painted.
 pub(super) fn sheet(changed: &ChangedRequest, area: Rect, look: Appearance) -> SheetSize {
     let (head, rest) = changed_lines(changed, usize::from(area.width), look);
-    placed(&head, &rest, area)
+    sheet_size(&head, &rest, area)
 }
 
-fn placed(head: &[Line], rest: &[Line], area: Rect) -> SheetSize {
+fn sheet_size(head: &[Line], rest: &[Line], area: Rect) -> SheetSize {
     SheetSize {
         rows: rest.len(),
         room: usize::from(area.height).saturating_sub(head.len()),

@@ -7,13 +7,13 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::panel;
+use super::draw_panel;
 use crate::atlas::Atlas;
 use crate::atlas::diagnostic::Severity;
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::cells::{clip, counted};
-use crate::console::screen::atlas::steward::short;
+use crate::console::screen::atlas::steward::short_hash;
 use crate::console::screen::atlas::{AtlasScreen, ChangedFile, FileState};
 use crate::console::theme::{Appearance, Focus, Meaning};
 use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
@@ -33,7 +33,7 @@ pub(super) fn draw(
         ConsoleAccess::Write => "L load  U undo  = diff  T tests  R past  S shadow ",
         ConsoleAccess::ReadOnly => "read-only: = diff  T tests  R past  S shadow ",
     };
-    let inner = panel(frame, area, ("Reload", hint), Focus::Elsewhere, look);
+    let inner = draw_panel(frame, area, ("Reload", hint), Focus::Elsewhere, look);
     let cells = usize::from(inner.width);
     let rows = rows(atlases, snapshot).into_iter();
     let lines = rows.map(|(label, words, meaning)| {
@@ -71,11 +71,11 @@ pub(super) fn differs(
 ) -> Option<(String, Meaning)> {
     let newest = atlases
         .files
-        .newer()
-        .map(|(at, newer)| (!newer.loads(), at));
+        .changed_files()
+        .map(|(at, newer)| (!newer.is_loadable(), at));
     let Some((faulty, at)) = newest.max() else {
         // Only the folder differs.
-        let (_, meaning) = atlases.files.folder.change(snapshot)?.words();
+        let (_, meaning) = atlases.files.folder.difference(snapshot)?.description();
         let words = if cells >= 80 {
             "files != live"
         } else {
@@ -123,10 +123,10 @@ fn rows(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot) -> Vec<(&'static str,
     let Some((at, atlas)) = shown_atlas(atlases, snapshot) else {
         return Vec::new();
     };
-    let since = snapshot.in_force.since.map(Timestamp::time_of_day);
+    let since = snapshot.load_info.since.map(Timestamp::time_of_day);
     let since = since.map_or(String::new(), |at| format!("  since {at}"));
     let (id, version) = (one_line(&atlas.id), one_line(&atlas.version));
-    let live = format!("{id} {version}  sha {}{since}", short(atlas));
+    let live = format!("{id} {version}  sha {}{since}", short_hash(atlas));
     let (words, meaning) = standing(atlases, snapshot, at, atlas);
     let mut rows = vec![
         ("LIVE", live, Meaning::Text),
@@ -156,7 +156,7 @@ fn rows(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot) -> Vec<(&'static str,
 }
 
 fn file(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot, at: usize, atlas: &Atlas) -> String {
-    let gone = atlases.files.folder.is_gone(at, snapshot);
+    let gone = atlases.files.folder.is_missing(at, snapshot);
     if atlas.origin.file.is_none() {
         return "none".to_owned();
     }
@@ -199,14 +199,16 @@ fn standing(
 /// Describes the shadow evaluation, the file of an Atlas, or its folder, in this order of priority.
 fn state_of(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot, at: usize) -> (String, Meaning) {
     if let Some(shadow) = &snapshot.watched.shadow {
-        let (looked, differ) = (shadow.looked, shadow.differ);
+        let (looked, differ) = (shadow.evaluated, shadow.different);
         let words = format!("SHADOW: {looked} looked at, {differ} otherwise: S shows them");
         return (words, Meaning::Waiting);
     }
-    let change = atlases.files.folder.change(snapshot);
+    let change = atlases.files.folder.difference(snapshot);
     let own = state(atlases.files.states.get(&at));
     match change {
-        Some(change) if own.1 == Meaning::Passed || change.gone.contains(&at) => change.words(),
+        Some(change) if own.1 == Meaning::Passed || change.gone.contains(&at) => {
+            change.description()
+        }
         Some(_) | None => own,
     }
 }
@@ -216,7 +218,7 @@ pub(super) fn state(file: Option<&FileState>) -> (String, Meaning) {
     match file {
         None => ("the file was not looked at yet".to_owned(), Meaning::Dim),
         Some(FileState::Same | FileState::AsBefore) => ("LIVE = FILE".to_owned(), Meaning::Passed),
-        Some(FileState::Newer(newer)) if newer.loads() => {
+        Some(FileState::Newer(newer)) if newer.is_loadable() => {
             ("FILE NEWER: L loads it".to_owned(), Meaning::Warning)
         }
         Some(FileState::Newer(newer)) => {
@@ -239,7 +241,7 @@ fn errors(newer: &ChangedFile) -> usize {
 
 /// Counts held requests that were evaluated with Atlases that are no longer loaded.
 fn behind(snapshot: &RuntimeSnapshot) -> usize {
-    let in_force = snapshot.in_force.hash;
+    let in_force = snapshot.load_info.hash;
     let held = snapshot.held.iter();
     held.filter(|held| in_force.is_some_and(|hash| held.atlas_hash != hash))
         .count()

@@ -4,14 +4,14 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::{draw_rows, focus_of, panel};
+use super::{draw_panel, draw_rows, focus_of};
 use crate::atlas::Atlas;
 use crate::atlas::document::CheckpointMode;
 use crate::atlas::origin::PartKind;
 use crate::base::text::one_line;
 use crate::console::cells::{counted, fit, width};
 use crate::console::evidence;
-use crate::console::screen::atlas::tree::{self, TreeRow, plural};
+use crate::console::screen::atlas::tree::{self, TreeRow, plural_name};
 use crate::console::screen::atlas::{AtlasPane, AtlasScreen, FileState};
 use crate::console::theme::{Appearance, Meaning, of_tier};
 use crate::runtime::snapshot::RuntimeSnapshot;
@@ -28,7 +28,7 @@ pub(super) fn draw(
     let focus = focus_of(atlases, AtlasPane::Tree);
     let place = rows.iter().position(|row| *row == atlases.row).unwrap_or(0);
     let hint = format!("{} of {} ", place + 1, rows.len());
-    let inner = panel(frame, area, ("Atlas", &hint), focus, look);
+    let inner = draw_panel(frame, area, ("Atlas", &hint), focus, look);
     draw_rows(
         frame,
         inner,
@@ -60,11 +60,15 @@ fn tree_row(
             (name, state, meaning)
         }
         (Some(part), None) => {
-            let name = format!("  {fold}{}", plural(part));
-            (name, tree::count(atlas, part).to_string(), Meaning::Dim)
+            let name = format!("  {fold}{}", plural_name(part));
+            (
+                name,
+                tree::part_count(atlas, part).to_string(),
+                Meaning::Dim,
+            )
         }
         (Some(part), Some(item)) => {
-            let name = format!("      {}", one_line(tree::id(atlas, part, item)?));
+            let name = format!("      {}", one_line(tree::part_id(atlas, part, item)?));
             let (word, meaning) = part_mark(atlases, atlas, part, item);
             (name, word, meaning)
         }
@@ -84,16 +88,18 @@ fn tree_row(
 
 /// Describes the state of an Atlas file in a word.
 fn file_mark(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot, at: usize) -> (String, Meaning) {
-    if atlases.files.folder.is_gone(at, snapshot) {
+    if atlases.files.folder.is_missing(at, snapshot) {
         return ("FILE GONE".to_owned(), Meaning::Warning);
     }
     let warnings = snapshot.loaded.get(at);
     let warnings = warnings.map_or(0, |atlas| atlas.origin.warnings.len());
     match atlases.files.states.get(&at) {
-        Some(FileState::Newer(newer)) if newer.loads() && snapshot.watched.shadow.is_some() => {
+        Some(FileState::Newer(newer))
+            if newer.is_loadable() && snapshot.watched.shadow.is_some() =>
+        {
             ("SHADOW".to_owned(), Meaning::Waiting)
         }
-        Some(FileState::Newer(newer)) if newer.loads() => {
+        Some(FileState::Newer(newer)) if newer.is_loadable() => {
             ("FILE NEWER".to_owned(), Meaning::Warning)
         }
         Some(FileState::Newer(_)) => ("KEPT OLD".to_owned(), Meaning::Error),

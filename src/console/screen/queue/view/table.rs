@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use super::super::{QueueScreen, RequestState, risk_text};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::console::cells::{asker, fit, span, width};
+use crate::console::cells::{asker_text, fit, span, width};
 use crate::console::theme::{Appearance, Focus, Meaning, of_tier};
 use crate::console::thread_text;
 use crate::engine::held::Held;
@@ -64,8 +64,8 @@ impl QueueColumns {
     /// Returns the agent, and a mark if the summary of its conversation is frozen.
     fn who(&self, snapshot: &RuntimeSnapshot, held: &Held, look: Appearance) -> Vec<Span<'static>> {
         const FROZEN: &str = "FROZEN";
-        let who = asker(&held.agent, &held.session);
-        let thread = thread_text::of_session(snapshot, &held.session);
+        let who = asker_text(&held.agent, &held.session);
+        let thread = thread_text::thread_of_session(snapshot, &held.session);
         // Two spaces, because the number after it belongs to another column.
         let room = self.agent.saturating_sub(FROZEN.len() + 2);
         if room < 12 || !thread.is_some_and(Thread::is_frozen) {
@@ -93,7 +93,7 @@ impl QueueColumns {
             RequestState::Attempt(count) => (format!("attempt {}", count + 1), Meaning::Warning),
             RequestState::Changed => (state.word().to_owned(), Meaning::Error),
             RequestState::Approved => {
-                let (words, by) = held.progress().unwrap_or_default();
+                let (words, by) = held.approval_progress().unwrap_or_default();
                 let by = by.filter(|_| self.all).map(short_name);
                 let by = by.map(|by| format!(" ({by})")).unwrap_or_default();
                 (format!("{words}{by}"), Meaning::Waiting)

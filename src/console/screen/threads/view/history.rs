@@ -67,7 +67,7 @@ fn why(turned: &ProcessedTurn) -> String {
         .map(|signal| signal.as_str())
         .collect();
     if signals.is_empty() {
-        return turned.decided.rule.words().to_owned();
+        return turned.decided.rule.description().to_owned();
     }
     signals.join(", ")
 }
@@ -95,7 +95,7 @@ fn row(
         old if old == turned.version => format!("v{old}"),
         old => format!("v{old} {arrow} v{}", turned.version),
     };
-    let word = turned.summary.word();
+    let word = turned.summary.label();
     let place = place(turned, look);
     let fixed = 9 + 8 + 12;
     let (heat_cells, place_cells, version_cells) = match cells {
@@ -146,8 +146,8 @@ pub(super) fn short(thread: &Thread, cells: usize, look: Appearance) -> Line<'st
         let time: String = turned.at.time_of_day().chars().take(5).collect();
         let head = format!("{time} {} ", turned.decided.decision.as_str());
         let word = match turned.summary {
-            SummaryResult::Updated => format!("{} v{}", turned.summary.word(), turned.version),
-            SummaryResult::Kept(_) => turned.summary.word().to_owned(),
+            SummaryResult::Updated => format!("{} v{}", turned.summary.label(), turned.version),
+            SummaryResult::Kept(_) => turned.summary.label().to_owned(),
         };
         let needs = width(&head) + width(&word) + 3;
         if needs > room {

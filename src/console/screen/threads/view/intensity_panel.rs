@@ -10,7 +10,7 @@ use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::cells::{clip, counted, fit};
 use crate::console::theme::{Appearance, Focus, Glyphs, Meaning};
-use crate::console::thread_text::heat;
+use crate::console::thread_text::phase_and_intensity;
 use crate::memento::{
     AffectPhase, DecisionRule, Intensity, ProcessedTurn, SignalKind, ThawCondition, Thread,
     TurnClassification, TurnDecision,
@@ -43,7 +43,7 @@ pub(super) fn draw(
 }
 
 fn whole(thread: &Thread, cells: usize, look: Appearance, now: Timestamp) -> Vec<Line<'static>> {
-    let (phase, intensity) = heat(thread);
+    let (phase, intensity) = phase_and_intensity(thread);
     let mut first = label("PHASE", look);
     first.extend(marked(
         AffectPhase::ALL.map(|other| (other.as_str(), other == phase)),
@@ -95,7 +95,7 @@ fn short(
     look: Appearance,
     now: Timestamp,
 ) -> Vec<Line<'static>> {
-    let (phase, intensity) = heat(thread);
+    let (phase, intensity) = phase_and_intensity(thread);
     let mut first = vec![Span::styled("PHASE ", look.style(Meaning::Label))];
     first.push(current(phase.as_str(), look));
     first.push(Span::styled("  INT ", look.style(Meaning::Label)));
@@ -211,7 +211,11 @@ fn point(thread: &Thread) -> String {
 }
 
 fn rule_words(decided: TurnClassification) -> String {
-    format!("rule {}: {}", decided.rule.number(), decided.rule.words())
+    format!(
+        "rule {}: {}",
+        decided.rule.number(),
+        decided.rule.description()
+    )
 }
 
 /// Returns the signals of the last turn, from its memento or else from the turn.
@@ -310,25 +314,22 @@ fn truth(last: &ProcessedTurn) -> String {
         word(freeze.peak),
         word(freeze.high),
         word(!freeze.must),
-        word(freeze.holds())
+        word(freeze.is_frozen())
     )
 }
 
 /// Describes what would end the freeze, while the summary is frozen.
 fn ends(thread: &Thread, last: &ProcessedTurn) -> Option<&'static str> {
-    let thaw_condition = thread.thaw_condition()?;
-    Some(thaws(thaw_condition, last.after))
+    let thawed_by = thread.thaw_condition()?;
+    Some(thaws(thawed_by, last.after))
 }
 
 /// Describes what would end a freeze. The guardrail uses the intensity before a turn: a turn that cools the
 /// conversation down is still held back, and the next one is not.
-pub(super) fn thaws(
-    thaw_condition: ThawCondition,
-    after: (AffectPhase, Intensity),
-) -> &'static str {
+pub(super) fn thaws(thawed_by: ThawCondition, after: (AffectPhase, Intensity)) -> &'static str {
     let (phase, intensity) = after;
     if phase == AffectPhase::Peak || intensity == Intensity::High {
-        return thaw_condition.words();
+        return thawed_by.description();
     }
     "the next turn: it has left peak and high"
 }

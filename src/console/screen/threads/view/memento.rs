@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::intensity_panel::thaws;
-use crate::base::text::{LineFeeds, one_line, visible};
+use crate::base::text::{LineFeeds, one_line, sanitize};
 use crate::console::cells::{clip, counted, fit, wrap};
 use crate::console::dialog::gate::hidden_chars_text;
 use crate::console::theme::{Appearance, Mark, Meaning};
@@ -127,7 +127,7 @@ fn notes(
 fn hidden_in(shape: &SummaryShape) -> usize {
     let texts = shape.parts().into_iter().flat_map(|(_, items)| items);
     texts
-        .map(|text| visible(text, LineFeeds::Escape).escaped)
+        .map(|text| sanitize(text, LineFeeds::Escape).escaped)
         .sum()
 }
 
@@ -254,7 +254,7 @@ fn reasons(
     let last = thread.turns.first();
     let chance = thread.thaw_condition().zip(last);
     let chance = match chance {
-        Some((thaw_condition, last)) => thaws(thaw_condition, last.after),
+        Some((thawed_by, last)) => thaws(thawed_by, last.after),
         None => "the next turn that proposes something",
     };
     let chance = format!("next chance: {chance}");

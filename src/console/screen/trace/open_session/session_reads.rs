@@ -39,7 +39,7 @@ impl OpenSession {
                 match self.take(part) {
                     Some((window, state)) if from == self.outline.len() => {
                         self.outline.extend(&window, self.session.events);
-                        self.kept.keep(self.outline.len(), &state);
+                        self.kept.insert(self.outline.len(), &state);
                         self.running = state;
                         if self.outline.tally().missing > MAX_MISSING {
                             self.reading = OutlineReading::Stopped;
@@ -53,7 +53,7 @@ impl OpenSession {
             TraceReadResult::Fold { to, state, .. } => {
                 self.folding = PendingRead::Idle;
                 if let Some(state) = self.take(state) {
-                    self.kept.stand(to, &state);
+                    self.kept.set_last_query(to, &state);
                 }
             }
             TraceReadResult::Scan { ticket, part, .. } => {
@@ -183,7 +183,7 @@ impl OpenSession {
     fn next_state_read(&mut self) -> Option<TraceRead> {
         let wanted = self.place.saturating_add(1).min(self.total());
         if wanted == self.outline.len() && self.kept.at(wanted).is_none() {
-            self.kept.stand(wanted, &self.running);
+            self.kept.set_last_query(wanted, &self.running);
         }
         // The running read of the outline will reach this place anyway.
         let passes = self.is_reading() && wanted > self.outline.len();

@@ -183,10 +183,10 @@ fn sums(difference: &SessionDiff, cells: usize, look: Appearance) -> Vec<Line<'s
             format!("{} passed, {} not", sum.passed, sum.not_passed),
             format!(
                 "by {}",
-                if sum.is_deciding_checkpoint.is_empty() {
+                if sum.decided_by.is_empty() {
                     "nobody".to_owned()
                 } else {
-                    sum.is_deciding_checkpoint.join(", ")
+                    sum.decided_by.join(", ")
                 }
             ),
         ];

@@ -93,7 +93,7 @@ fn title(opened: &OpenSession, area: Rect, look: Appearance) -> Line<'static> {
         count,
         state.to_owned(),
     ];
-    if let Some(level) = opened.outline.level() {
+    if let Some(level) = opened.outline.fold_level() {
         parts.push(format!("folded to level {level}"));
     }
     let words = super::apart(&parts, look);
@@ -185,8 +185,8 @@ impl EventItem<'_> {
         let meaning = meaning(marks);
         let mut spans = self.front(columns, look);
         spans.extend(self.what(entry, row, marks, columns.kind, look));
-        let lasts = entry.filter(|_| marks.any(EventMarks::PARENT));
-        let lasts = lasts.map(|entry| self.opened.outline.lasts_us(entry));
+        let lasts = entry.filter(|_| marks.has_any(EventMarks::PARENT));
+        let lasts = lasts.map(|entry| self.opened.outline.duration_us(entry));
         let dur = lasts.map_or_else(|| "-".to_owned(), lasting);
         spans.push(Span::styled(
             format!(" {dur:>DUR$} "),
@@ -202,7 +202,7 @@ impl EventItem<'_> {
             meaning
         };
         spans.push(Span::styled(bar, look.style(colour)));
-        let word = format!(" {:<FLAGS$}", marks.word());
+        let word = format!(" {:<FLAGS$}", marks.label());
         spans.push(Span::styled(word, look.style(meaning)));
         Line::from(spans)
     }
@@ -242,8 +242,8 @@ impl EventItem<'_> {
     ) -> Vec<Span<'static>> {
         let depth = entry.map_or(0, |entry| usize::from(entry.depth));
         let fold = match (
-            marks.any(EventMarks::PARENT),
-            marks.any(EventMarks::FOLDED),
+            marks.has_any(EventMarks::PARENT),
+            marks.has_any(EventMarks::FOLDED),
             look.glyphs,
         ) {
             (false, _, _) => "  ",
@@ -258,7 +258,8 @@ impl EventItem<'_> {
         let name = match (row, known) {
             (Some(row), _) => row.event_type.clone(),
             (None, _)
-                if marks.any(EventMarks::MISSING) || self.opened.pages.is_read(self.sequence) =>
+                if marks.has_any(EventMarks::MISSING)
+                    || self.opened.pages.is_read(self.sequence) =>
             {
                 "MISSING from the record".to_owned()
             }
@@ -267,11 +268,12 @@ impl EventItem<'_> {
         };
         let below = self.next.unwrap_or(self.opened.outline.len());
         let folded = below.saturating_sub(self.sequence + 1);
-        let more = if marks.any(EventMarks::FOLDED) && self.opened.filter.is_none() && folded > 0 {
-            format!(" +{folded}")
-        } else {
-            String::new()
-        };
+        let more =
+            if marks.has_any(EventMarks::FOLDED) && self.opened.filter.is_none() && folded > 0 {
+                format!(" +{folded}")
+            } else {
+                String::new()
+            };
         let about = row.map_or("", |row| row.about.as_str());
         let room = cells.saturating_sub(width(&front) + width(&more));
         let name = clip(&name, room, look);
@@ -288,7 +290,7 @@ impl EventItem<'_> {
 }
 
 fn of_tone(tone: Tone, marks: EventMarks) -> Meaning {
-    if marks.any(EventMarks::MISSING) {
+    if marks.has_any(EventMarks::MISSING) {
         return Meaning::Error;
     }
     match tone {
@@ -301,17 +303,17 @@ fn of_tone(tone: Tone, marks: EventMarks) -> Meaning {
 
 /// Returns the style of an event's most important mark.
 pub(super) fn meaning(marks: EventMarks) -> Meaning {
-    if marks.any(EventMarks::MISSING | EventMarks::DENY | EventMarks::ERROR) {
+    if marks.has_any(EventMarks::MISSING | EventMarks::DENY | EventMarks::ERROR) {
         Meaning::Denied
-    } else if marks.any(EventMarks::LAPSED) {
+    } else if marks.has_any(EventMarks::LAPSED) {
         Meaning::Lapsed
-    } else if marks.any(EventMarks::WAIT | EventMarks::RETRY) {
+    } else if marks.has_any(EventMarks::WAIT | EventMarks::RETRY) {
         Meaning::Waiting
-    } else if marks.any(EventMarks::SIGNED) {
+    } else if marks.has_any(EventMarks::SIGNED) {
         Meaning::Passed
-    } else if marks.any(EventMarks::CRITICAL) {
+    } else if marks.has_any(EventMarks::CRITICAL) {
         Meaning::Critical
-    } else if marks.any(EventMarks::HIGH) {
+    } else if marks.has_any(EventMarks::HIGH) {
         Meaning::High
     } else {
         Meaning::Text

@@ -29,13 +29,13 @@ pub(super) fn line(
         let marks = opened.outline.marks_in(from, until);
         let here = (from..until).contains(&opened.place);
         let is_broken = broken.is_some_and(|at| (from..until).contains(&at));
-        let (c, look_of) = if is_broken || marks.any(EventMarks::MISSING) {
+        let (c, look_of) = if is_broken || marks.has_any(EventMarks::MISSING) {
             ('X', Meaning::Denied)
-        } else if marks.any(EventMarks::DENY | EventMarks::LAPSED) {
+        } else if marks.has_any(EventMarks::DENY | EventMarks::LAPSED) {
             ('!', meaning(marks))
-        } else if marks.any(EventMarks::SIGNED) {
+        } else if marks.has_any(EventMarks::SIGNED) {
             ('*', Meaning::Passed)
-        } else if marks.any(EventMarks::WAIT) {
+        } else if marks.has_any(EventMarks::WAIT) {
             ('W', Meaning::Waiting)
         } else if from < opened.outline.len() {
             (quiet, Meaning::Dim)

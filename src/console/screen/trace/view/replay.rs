@@ -127,7 +127,7 @@ fn held(opened: &OpenSession, cells: usize, look: Appearance) -> (String, Meanin
 /// Describes the held requests, or else the phase of the session.
 fn in_short(state: &ReplayState) -> String {
     match state.held.first() {
-        None => state.phase.words().to_owned(),
+        None => state.phase.text().to_owned(),
         Some(held) => {
             let first = held.approved.as_ref();
             let first = first.map(|approval| format!(" (1 of 2: {})", one_line(&approval.by)));
@@ -164,7 +164,7 @@ fn facts(state: &ReplayState) -> Vec<String> {
         | ReplayPhase::StartLapsed
         | ReplayPhase::StartRefused
         | ReplayPhase::Working
-        | ReplayPhase::Ended) => phase.words(),
+        | ReplayPhase::Ended) => phase.text(),
     };
     let mut facts = vec![
         phase.to_owned(),

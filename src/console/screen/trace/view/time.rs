@@ -78,9 +78,9 @@ impl TimeAxis {
 
 /// Returns the mark of a moment on the axis.
 fn point(marks: EventMarks, look: Appearance) -> &'static str {
-    let denied =
-        marks.any(EventMarks::DENY | EventMarks::LAPSED | EventMarks::ERROR | EventMarks::MISSING);
-    match (denied, marks.any(EventMarks::SIGNED), look.glyphs) {
+    let denied = marks
+        .has_any(EventMarks::DENY | EventMarks::LAPSED | EventMarks::ERROR | EventMarks::MISSING);
+    match (denied, marks.has_any(EventMarks::SIGNED), look.glyphs) {
         (true, _, _) => "!",
         (false, true, _) => "*",
         (false, false, Glyphs::Rounded) => "╻",

@@ -25,7 +25,9 @@ pub(super) fn of_event(trace: &TraceScreen, session: &SessionId, sequence: u64) 
         return (' ', Meaning::Dim);
     };
     match &checked.verdict {
-        VerificationVerdict::Holds(proven) if (proven.own()..proven.count).contains(&sequence) => {
+        VerificationVerdict::Holds(proven)
+            if (proven.own_count()..proven.count).contains(&sequence) =>
+        {
             ('I', Meaning::Waiting)
         }
         VerificationVerdict::Holds(proven) if sequence < proven.witnessed => ('W', Meaning::Passed),
@@ -53,12 +55,12 @@ pub(super) fn short(trace: &TraceScreen, session: &SessionId) -> (String, Meanin
         None if is_verifying(trace) => ("checking".to_owned(), Meaning::Waiting),
         None => ("not verified".to_owned(), Meaning::Dim),
         Some(checked) => {
-            let word = checked.verdict.word();
+            let word = checked.verdict.label();
             match &checked.verdict {
                 VerificationVerdict::Holds(proven) if proven.imported_from.is_some() => {
                     (word.to_owned(), Meaning::Waiting)
                 }
-                VerificationVerdict::Holds(proven) => match proven.tail() {
+                VerificationVerdict::Holds(proven) => match proven.unproven_count() {
                     0 => (word.to_owned(), Meaning::Passed),
                     tail => (format!("{word} {tail}"), Meaning::Waiting),
                 },
@@ -123,7 +125,7 @@ fn words(trace: &TraceScreen, opened: &OpenSession) -> (String, String, Meaning)
 
 /// Formats the progress, as in `VERIFYING 42 %, 420 of 1000 records`.
 pub(super) fn so_far(progress: &VerificationProgress) -> String {
-    match (progress.percent(), progress.so_far()) {
+    match (progress.percent(), progress.checked_and_total()) {
         (Some(percent), Some((done, all))) => {
             format!("VERIFYING {percent} %, {done} of {all} records")
         }
@@ -138,7 +140,7 @@ fn means(checked: &ChainVerification) -> (Meaning, String) {
             "It came from elsewhere: nothing here proves what happened before the import, only that it stayed the same since."
                 .to_owned(),
         ),
-        VerificationVerdict::Holds(proven) => match proven.tail() {
+        VerificationVerdict::Holds(proven) => match proven.unproven_count() {
             0 => (
                 Meaning::Passed,
                 "A signed head covers every event: none was changed, put in or cut off.".to_owned(),
@@ -174,9 +176,9 @@ fn means(checked: &ChainVerification) -> (Meaning, String) {
 /// Describes how far the log is signed.
 fn head(snapshot: &RuntimeSnapshot) -> String {
     let head = &snapshot.chain.head;
-    let kept = match &head.elsewhere {
-        HeadCopyState::Nowhere => "",
-        HeadCopyState::Kept => ", head kept elsewhere",
+    let kept = match &head.copy {
+        HeadCopyState::NotConfigured => "",
+        HeadCopyState::Written => ", head kept elsewhere",
         HeadCopyState::Failed { .. } => ", head NOT kept elsewhere",
     };
     match head.signed {
