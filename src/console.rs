@@ -2,7 +2,7 @@
 //!
 //! `App` is a pure state machine: terminal events, snapshots and messages go in, requests come out,
 //! and it paints itself from its own state. The driver is the only part that waits, sends and writes.
-//! This module reaches the runtime through [`Desk`], the operator handle, and plain data. It knows
+//! This module reaches the runtime through [`OperatorHandle`], the operator handle, and plain data. It knows
 //! neither the store nor the gateway servers that agents connect to.
 //!
 //! Contract: a decision leaves this module only after the operator pressed Enter on a focused, enabled

@@ -1,7 +1,7 @@
-//! Servers for agents. Each server translates its own protocol into calls of [`crate::runtime::Agents`].
+//! Servers for agents. Each server translates its own protocol into calls of [`crate::runtime::AgentHandle`].
 //!
 //! A server has only that handle and plain data: it cannot decide, and it does not know the console. All
-//! servers translate what an agent sends into a [`call::Call`]. The [`visitor::Visitor`] knows which
+//! servers translate what an agent sends into a [`call::AgentCall`]. The [`agent_connection::AgentConnection`] knows which
 //! sessions a connection may act for.
 
 mod admission;

@@ -1,14 +1,14 @@
 //! The memento: a short summary of a conversation, and the rules for changing it.
 //!
 //! A thread's memento holds the direction of the conversation (its arc), the active and parked topics, the
-//! decisions, the next steps, and the intensity. Every turn of the conversation is classified ([`decide`]): it
+//! decisions, the next steps, and the intensity. Every turn of the conversation is classified ([`classify_turn`]): it
 //! must, should or need not change the memento. While the conversation is at its peak, only a turn that must change
 //! the memento does so ([`Freeze`]); other proposals of a model are held back and kept.
 //!
 //! A thread belongs to the session that started it ([`ThreadOwner`]): other sessions neither read nor write it.
 //! Once a memento is stored, a client's copy never replaces it; an agent changes it only through proposals.
 //!
-//! This module is pure: callers pass in time and identifiers, and nothing is read or written. [`Thread::take`]
+//! This module is pure: callers pass in time and identifiers, and nothing is read or written. [`Thread::process_turn`]
 //! processes a complete turn.
 
 mod acknowledgment;

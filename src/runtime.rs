@@ -4,7 +4,7 @@
 //! records and hands them to the store, sends replies once their records are durable, and wakes the engine
 //! at deadlines. Nothing else touches the engine.
 //!
-//! The runtime has two handles of different types, on purpose: [`Agents`] can ask, [`Desk`] can decide. A
+//! The runtime has two handles of different types, on purpose: [`AgentHandle`] can ask, [`OperatorHandle`] can decide. A
 //! holder of `Agents` cannot approve anything, because the type has no such call.
 //!
 //! Contract: after a failed write nothing is allowed any more. All waiting callers are told.

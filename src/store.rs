@@ -162,7 +162,7 @@ pub struct LogState {
     pub head_file_note: Option<String>,
 }
 
-/// Start of [`LogState::mended`] if an unfinished write was dropped.
+/// Start of [`LogState::repair_note`] if an unfinished write was dropped.
 const UNFINISHED_WRITE: &str = "an unfinished write";
 
 impl LogState {

@@ -4,7 +4,7 @@
 //! into its session's chain; after that the event never changes. Verification is a separate module that
 //! shares only the hash with the writer.
 //!
-//! This module also reads records back from any [`source::Source`]: step by step ([`replay`]), one
+//! This module also reads records back from any [`source::EventSource`]: step by step ([`replay`]), one
 //! session compared with another ([`diff`]), and as a file for other tools ([`export`]).
 
 pub mod chain;

@@ -1,6 +1,6 @@
 //! Reader for other YAML and JSON files, with the position of every value.
 //!
-//! A decoder walks [`LocatedValue`] values and reports into [`Faults`]. Problems are shown like those of an Atlas, with
+//! A decoder walks [`LocatedValue`] values and reports into [`FileProblems`]. Problems are shown like those of an Atlas, with
 //! the source line underlined.
 
 use std::path::Path;

@@ -136,7 +136,7 @@ impl<'a> Redactor<'a> {
             .collect()
     }
 
-    /// Data that somebody else made, as it is recorded under `field`.
+    /// Redacts data of another program, as it is recorded under `field`.
     pub fn redact_data(&mut self, field: &str, data: &Value) -> Value {
         let mut path = Path::at(field);
         self.redact_value(data, &mut path)
@@ -499,7 +499,7 @@ fn built_in(form: &str) -> String {
     format!("built-in/{form}")
 }
 
-/// Whether a stretch of a text is no part of a longer word.
+/// Returns whether a range of a text is not part of a longer word.
 fn is_separate_word(text: &str, from: usize, to: usize) -> bool {
     let before = text.get(..from).and_then(|part| part.chars().next_back());
     let after = text.get(to..).and_then(|part| part.chars().next());

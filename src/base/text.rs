@@ -1,6 +1,6 @@
 //! Sanitization of external text for display: no hidden characters, no cursor movement.
 
-/// The result of [`visible`].
+/// The result of [`sanitize`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SanitizedText {
     /// The text with every character that would not show as itself escaped, as in `\u{202e}`.

@@ -83,27 +83,7 @@ pub(super) fn watch(
                 record_rejected(&desk, report).await;
             }
             let snapshot = Arc::clone(&snapshots.borrow());
-            found.extend(Alarm::of_kind(
-                AlarmKind::AgentLeft,
-                disconnected_agents(&hall, &snapshot),
-            ));
-            let crowd = hall.recent_shortage(PASSING_ALARM_TIME);
-            found.extend(Alarm::of_kind(
-                AlarmKind::Passing,
-                passing.find_alarms(crowd, &snapshot),
-            ));
-            found.extend(Alarm::of_kind(
-                AlarmKind::State,
-                untrusted_state_alarm(&snapshot),
-            ));
-            found.extend(Alarm::of_kind(
-                AlarmKind::Head,
-                missing_head_alarm(&snapshot),
-            ));
-            found.extend(Alarm::of_kind(
-                AlarmKind::UnrequestedRun,
-                unrequested_run_alarm(&snapshot),
-            ));
+            found.extend(runtime_alarms(&hall, &mut passing, &snapshot));
             recorded.record(&desk, &found).await;
             let found: Arc<[String]> = found.into_iter().map(|alarm| alarm.what).collect();
             sender.send_if_modified(|told| {
@@ -114,6 +94,27 @@ pub(super) fn watch(
         }
     });
     AlarmReceiver(alarms)
+}
+
+/// Alarms about the agents and the state that a snapshot of the runtime shows.
+fn runtime_alarms(
+    gateway: &GatewayState,
+    passing: &mut RecentAlarms,
+    snapshot: &RuntimeSnapshot,
+) -> Vec<Alarm> {
+    let shortage = gateway.recent_shortage(PASSING_ALARM_TIME);
+    let mut found = Vec::new();
+    let disconnected = disconnected_agents(gateway, snapshot);
+    found.extend(Alarm::of_kind(AlarmKind::AgentLeft, disconnected));
+    let recent = passing.find_alarms(shortage, snapshot);
+    found.extend(Alarm::of_kind(AlarmKind::Passing, recent));
+    let untrusted = untrusted_state_alarm(snapshot);
+    found.extend(Alarm::of_kind(AlarmKind::State, untrusted));
+    let headless = missing_head_alarm(snapshot);
+    found.extend(Alarm::of_kind(AlarmKind::Head, headless));
+    let unrequested = unrequested_run_alarm(snapshot);
+    found.extend(Alarm::of_kind(AlarmKind::UnrequestedRun, unrequested));
+    found
 }
 
 /// Known connections, kept because a process that removes hooks may also remove them from the list.

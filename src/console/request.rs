@@ -165,7 +165,7 @@ pub(crate) enum Bell {
     Silent,
 }
 
-/// Response to a [`Request`].
+/// Response to a [`ConsoleRequest`].
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ConsoleMessage {
     /// Result of a decision.

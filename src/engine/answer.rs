@@ -69,7 +69,7 @@ fn cut(text: &str) -> String {
 /// Texts that count as an acknowledgment. No other text does: "not understood" is not "understood".
 const ACKNOWLEDGMENTS: [&str; 3] = ["understood", "acknowledged", "i understand"];
 
-/// What is recorded for any of them.
+/// Returns the recorded form of the answer.
 pub(super) const ACKNOWLEDGED: &str = "acknowledged";
 
 /// Judges `raw` against `question`. `raw` is typed text (a string) or any value that an agent sent.

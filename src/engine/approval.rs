@@ -1,5 +1,5 @@
-//! What passing a gate is recorded as. One place makes these records: the engine writes them, and the
-//! dialog shows them before anybody signs, so that both can never say different things.
+//! Records of a passed gate. One place makes these records: the engine writes them, and the
+//! dialog shows them before the operator signs, so that both can never say different things.
 //!
 //! Contract: every approval carries a justification. Where no reason was typed, the answers to the gate are the
 //! justification, and the record says so.
@@ -27,7 +27,7 @@ pub const JUSTIFICATION: &str = "justification";
 /// Justification of a gate all of whose questions may stay open, and did.
 const NO_ANSWERS: &str = "no answer was given, and none was required";
 
-/// Who passes a gate, and how.
+/// Approver of a gate, and the method of the approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Approver<'a> {
     /// The approver's name.
@@ -78,7 +78,7 @@ pub fn approval_text<'a>(
 pub struct Justification {
     /// The reason.
     pub text: String,
-    /// Where the reason comes from.
+    /// Source of the justification.
     pub source: JustificationSource,
 }
 

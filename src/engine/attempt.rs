@@ -179,13 +179,7 @@ impl Transaction<'_> {
             return;
         }
         if let Some(permit) = permit {
-            let checkpoints = fired.iter().filter(|fired| fired.is_gate());
-            let checkpoints =
-                checkpoints.map(|fired| (fired.atlas_id.clone(), fired.checkpoint.id.clone()));
-            let policies = approvals.iter();
-            let policies =
-                policies.map(|approval| (approval.atlas_id.clone(), approval.policy_id.clone()));
-            let in_the_way: Vec<_> = checkpoints.chain(policies).collect();
+            let in_the_way = names_of_gates(&fired, &approvals);
             let attempt = (&place, event.as_ref(), &call);
             self.run_by_permit(ask, attempt, &in_the_way, permit, given);
             return;
@@ -455,6 +449,20 @@ impl Permit {
         let mut all = gates.chain(approvals);
         all.all(|(kind, atlas_id, id)| self.passed.contains(&gate_key(kind, atlas_id, id)))
     }
+}
+
+/// Returns the Atlas and identifier of each gate in the way of an attempt: checkpoints first, then policies.
+fn names_of_gates(
+    fired: &[OwnedFiredCheckpoint],
+    approvals: &[OwnedRequiredApproval],
+) -> Vec<(String, String)> {
+    let checkpoints = fired.iter().filter(|fired| fired.is_gate());
+    let checkpoints =
+        checkpoints.map(|fired| (fired.atlas_id.clone(), fired.checkpoint.id.clone()));
+    let policies = approvals
+        .iter()
+        .map(|approval| (approval.atlas_id.clone(), approval.policy_id.clone()));
+    checkpoints.chain(policies).collect()
 }
 
 /// Returns the keys of the gates that a held request passes.

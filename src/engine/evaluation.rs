@@ -98,7 +98,7 @@ impl EvaluationCase<'_, '_> {
         may_fire(self.custom_triggers.extensions, checkpoint, &self.facts())
     }
 
-    /// Whether a condition lets a rule that lets agents go on apply. What cannot be told does not.
+    /// Returns whether a condition lets a permissive rule apply. An unknown result does not.
     pub(super) fn certainly_holds(&self, when: Option<&Condition>) -> bool {
         when.is_none_or(|when| when.evaluate(&self.facts()) == Truth::True)
     }

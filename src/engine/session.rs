@@ -52,7 +52,7 @@ pub struct Session {
     /// Purpose of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<Intent>,
-    /// Whose it is: the digest of a secret that whoever takes it up again has to show.
+    /// Owner of the session: the digest of a secret that a caller shows to continue it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Digest>,
     /// Key under which its requests are counted, if it was started through a server.

@@ -41,7 +41,7 @@ impl ShadowEngine {
         self.0.atlas_hash
     }
 
-    /// Evaluates a command under these Atlases, as [`Engine::looked`] does under the loaded ones.
+    /// Evaluates a command under these Atlases, as [`Engine::preview`] does under the loaded ones.
     #[must_use]
     pub fn preview(
         &mut self,

@@ -66,7 +66,7 @@ fn earlier_sessions(session: &SessionId) -> Vec<SessionId> {
 }
 
 impl Engine {
-    /// The first session, of those whose conversation a new one would go on with, that the engine knows too little
+    /// Returns the first predecessor of a new session that the engine knows too little
     /// about: the record has to be asked. `asked` are those that the record was asked about.
     #[must_use]
     pub fn unknown_predecessor(

@@ -1,6 +1,6 @@
 //! Clients of the socket, for commands that call the console.
 //!
-//! [`Client`] blocks and needs no async runtime: a command that runs before each step of an agent has to
+//! [`BlockingClient`] blocks and needs no async runtime: a command that runs before each step of an agent has to
 //! start fast.
 //!
 //! A caller that relies on an answer verifies it with the console's key: see [`super::proof`]. No part of

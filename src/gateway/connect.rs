@@ -1,6 +1,6 @@
 //! Hook entries in the settings of agents: added, removed and inspected.
 //!
-//! Only entries that run `cra hook AGENT_SEPARATOR` are ever changed. Everything else in a settings file stays as it
+//! Only entries that run `cra hook AGENT` are ever changed. Everything else in a settings file stays as it
 //! was written: other hooks, the order of names, indentation. A text that is not strict JSON is refused,
 //! because its comments and trailing commas could not be kept.
 //!

@@ -1,6 +1,6 @@
 //! HTTP server for programs on this machine, protected by a token.
 //!
-//! `POST /v1/CALL_FIELDS` takes the parameters of a [`super::call::Call`] as a JSON object that includes the `key`
+//! `POST /v1/CALL` takes the parameters of a [`super::call::AgentCall`] as a JSON object that includes the `key`
 //! of the session. It answers with a result or a fault. Dots in a call's name may be written as slashes.
 //! `POST /v1/hook/claude-code` is a hook; `GET /v1/events` streams a session's records as they are written;
 //! `GET /v1/openapi.json` describes the interface.

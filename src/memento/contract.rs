@@ -220,7 +220,7 @@ pub(super) fn read_strictly<T: serde::de::DeserializeOwned>(
     Ok(read)
 }
 
-/// Reads one value or a list of values strictly, as [`strictly`] does.
+/// Reads one value or a list of values strictly, as [`read_strictly`] does.
 pub(crate) fn read_all_strictly<T: serde::de::DeserializeOwned>(
     text: &[u8],
     whole: &str,
@@ -264,7 +264,7 @@ fn read_bounded<T: serde::de::DeserializeOwned>(
     Ok((read, serde_json::from_slice(text).map_err(wrong)?))
 }
 
-/// Reads an already parsed JSON value strictly, as [`strictly`] does.
+/// Reads an already parsed JSON value strictly, as [`read_strictly`] does.
 pub(super) fn read_value_strictly<T: serde::de::DeserializeOwned>(
     value: &Value,
     whole: &str,

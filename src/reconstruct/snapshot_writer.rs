@@ -24,7 +24,7 @@ pub struct SessionAccount {
     pub ended: bool,
     /// Import that brought the session, in words, where it was recorded elsewhere.
     pub imported: Option<String>,
-    /// How it ended, as the agent said.
+    /// End of the session, as the agent said.
     pub final_status: Option<String>,
     /// Atlases in force for the session.
     pub atlases: Vec<String>,

@@ -231,7 +231,7 @@ impl AgentHandle {
         self.report(AgentReport::Output(output)).await.map(drop)
     }
 
-    /// Reports that the agent recovered from an error, or tried to. [`Agents::report_error`] returned the
+    /// Reports that the agent recovered from an error, or tried to. [`AgentHandle::report_error`] returned the
     /// error's event.
     ///
     /// # Errors

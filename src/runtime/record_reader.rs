@@ -13,7 +13,7 @@ use crate::trace::record::Record;
 use crate::trace::source::EventSource;
 use crate::trace::verification::{ChainVerification, ImportEntry, TrustAnchors};
 
-/// The record as a [`Source`]. It blocks on the disk, so it is only for threads that may block.
+/// The record as a [`EventSource`]. It blocks on the disk, so it is only for threads that may block.
 #[derive(Clone)]
 pub struct RecordReader {
     store: Arc<dyn Store>,

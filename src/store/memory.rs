@@ -94,7 +94,7 @@ impl MemoryStore {
         self.reopen_on(disk)
     }
 
-    /// Reopens the store as a new process would after a power cut: see [`Disk::after_power_cut`].
+    /// Reopens the store as a new process would after a power cut: see [`SimulatedDisk::after_power_cut`].
     #[must_use]
     pub fn reopen_after_power_cut(&self, kept: usize, garbled: Corruption) -> Self {
         let left = self.disk(|disk| disk.after_power_cut(kept, garbled));
@@ -119,7 +119,7 @@ impl MemoryStore {
         }
     }
 
-    /// Makes the disk hang since that time: no write ends and nothing is read until [`MemoryStore::go_on`].
+    /// Makes the disk hang since that time: no write ends and nothing is read until [`MemoryStore::end_hang`].
     pub fn hang(&self, since: Instant) {
         self.hang.begin(since);
     }

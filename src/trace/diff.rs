@@ -3,7 +3,7 @@
 //! Steps are matched by their subject (a checkpoint, an action, a policy) and compared by what they say
 //! about it. The deciding operator and the time do not count as a difference. The common prefix is read
 //! and not kept. After the first difference at most [`MAX_ALIGNED`] steps of each session are aligned.
-//! For later steps only the totals are compared, and [`Difference::not_aligned`] reports their number.
+//! For later steps only the totals are compared, and [`SessionDiff::not_aligned`] reports their number.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 //! Filter language that selects events: `type:checkpoint|action risk>=high -actor:op-1 "wrong tenant"`.
 //!
 //! A filter is a list of terms that must all hold; a `-` before a term negates it. Parsing is pure: it
-//! returns a [`Filter`] or an error with its column. A filter matches against the text that the event's
+//! returns an [`EventFilter`] or an error with its column. A filter matches against the text that the event's
 //! hash covers; details are parsed only if a term needs them.
 
 use std::borrow::Cow;

@@ -235,7 +235,7 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// Message about a payload that [`canon`] would have written differently.
+/// Message about a payload that [`canonical_json`] would have written differently.
 pub(super) const NOT_CANONICAL: &str = "payload is not a JSON object in canonical form";
 
 /// Length of a `:` and the hash after it.

@@ -66,14 +66,14 @@ pub fn write_line(envelope: &Envelope<'_>, hash: &Digest, out: &mut String) {
 /// Parses a line. Every field is checked to be one that a writer writes; the hash is not verified.
 ///
 /// # Errors
-/// A message, when the line is not exactly what [`line()`] writes.
+/// A message, when the line is not exactly what [`format_line`] writes.
 pub fn read_line(text: &str) -> Result<(Envelope<'_>, Digest), String> {
     let (envelope, hash) = scan(text)?;
     envelope.check()?;
     Ok((envelope, hash))
 }
 
-/// Converts a line to the form of [`line()`], if another program wrote the same values in another form.
+/// Converts a line to the form of [`format_line`], if another program wrote the same values in another form.
 ///
 /// A text that is not an event is returned unchanged.
 #[must_use]

@@ -2,7 +2,7 @@
 //!
 //! A view of a session with a million events cannot keep them all, but needs more than the events on
 //! screen: the parent of each event, the duration of what it started, the position of gates. An
-//! [`Outline`] keeps an [`Entry`] of 24 bytes per event, and 4 more bytes per row while anything is
+//! [`Outline`] keeps an [`OutlineEntry`] of 24 bytes per event, and 4 more bytes per row while anything is
 //! folded. It is built window by window, in the order of the record, so a parent always comes before
 //! its children.
 //!

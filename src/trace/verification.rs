@@ -1,6 +1,6 @@
 //! Verification of the record. Shares only the hashed text form with the writer.
 //!
-//! Verification has three levels. [`check`] verifies each record on its own: every field is exactly as
+//! Verification has three levels. [`check_record`] verifies each record on its own: every field is exactly as
 //! a writer writes it, and the hash is that of the text. The chain of each session is verified: every
 //! record follows the one before. [`LogVerifier`] verifies the log over all chains: the log is a
 //! session whose entries repeatedly record where every chain ended; its tree has a root, and that root

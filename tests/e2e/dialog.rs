@@ -70,6 +70,8 @@ fn every_kind_of_answer_is_recorded_as_it_was_chosen_and_shown() {
             let words = match name.as_str() {
                 "approval_method" => format!("op-1, {}", value.as_str().unwrap()),
                 "request_hash" => value.as_str().unwrap().chars().take(16).collect(),
+                // The sheet says the source in words.
+                "justification_source" => "(your answers)".to_owned(),
                 "judged_under" => value[0]["atlas_id"].as_str().unwrap().to_owned(),
                 _ => {
                     assert!(sheet.contains(name), "{name}: {sheet}");

@@ -102,6 +102,8 @@ fn the_demo_and_a_console_that_is_told_not_to_call_nobody() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = Place::new("gates.yaml").written(&atlas(&listener));
     let mut terminal = place.demo(&script("bot", json!({})), WIDE);
+    // The agent came, and its session is over.
+    terminal.wait_for("chains 1");
     terminal.wait_for("agents 0");
     terminal.keys("4");
     terminal.wait_for("NOTICES  off: the demo calls nobody");

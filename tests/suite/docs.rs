@@ -90,19 +90,32 @@ fn every_atlas_in_the_documentation_loads() {
     assert!(count > 10, "{count}");
 }
 
+/// A fragment as a part of an Atlas: an item alone belongs to the checkpoints, keys of a checkpoint to one of them.
+fn whole_part(fragment: &str) -> String {
+    if fragment.starts_with("  - ") {
+        return format!("checkpoints:\n{fragment}");
+    }
+    let first = fragment.split(':').next().unwrap_or_default();
+    if !matches!(first, "when" | "trigger" | "questions" | "guidance") {
+        return fragment.to_owned();
+    }
+    let trigger = match first {
+        "trigger" => "",
+        _ => "    trigger: { type: action_pre, patterns: [\"*\"] }\n",
+    };
+    let lines = fragment.lines().map(|line| format!("    {line}\n"));
+    let lines: String = lines.collect();
+    let head = "checkpoints:\n  - checkpoint_id: c\n    name: C\n    mode: blocking\n";
+    format!("{head}{trigger}{lines}")
+}
+
 #[test]
 fn every_fragment_of_an_atlas_in_the_documentation_loads() {
     let mut count = 0;
     for path in pages() {
         let text = fs::read_to_string(&path).unwrap();
         for fragment in blocks(&text, "yaml fragment") {
-            // An item alone is one of the list of checkpoints.
-            let list = if fragment.starts_with("  - ") {
-                "checkpoints:\n"
-            } else {
-                ""
-            };
-            let fragment = format!("{list}{fragment}");
+            let fragment = whole_part(&fragment);
             let head = [
                 ("atlas_version", "atlas_version: \"1.0\"\n"),
                 ("atlas_id", "atlas_id: a\n"),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{built_in, secret_forms};
 use crate::base::limits::MAX_REDACT_PATH;
 
-/// Where a value lies: as it is compared with patterns, and as it is shown.
+/// Position of a value: as it is compared with patterns, and as it is shown.
 pub(super) struct Path {
     pub(super) matched: String,
     pub(super) shown: String,

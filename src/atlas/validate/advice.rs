@@ -224,7 +224,7 @@ impl ManifestValidator<'_, '_> {
         }
     }
 
-    /// Rules that whoever answers has to guess, and rules that ask for too much.
+    /// Warns about rules that the operator has to guess, and rules that ask for too much.
     fn advise_rules(&mut self, path: &str, question: &CheckpointQuestion) {
         let rules = &question.validation;
         let hidden = rules.pattern.is_some()
@@ -329,7 +329,8 @@ fn stands_before(
         CheckpointTrigger::ActionPre { patterns } => is_risky(patterns),
         CheckpointTrigger::CapabilityAccess { capability_ids } => {
             let capabilities = manifest.capabilities.iter();
-            let mut gated = capabilities.filter(|it| capability_ids.contains(&it.capability_id));
+            let mut gated =
+                capabilities.filter(|known| capability_ids.contains(&known.capability_id));
             gated.any(|capability| is_risky(&capability.actions))
         }
         _ => false,

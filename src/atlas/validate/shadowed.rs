@@ -67,7 +67,11 @@ impl ManifestValidator<'_, '_> {
         if DeclaredActions::of(manifest).is_none_or(|declared| declared.lists_others()) {
             return;
         }
-        let tiers: Option<Vec<_>> = manifest.actions.iter().map(|it| it.risk_tier).collect();
+        let tiers: Option<Vec<_>> = manifest
+            .actions
+            .iter()
+            .map(|action| action.risk_tier)
+            .collect();
         let Some(highest) = tiers.and_then(|tiers| tiers.into_iter().max()) else {
             return;
         };
@@ -98,7 +102,10 @@ impl ManifestValidator<'_, '_> {
 
     /// Advises about keys that an Atlas names and does not ask for.
     pub(super) fn advise_access(&mut self, manifest: &AtlasManifest) {
-        let access = manifest.steward.as_ref().and_then(|it| it.access.as_ref());
+        let access = manifest
+            .steward
+            .as_ref()
+            .and_then(|steward| steward.access.as_ref());
         let is_open = access
             .is_some_and(|access| access.kind == AccessKind::Public && !access.api_keys.is_empty());
         if is_open {

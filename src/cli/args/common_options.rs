@@ -1,6 +1,6 @@
 //! Options that apply to a command: its help lists those and no others.
 //!
-//! Every command accepts the options of [`super::Common`], so that they can be given before it as well. The help of a
+//! Every command accepts the options of [`super::CommonArgs`], so that they can be given before it as well. The help of a
 //! command lists only those that it uses.
 
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ const WRITING: &[&str] = &["data_dir", "head_file", "operator", "read_only"];
 const CONSOLE: &[&str] = &["data_dir", "socket"];
 const EXTENSIONS: &[&str] = &["extensions"];
 
-/// Options of [`super::Common`], by their identifiers.
+/// Options of [`super::CommonArgs`], by their identifiers.
 const COMMON: [&str; 11] = [
     "data_dir",
     "socket",

@@ -260,38 +260,7 @@ fn expected(
     kind: &str,
     faults: &mut FileProblems<'_>,
 ) -> ExpectedOutcome {
-    let mut known = vec![
-        "held",
-        "denied",
-        "reason_contains",
-        "help_contains",
-        "settled",
-        "released",
-        "records",
-        "recorded",
-        "not_recorded",
-        "synced",
-        "not_synced",
-        "not_given",
-        "contexts",
-        "guidance",
-        "guidance_contains",
-        "withdrawn",
-        "modified_input",
-    ];
-    known.extend(match kind {
-        "start" => &["asked"][..],
-        "request" => &["allowed", "asked"],
-        "answer" => &["allowed", "accepted", "outcome"],
-        "resolve" => &["resolved"],
-        "input" => &["accepted", "asked", "cached"],
-        "context" | "error" => &["accepted", "asked"],
-        "policy" => &["verdict", "policy_id", "cached"],
-        "turn" => &["decision", "rule", "frozen", "summary", "arc"],
-        "pass" | "deny" | "complete" | "leave" => &["outcome"],
-        _ => &[],
-    });
-    value.reject_unknown_keys(&known, faults);
+    value.reject_unknown_keys(&known_expectations(kind), faults);
     let word = |key: &str, noun: &str, words: &[&'static str], faults: &mut FileProblems<'_>| {
         value
             .get(key)
@@ -326,6 +295,42 @@ fn expected(
         verdict: expected_verdict(value, faults),
         turn: expected_turn(value, faults),
     }
+}
+
+/// Keys that an expectation about a step of this kind may have.
+fn known_expectations(kind: &str) -> Vec<&'static str> {
+    let mut known = vec![
+        "held",
+        "denied",
+        "reason_contains",
+        "help_contains",
+        "settled",
+        "released",
+        "records",
+        "recorded",
+        "not_recorded",
+        "synced",
+        "not_synced",
+        "not_given",
+        "contexts",
+        "guidance",
+        "guidance_contains",
+        "withdrawn",
+        "modified_input",
+    ];
+    known.extend(match kind {
+        "start" => &["asked"][..],
+        "request" => &["allowed", "asked"],
+        "answer" => &["allowed", "accepted", "outcome"],
+        "resolve" => &["resolved"],
+        "input" => &["accepted", "asked", "cached"],
+        "context" | "error" => &["accepted", "asked"],
+        "policy" => &["verdict", "policy_id", "cached"],
+        "turn" => &["decision", "rule", "frozen", "summary", "arc"],
+        "pass" | "deny" | "complete" | "leave" => &["outcome"],
+        _ => &[],
+    });
+    known
 }
 
 fn expected_verdict(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> ExpectedVerdict {

@@ -105,7 +105,9 @@ impl Bench {
             }
             planned
         });
-        let planned = planned.into_iter().map(|it| (it.event_type, it.fields));
+        let planned = planned
+            .into_iter()
+            .map(|record| (record.event_type, record.fields));
         let decide = DecisionRequest {
             gate: held.id.clone(),
             operator: operator.to_owned(),

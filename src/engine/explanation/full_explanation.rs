@@ -70,7 +70,7 @@ pub struct FullExplanation {
     pub contexts: Vec<ContextEvidence>,
     /// Handlers that would be called.
     pub handlers: Vec<HandlerPreview>,
-    /// Number of entries that were cut off by [`Account::bounded`].
+    /// Number of entries that were cut off by [`FullExplanation::bounded`].
     pub left_out: usize,
 }
 

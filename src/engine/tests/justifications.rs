@@ -158,7 +158,10 @@ fn an_agents_answers_justify_only_the_gate_that_the_agent_answered() {
     bench.answer("c-1", json!([{}, {}, {"q": true}]));
     let passed = bench.payloads("checkpoint_passed");
     let told = |id: &str| {
-        let own = passed.iter().find(|it| it["checkpoint_id"] == id).unwrap();
+        let own = passed
+            .iter()
+            .find(|record| record["checkpoint_id"] == id)
+            .unwrap();
         (
             own["justification"].clone(),
             own["justification_source"].clone(),

@@ -82,13 +82,13 @@ fn answers_of_an_agent_are_written_without_secrets() {
     let responses = bench.payloads("checkpoint_response");
     let own = responses
         .iter()
-        .find(|it| it["checkpoint_id"] == "own")
+        .find(|record| record["checkpoint_id"] == "own")
         .unwrap();
     assert_eq!(own["answers"], json!({"why": "I have [redacted]"}));
     let passed = bench.payloads("checkpoint_passed");
     let own = passed
         .iter()
-        .find(|it| it["checkpoint_id"] == "own")
+        .find(|record| record["checkpoint_id"] == "own")
         .unwrap();
     assert_eq!(own["justification"], json!("I have [redacted]"));
     assert_nowhere(&bench);

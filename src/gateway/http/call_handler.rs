@@ -19,7 +19,7 @@ use crate::engine::command::DenyCode;
 use crate::gateway::agent_connection::AgentConnection;
 use crate::gateway::call::{AuthenticatedCall, CallFault};
 
-/// `POST /v1/CALL_FIELDS`
+/// `POST /v1/CALL`
 pub(super) async fn handle_call(
     State(shared): State<Arc<HttpState>>,
     Extension(peer): Extension<HttpPeer>,

@@ -1,6 +1,6 @@
 //! Stream of a session's records, as they are written.
 //!
-//! The stream has only durable records, and only what the session's agent may know: see [`super::known`].
+//! The stream has only durable records, and only what the session's agent may know: see [`super::event_filter`].
 //! Redacted values are not in it. A reader that does not read is disconnected; it reconnects with the
 //! number of the last event that it received.
 

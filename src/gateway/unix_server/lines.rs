@@ -24,7 +24,7 @@ pub(in crate::gateway) enum LineEnd {
     Failed(io::Error),
 }
 
-/// Reader of lines. Dropping the future of [`Lines::next`] loses nothing.
+/// Reader of lines. Dropping the future of [`LineReader::next`] loses nothing.
 #[derive(Debug)]
 pub(in crate::gateway) struct LineReader<R> {
     reader: R,

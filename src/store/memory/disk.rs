@@ -45,7 +45,7 @@ impl SimulatedDisk {
         self.steps_until_cut = Some(steps);
     }
 
-    /// Removes the file: writes fail until [`Disk::put_back`].
+    /// Removes the file: writes fail until [`SimulatedDisk::put_back`].
     pub fn remove_file(&mut self) {
         self.away = true;
     }

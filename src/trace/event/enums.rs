@@ -72,7 +72,7 @@ words! {
         Answers = "answers",
     }
 
-    /// What an agent made of context.
+    /// Use that an agent made of a context.
     UsageOutcome {
         /// The agent followed it.
         Applied = "applied",

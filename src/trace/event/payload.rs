@@ -113,7 +113,7 @@ payloads! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         owed: Option<Owed>,
     }
-    /// Somebody asked for context.
+    /// A caller asked for context.
     ContextRequested = "context_requested", redacted {
         /// `explicit`, `checkpoint` or `keyword`.
         request_type: RequestType,
@@ -246,7 +246,7 @@ payloads! {
         /// Reason given by the operator.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
-        /// Where the justification comes from: `operator`, `agent` or `answers`.
+        /// Source of the justification: `operator`, `agent` or `answers`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification_source: Option<JustificationSource>,
         /// Both who approved, in the order they did, where two had to.
@@ -333,7 +333,7 @@ payloads! {
         /// Reason given, in an answer or in a separate field.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
-        /// Where the justification comes from: `operator`, `agent` or `answers`.
+        /// Source of the justification: `operator`, `agent` or `answers`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification_source: Option<JustificationSource>,
         /// Both who passed it, in the order they did, where two had to.
@@ -356,7 +356,7 @@ payloads! {
         /// Reason given by the operator.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
-        /// Where the justification comes from: `operator`, `agent` or `answers`.
+        /// Source of the justification: `operator`, `agent` or `answers`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification_source: Option<JustificationSource>,
         /// Approvals that the request needs; this is the first.
@@ -404,7 +404,7 @@ payloads! {
         /// Reason given, in an answer or in a separate field.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
-        /// Where the justification comes from: `operator`, `agent` or `answers`.
+        /// Source of the justification: `operator`, `agent` or `answers`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification_source: Option<JustificationSource>,
         /// Both who did, in the order they did, where two had to.

@@ -16,11 +16,11 @@ payload! {
         plugins: Vec<String>,
         /// `mcp`, `rest` or `direct`.
         transport: String,
-        /// Where it caches.
+        /// Location of the cache.
         cache_backend: String,
         /// Proof of construction.
         construction_hash: String,
-        /// What it can intercept.
+        /// Steps that the wrapper can intercept.
         capabilities: WrapperCapabilities,
         /// Parts that were left out of these texts.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -191,7 +191,7 @@ impl fmt::Display for ChainVerification {
 /// Verdict about a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VerificationVerdict {
-    /// Every record follows the one before it. [`Proven`] states how many of them are proven to be the
+    /// Every record follows the one before it. [`ProvenCounts`] states how many of them are proven to be the
     /// original records.
     Holds(ProvenCounts),
     /// The chain is consistent, but it is not the chain that was sealed.

@@ -76,7 +76,7 @@ impl GateDialog {
         ids.join(" ")
     }
 
-    /// The same decision for each request that is decided here.
+    /// Builds one decision for each request of the batch.
     pub(super) fn for_each(&self, one: &DecisionRequest) -> Vec<DecisionRequest> {
         if !self.is_batch() {
             return vec![one.clone()];

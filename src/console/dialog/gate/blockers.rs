@@ -125,7 +125,7 @@ impl GateDialog {
         self.pass_blocker(now).or_else(unseen).or_else(lacks)
     }
 
-    /// Why it cannot be denied, if so.
+    /// Returns the reason why the request cannot be denied, if there is one.
     pub(super) fn deny_blocker(&self, now: Timestamp) -> Option<String> {
         let needed = self.care() != PassCare::Direct && self.form.reason_text().is_empty();
         let missing = || needed.then(|| "a reason is needed".to_owned());

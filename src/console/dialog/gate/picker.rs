@@ -41,7 +41,7 @@ impl OptionPicker {
         }
     }
 
-    /// Chooses the option under the cursor, or the one whose number was pressed. While a filter is
+    /// Chooses the option under the cursor, or the option of the number that was pressed. While a filter is
     /// typed, digits and spaces go to the filter.
     fn choose(&mut self, key: KeyEvent, options: &[String]) {
         match key.code {

@@ -56,7 +56,10 @@ fn of(event: &Event, agent: &str, snapshot: &RuntimeSnapshot) -> Option<Explanat
         .or_else(|| text("blocked_action"))
         .or_else(|| of_data("action_id").and_then(Value::as_str))?;
     let params = Details::of(event).params();
-    let lives = snapshot.sessions.iter().any(|it| it.id == event.session_id);
+    let lives = snapshot
+        .sessions
+        .iter()
+        .any(|session| session.id == event.session_id);
     let asker = if lives {
         ExplainedSession::Session(event.session_id.clone())
     } else {

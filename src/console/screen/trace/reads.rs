@@ -61,7 +61,7 @@ pub(crate) enum TraceRead {
     },
 }
 
-/// Response to an [`Ask`].
+/// Response to a [`TraceRead`].
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum TraceReadResult {
     Rows {

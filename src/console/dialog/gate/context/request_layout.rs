@@ -1,7 +1,7 @@
 //! Text of a request that is safe to show, and the offsets of its rows.
 //!
 //! Contract: a short request is rendered and broken into rows on demand. A long one takes many frames:
-//! [`LayOut`] runs in the background, and until its result arrives the request has no rows.
+//! [`LayoutJob`] runs in the background, and until its result arrives the request has no rows.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};

@@ -173,17 +173,22 @@ impl GateDialog {
                 );
             }
         };
-        let mut spans = Vec::new();
-        for (name, focus, power) in buttons {
-            let meaning = match (focus, power) {
-                (Focus::Here, ButtonState::Enabled) => Meaning::ButtonFocused,
-                (Focus::Here, ButtonState::Disabled) => Meaning::ButtonFocusedDisabled,
-                (Focus::Elsewhere, ButtonState::Enabled) => Meaning::Button,
-                (Focus::Elsewhere, ButtonState::Disabled) => Meaning::ButtonDisabled,
-            };
-            spans.push(Span::styled(format!("[ {name} ]"), look.style(meaning)));
-            spans.push(Span::raw("  "));
-        }
-        Line::from(spans)
+        button_line(&buttons, look)
     }
+}
+
+/// Renders buttons next to each other.
+fn button_line(buttons: &[(String, Focus, ButtonState)], look: Appearance) -> Line<'static> {
+    let mut spans = Vec::new();
+    for (name, focus, state) in buttons {
+        let meaning = match (focus, state) {
+            (Focus::Here, ButtonState::Enabled) => Meaning::ButtonFocused,
+            (Focus::Here, ButtonState::Disabled) => Meaning::ButtonFocusedDisabled,
+            (Focus::Elsewhere, ButtonState::Enabled) => Meaning::Button,
+            (Focus::Elsewhere, ButtonState::Disabled) => Meaning::ButtonDisabled,
+        };
+        spans.push(Span::styled(format!("[ {name} ]"), look.style(meaning)));
+        spans.push(Span::raw("  "));
+    }
+    Line::from(spans)
 }
