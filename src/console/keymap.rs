@@ -445,6 +445,14 @@ mod tests {
     }
 
     #[test]
+    fn help_texts_have_at_most_60_characters() {
+        for binding in BINDINGS {
+            let length = binding.help.chars().count();
+            assert!(length <= 60, "{length}: {}", binding.help);
+        }
+    }
+
+    #[test]
     fn screen_keys_never_shadow_global_keys() {
         let global: Vec<KeyCombination> = BINDINGS
             .iter()

@@ -40,16 +40,22 @@ pub(super) fn integer(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Opti
     whole_number(value, problems, serde_json::Number::as_i64)
 }
 
+/// Largest number that is read as a double: up to 2^53 every whole number is exact. The schema has the same bound.
+const LARGEST_NUMBER: f64 = 9_007_199_254_740_992.0;
+
 /// Reads a number, whole or fractional.
 pub(super) fn number(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Option<f64> {
     match &value.node.value {
         YamlValue::Number(number) => {
             let double = number.as_f64();
-            let exact =
-                double.filter(|double| compare_with(number, *double) == Some(Ordering::Equal));
+            let exact = double.filter(|double| {
+                let is_equal = compare_with(number, *double) == Some(Ordering::Equal);
+                is_equal && double.abs() <= LARGEST_NUMBER
+            });
             if exact.is_none() {
                 let message = format!("number `{number}` cannot be kept exactly here");
-                problems.add(value.problem(Code::OutOfRange, message));
+                let help = format!("use a number from -{LARGEST_NUMBER} to {LARGEST_NUMBER}");
+                problems.add(value.problem(Code::OutOfRange, message).help(help));
             }
             exact
         }

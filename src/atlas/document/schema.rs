@@ -401,6 +401,8 @@ fn within_range(fields: &mut Map<String, Value>) {
         Some("uint64") => (json!(0), json!(u64::MAX)),
         Some("uint") => (json!(0), json!(usize::MAX)),
         Some("int64") => (json!(i64::MIN), json!(i64::MAX)),
+        // As many as the decoder reads: see `LARGEST_NUMBER`.
+        Some("double") => (json!(-(1_i64 << 53)), json!(1_i64 << 53)),
         Some(_) | None => return,
     };
     fields.insert("minimum".to_owned(), least);

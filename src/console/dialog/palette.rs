@@ -56,47 +56,47 @@ const TYPED_COMMANDS: [TypedCommand; 9] = [
     TypedCommand {
         name: "filter",
         argument: "TEXT",
-        help: "narrows the queue; without a text shows all of it",
+        help: "filter the queue; without a text show all",
     },
     TypedCommand {
         name: "snapshot",
         argument: "PATH",
-        help: "opens a snapshot file, to go on from it; without a path asks for one",
+        help: "open a snapshot file (asks for the path)",
     },
     TypedCommand {
         name: "seek",
         argument: "N",
-        help: "to the event of that number in the record",
+        help: "go to the event of that number in the record",
     },
     TypedCommand {
         name: "operator",
         argument: "NAME",
-        help: "somebody else takes the chair: recorded; a name is claimed here, nothing proves it",
+        help: "switch operator (recorded, not verified)",
     },
     TypedCommand {
         name: "hand-over",
         argument: "SESSION",
-        help: "hands the chosen thread over to another session: recorded",
+        help: "hand the thread to another session (recorded)",
     },
     TypedCommand {
         name: "quit",
         argument: "",
-        help: "leaves the console; asks first while requests are held",
+        help: "quit (asks first while requests are held)",
     },
     TypedCommand {
         name: "ack-override",
         argument: "",
-        help: "you know that a denial was overruled: recorded, and taken out of the header",
+        help: "acknowledge an overruled denial (recorded)",
     },
     TypedCommand {
         name: "ack-broken-chain",
         argument: "",
-        help: "you know that the record is broken or unreadable: recorded, and deciding goes on",
+        help: "acknowledge a broken record (recorded)",
     },
     TypedCommand {
         name: "override",
         argument: "ID",
-        help: "opens a denied request in order to overrule the denial: never by a key, never in a batch",
+        help: "open a denied request to overrule the denial",
     },
 ];
 

@@ -204,6 +204,8 @@ fn values() -> impl Strategy<Value = Value> {
         json!(4_294_967_296_u64),
         json!(u64::MAX),
         json!(1e30),
+        json!(9_007_199_254_740_992_u64),
+        json!(9_007_199_254_740_993_u64),
         json!([]),
         json!([1]),
         json!(["x"]),
