@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustix::process::Pid;
+use nix::unistd::{Pid, getsid};
 use tokio::net::UnixStream;
 use tokio::sync::Notify;
 
@@ -63,11 +63,12 @@ impl PeerProcess {
     }
 }
 
-/// Leader of the process session that a process belongs to. A leader in another namespace has no number here.
+/// Leader of the process session that a process belongs to. The kernel reports 0 for a leader in another process
+/// namespace, as in a container: such a leader has no number here. `rustix` takes that 0 for a process, so this is `nix`.
 fn session_leader(pid: i32) -> Option<i32> {
-    let pid = Pid::from_raw(pid.max(0))?;
-    let leader = rustix::process::getsid(Some(pid)).ok()?;
-    Some(leader.as_raw_pid()).filter(|leader| *leader > 0)
+    let pid = Some(pid).filter(|pid| *pid > 0)?;
+    let leader = getsid(Some(Pid::from_raw(pid))).ok()?;
+    Some(leader.as_raw()).filter(|leader| *leader > 0)
 }
 
 /// Number of a connection, in the order of their arrival.
