@@ -27,8 +27,7 @@ use crate::gateway::unix_server::UnixServer;
 use crate::runtime::snapshot::ConsoleAccess;
 use crate::runtime::{Runtime, RuntimeParts, STALL_TIME, ViewParts};
 use crate::store::key::{self, SigningHistory};
-use crate::store::sqlite::SqliteStore;
-use crate::store::{Store, StoreError};
+use crate::store::{self, Store, StoreError, StoreUrl};
 use crate::trace::note::{Signer, Verifier};
 
 /// Log entries read at a time.
@@ -138,11 +137,11 @@ fn run(
     };
     let webhooks = Settings::webhooks(whose, config.webhooks, folder)?;
     let options = options(settings, look, config, shelf);
-    let store = match SqliteStore::open(folder) {
+    let store = match store::open(&StoreUrl::in_folder(folder), settings.quota) {
         Err(error) if can_be_viewed(settings.access, &error) => {
             return show_read_only(settings, folder, atlases, options);
         }
-        opened => opened?.with_quota(settings.quota),
+        opened => opened?,
     };
     let _log = start_log(folder);
     let door = door::SocketLock::acquire(socket)?;
@@ -151,10 +150,10 @@ fn run(
         .build();
     let threads = threads.map_err(Failure::Tokio)?;
     threads.block_on(async {
-        let signer = signer(folder, &store).await?;
+        let signer = signer(folder, &*store).await?;
         let answers = AnswerSigner::derive(&signer);
         let runtime = Runtime::start(RuntimeParts {
-            store: Arc::new(store),
+            store,
             atlases,
             clock: Arc::new(SystemClock),
             ids: Box::new(RandomIds),
@@ -258,14 +257,14 @@ fn show_read_only(
     atlases: Vec<Atlas>,
     options: ConsoleOptions,
 ) -> Result<u8, Failure> {
-    let store = SqliteStore::open_read_only(folder)?;
+    let store = store::open_read_only(&StoreUrl::in_folder(folder))?;
     let key = key::load_verifier(folder).ok_or(Failure::Unsigned)?;
     let threads = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
     threads.map_err(Failure::Tokio)?.block_on(async {
         let runtime = Runtime::view(ViewParts {
-            store: Arc::new(store),
+            store,
             atlases,
             clock: Arc::new(SystemClock),
             operator: settings.operator.clone(),
@@ -297,7 +296,7 @@ async fn show(
 }
 
 /// Key that signs the heads of a store's log.
-pub(super) async fn signer(folder: &Path, store: &SqliteStore) -> Result<Signer, Failure> {
+pub(super) async fn signer(folder: &Path, store: &dyn Store) -> Result<Signer, Failure> {
     let log = store.log().await?;
     let history = match log.seal {
         Some(_) => SigningHistory::Signed,
@@ -313,7 +312,7 @@ pub(super) async fn signer(folder: &Path, store: &SqliteStore) -> Result<Signer,
 }
 
 /// Key that the log itself names as current.
-async fn current_key(store: &SqliteStore) -> Result<Option<Verifier>, Failure> {
+async fn current_key(store: &dyn Store) -> Result<Option<Verifier>, Failure> {
     let log = store.log().await?.log;
     let (mut from, mut current) = (0, None);
     loop {

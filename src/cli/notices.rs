@@ -15,7 +15,7 @@ use crate::base::text::one_line;
 use crate::runtime::notices::{
     self, DeliveryState, SECRET_FILE, SecretSource, StoredNotice, stored_notices,
 };
-use crate::store::sqlite::SqliteStore;
+use crate::store::{self, Store, StoreError};
 
 /// Lists notices, retries or forgets them, or shows their signing secret.
 pub(super) fn notices(settings: &Settings, args: &NoticesArgs) -> Result<u8, Failure> {
@@ -114,13 +114,13 @@ fn forget(settings: &Settings, names: &NoticeNamesArgs) -> Result<u8, Failure> {
 fn change_notices(
     settings: &Settings,
     names: &NoticeNamesArgs,
-    change: impl AsyncFnOnce(&SqliteStore, Vec<StoredNotice>) -> Result<(), crate::store::StoreError>,
+    change: impl AsyncFnOnce(&dyn Store, Vec<StoredNotice>) -> Result<(), StoreError>,
 ) -> Result<usize, Failure> {
     let (kept, _) = stored_notices(open(settings)?.state()?);
     let chosen = select_notices(kept, names)?;
     let count = chosen.len();
-    let store = SqliteStore::open(&settings.data_dir()?)?;
-    in_runtime(async { Ok(change(&store, chosen).await?) })?;
+    let store = store::open(&settings.store_url()?, None)?;
+    in_runtime(async { Ok(change(&*store, chosen).await?) })?;
     Ok(count)
 }
 

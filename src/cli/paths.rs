@@ -15,7 +15,6 @@ use crate::gateway::connect::registry;
 use crate::gateway::http::{ADDRESS_FILE, TOKEN_FILE};
 use crate::runtime::notices::SECRET_FILE;
 use crate::store::key;
-use crate::store::sqlite::FILE_NAME;
 
 /// A folder or file: its name, its purpose and its path.
 type PathEntry = (&'static str, &'static str, PathBuf);
@@ -26,7 +25,7 @@ fn list_paths(settings: &Settings) -> Result<Vec<PathEntry>, Failure> {
         (
             "store",
             "the record, and what is held",
-            data.join(FILE_NAME),
+            settings.store_url()?.path(),
         ),
         (
             "key",

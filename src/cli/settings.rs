@@ -15,6 +15,7 @@ use crate::gateway::connect::Folders;
 use crate::runtime::extension::Registry;
 use crate::runtime::notices::{NoticesOff, SecretSource, Webhooks};
 use crate::runtime::snapshot::ConsoleAccess;
+use crate::store::StoreUrl;
 
 /// Environment variable with the signing secret of notices, used instead of a file.
 pub(super) const SECRET_VARIABLE: &str = "CRA_WEBHOOK_SECRET";
@@ -136,6 +137,11 @@ impl Settings {
             Some(folder) => Ok(folder.clone()),
             None => Ok(folders()?.data_dir()),
         }
+    }
+
+    /// Location of the store.
+    pub(super) fn store_url(&self) -> Result<StoreUrl, Failure> {
+        Ok(StoreUrl::in_folder(self.data_dir()?))
     }
 
     /// Folder of the demo's own store: demo data stays out of the real record.

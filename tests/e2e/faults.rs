@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use cra_core::base::clock::Timestamp;
 use cra_core::store::Seal;
-use cra_core::store::sqlite::{FILE_NAME, StoreReader};
+use cra_core::store::StoreReader as _;
+use cra_core::store::sqlite::{FILE_NAME, SqliteReader};
 use cra_core::trace::chain::Chain;
 use cra_core::trace::event::{Draft, Durability, Payload};
 use cra_core::trace::jsonl;
@@ -295,7 +296,7 @@ fn kept_keys(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn newest_seal(file: &Path) -> Seal {
-    let reader = StoreReader::open(file).unwrap();
+    let reader = SqliteReader::open(file).unwrap();
     reader.log().unwrap().seal.unwrap()
 }
 
@@ -432,7 +433,7 @@ fn an_import_killed_half_way_is_truncated_until_it_is_imported_again() {
         .unwrap();
     let database = place.path("data").join(FILE_NAME);
     let there = || {
-        let heads = StoreReader::open(&database).and_then(|reader| reader.heads());
+        let heads = SqliteReader::open(&database).and_then(|reader| reader.heads());
         let heads = heads.unwrap_or_default().into_iter();
         let far = heads.filter(|head| head.session.as_str() == "far-1");
         far.map(|head| head.count).sum::<u64>()

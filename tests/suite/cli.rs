@@ -7,7 +7,8 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
 use cra_core::store::Store;
-use cra_core::store::sqlite::{FILE_NAME, HEAD_FILE_NAME, SqliteStore, StoreReader};
+use cra_core::store::StoreReader as _;
+use cra_core::store::sqlite::{FILE_NAME, HEAD_FILE_NAME, SqliteReader, SqliteStore};
 use cra_core::trace::head::LogHead;
 use cra_core::trace::note::Signer;
 use rusqlite::Connection;
@@ -97,7 +98,7 @@ impl Desk {
             .unwrap()
             .execute("VACUUM INTO ?1", [copy.to_str().unwrap()])
             .unwrap();
-        let log = StoreReader::open(&copy).unwrap().log().unwrap();
+        let log = SqliteReader::open(&copy).unwrap().log().unwrap();
         if let Some(seal) = log.seal {
             fs::write(desk.0.path().join(HEAD_FILE_NAME), seal.note).unwrap();
         }

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use cra_core::store::sqlite::{FILE_NAME, SqliteStore, StoreReader};
+use cra_core::store::StoreReader as _;
+use cra_core::store::sqlite::{FILE_NAME, SqliteReader, SqliteStore};
 use cra_core::store::{Batch, StateRow, Store};
 use cra_core::trace::record::Record;
 use rusqlite::Connection;
@@ -47,7 +48,7 @@ async fn recorded() -> TempDir {
 
 /// The records of the sessions, without those of the log.
 fn of_sessions(folder: &Path) -> Vec<Record> {
-    let reader = StoreReader::open(&folder.join(FILE_NAME)).unwrap();
+    let reader = SqliteReader::open(&folder.join(FILE_NAME)).unwrap();
     let log = reader.log().unwrap().log;
     let mut records = reader.records(0, 10_000).unwrap();
     records.retain(|record| record.session != log);

@@ -11,8 +11,8 @@ use crate::base::text::one_line;
 use crate::gateway::call::STATUS;
 use crate::gateway::client::BlockingClient;
 use crate::gateway::proof::AnswerVerifier;
+use crate::store::StoreUrl;
 use crate::store::key;
-use crate::store::sqlite::{FILE_NAME, HEAD_FILE_NAME, LOCK_FILE_NAME};
 
 /// State of the console, as far as it can be reached.
 pub(super) enum ConsoleStatus {
@@ -43,9 +43,7 @@ impl ConsoleStatus {
 pub(super) fn missing_key(folder: &Path, socket: &Path) -> String {
     let shown = one_line(&folder.to_string_lossy());
     let listens = UnixStream::connect(socket).is_ok();
-    let names = [FILE_NAME, HEAD_FILE_NAME, LOCK_FILE_NAME];
-    let is_store = names.iter().any(|name| folder.join(name).exists());
-    if listens || is_store {
+    if listens || StoreUrl::in_folder(folder).has_traces() {
         let what = if folder.is_dir() {
             format!("the key `{shown}/{}`", key::FILE_NAME)
         } else {

@@ -30,8 +30,8 @@ use crate::runtime::maintenance::{
     Maintenance, MaintenanceMode, PruneRequest, StateKey, UntrustedRows,
 };
 use crate::runtime::{StartError, witness};
+use crate::store;
 use crate::store::key;
-use crate::store::sqlite::SqliteStore;
 use crate::store::{Seal, Store};
 use crate::trace::event::{Payload, PayloadError, TraceImported, canonical_type};
 use crate::trace::hash::Envelope;
@@ -125,12 +125,12 @@ fn tell_connected(folder: &Path) -> Result<(), Failure> {
 
 fn rotate(settings: &Settings, folder: &Path, args: &KeyArgs) -> Result<(), Failure> {
     open(settings)?;
-    let store = Arc::new(SqliteStore::open(folder)?);
+    let store = store::open(&settings.store_url()?, None)?;
     in_runtime(async {
         let log = store.log().await?.log;
         // Loaded first: this finishes an interrupted rotation. Otherwise the current key would be taken for
         // one that never came into use.
-        let old = signer(folder, &store).await;
+        let old = signer(folder, &*store).await;
         let next = key::prepare_next(folder, &log)?;
         // The old key cannot sign a handover if it is lost: then the new key starts on its own.
         let old = if args.new { old.ok() } else { Some(old?) };
@@ -156,10 +156,10 @@ pub(in crate::cli) fn import(settings: &Settings, import: &ImportArgs) -> Result
         let what = format!("{session}: {verdict}");
         return Err(Failure::Unsound(import.file.clone(), what));
     }
-    let folder = settings.data_dir()?;
-    let store = Arc::new(SqliteStore::open(&folder)?);
+    let url = settings.store_url()?;
+    let store = store::open(&url, None)?;
     let taken = in_runtime(async {
-        let signer = signer(&folder, &store).await?;
+        let signer = signer(url.folder(), &*store).await?;
         let mut upkeep = open_maintenance(settings, &store, signer).await?;
         let known = upkeep.count_known_events(&sessions).await?;
         for (session, hashes) in &sessions {
@@ -205,7 +205,7 @@ pub(in crate::cli) fn import(settings: &Settings, import: &ImportArgs) -> Result
 /// Opens the log of a store, which must agree with the head that is kept elsewhere.
 pub(super) async fn open_maintenance(
     settings: &Settings,
-    store: &Arc<SqliteStore>,
+    store: &Arc<dyn Store>,
     signer: Signer,
 ) -> Result<Maintenance, Failure> {
     take_up_sealed_by(StateKey::Signer, settings, store, signer).await
@@ -215,7 +215,7 @@ pub(super) async fn open_maintenance(
 async fn take_up_sealed_by(
     state_key: StateKey<'_>,
     settings: &Settings,
-    store: &Arc<SqliteStore>,
+    store: &Arc<dyn Store>,
     signer: Signer,
 ) -> Result<Maintenance, Failure> {
     let known = settings
@@ -224,9 +224,14 @@ async fn take_up_sealed_by(
         .map(witness::read_head)
         .transpose();
     let known = known.map_err(StartError::HeadFile)?.flatten();
-    let shared = Arc::clone(store) as Arc<dyn Store>;
     let clock = Arc::new(SystemClock);
-    let opened = Maintenance::open_sealed_by(state_key, shared, signer, clock, known.as_slice());
+    let opened = Maintenance::open_sealed_by(
+        state_key,
+        Arc::clone(store),
+        signer,
+        clock,
+        known.as_slice(),
+    );
     Ok(opened.await?)
 }
 
@@ -353,15 +358,15 @@ pub(in crate::cli) fn prune(settings: &Settings, prune: &PruneArgs) -> Result<u8
     let named = recording::combined_retention(&load_all(&prune.atlas, &settings.configure())?);
     let at_least = (!prune.atlas.is_empty()).then_some(&named);
     open(settings)?;
-    let folder = settings.data_dir()?;
-    let store = Arc::new(SqliteStore::open(&folder)?);
+    let url = settings.store_url()?;
+    let store = store::open(&url, None)?;
     let deed = if prune.dry_run {
         MaintenanceMode::Report
     } else {
         MaintenanceMode::Execute
     };
     let pruned = in_runtime(async {
-        let signer = signer(&folder, &store).await?;
+        let signer = signer(url.folder(), &*store).await?;
         let mut upkeep = open_maintenance(settings, &store, signer).await?;
         let order = PruneRequest {
             by: &settings.operator,

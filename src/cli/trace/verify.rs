@@ -57,7 +57,7 @@ pub(in super::super) fn verify(settings: &Settings, verify: &VerifyArgs) -> Resu
         report.chains.retain(|one| one.session.as_str() == name);
         if report.chains.is_empty() {
             if verify.file.is_none() {
-                recorded(&open(settings)?, name)?;
+                recorded(&*open(settings)?, name)?;
             }
             return Err(Failure::NoSession(one_line(name)));
         }

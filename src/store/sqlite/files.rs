@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::super::StoreError;
-use super::reader::StoreReader;
+use super::super::{StoreError, StoreReader as _};
+use super::reader::SqliteReader;
 use super::wal_end::{WalEnd, WalFault};
 use super::{open_error, with_suffix};
 use crate::base::id::SessionId;
@@ -181,7 +181,7 @@ impl StoreFiles {
         if stamp.size_bytes < self.stamp.size_bytes {
             return Err(format!("`{shown}` was cut while cra was running"));
         }
-        let found = StoreReader::open(&self.database).and_then(|reader| {
+        let found = SqliteReader::open(&self.database).and_then(|reader| {
             let log = reader.log()?;
             Ok((log.log, reader.structure_fault()?))
         });

@@ -446,8 +446,8 @@ fn rows_in_range(
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::StoreError;
     use super::super::super::writer::BatchWriter;
+    use super::super::super::{StoreError, StoreReader as _};
     use super::super::{FILE_NAME, connect, schema};
     use super::*;
 
@@ -490,7 +490,7 @@ mod tests {
         room.unwrap();
         assert_eq!(writer.write(&[&row(1001)]), Err(failed));
         drop(writer);
-        let reader = super::super::StoreReader::open(&path).unwrap();
+        let reader = super::super::SqliteReader::open(&path).unwrap();
         assert_eq!(reader.state().unwrap().len(), acknowledged);
     }
 }

@@ -6,7 +6,7 @@ use rusqlite::params;
 use serde_json::Value;
 
 use super::super::super::StoreError;
-use super::super::reader::StoreReader;
+use super::super::reader::SqliteReader;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
@@ -21,7 +21,7 @@ const LOADED: &str = "SELECT e.records FROM events e JOIN sessions s ON s.number
 const HASH_CHARS: usize = 65;
 
 /// Atlases whose text, name or version is not the one that the log has, and those that are gone.
-pub(super) fn faults(reader: &StoreReader, log: &SessionId) -> Result<Vec<String>, StoreError> {
+pub(super) fn faults(reader: &SqliteReader, log: &SessionId) -> Result<Vec<String>, StoreError> {
     let loaded = loaded(reader, log)?;
     let query = "SELECT hash, atlas_id, version, text FROM atlases ORDER BY hash";
     let kept = reader.query_rows(query, params![], |row| {
@@ -86,7 +86,7 @@ impl Kept {
 
 /// The Atlases that came into force, by digest.
 fn loaded(
-    reader: &StoreReader,
+    reader: &SqliteReader,
     log: &SessionId,
 ) -> Result<BTreeMap<String, AtlasLoaded>, StoreError> {
     let rows: Vec<String> = reader.query_rows(LOADED, params![log.as_str()], |row| row.get(0))?;

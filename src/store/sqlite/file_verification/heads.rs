@@ -1,8 +1,8 @@
 //! Signed heads that a store is checked against: those in its tables, and the head file next to it.
 
-use super::super::super::StoreError;
+use super::super::super::{StoreError, StoreReader as _};
 use super::super::head_file::HEAD_FILE_NAME;
-use super::super::reader::{StoreReader, count};
+use super::super::reader::{SqliteReader, count};
 use crate::base::id::SessionId;
 use crate::trace::head::LogHead;
 use crate::trace::note::SignedNote;
@@ -17,7 +17,7 @@ pub(super) struct HeadFaults {
 
 /// Heads of a store. Faults of a head are added to `faults`.
 pub(super) fn signed_heads(
-    reader: &StoreReader,
+    reader: &SqliteReader,
     log: &SessionId,
     kept: Option<&str>,
     faults: &mut HeadFaults,
@@ -53,7 +53,7 @@ pub(super) fn signed_heads(
 }
 
 /// Acknowledged number of log entries.
-fn entries(reader: &StoreReader, log: &SessionId) -> Result<u64, StoreError> {
+fn entries(reader: &SqliteReader, log: &SessionId) -> Result<u64, StoreError> {
     let query = "SELECT count FROM sessions WHERE session_id = ?1";
     let found = reader.query_rows(query, [log.as_str()], |row| count(row, 0))?;
     Ok(found.first().copied().unwrap_or(0))

@@ -71,7 +71,7 @@ fn store(folder: &Path, odd: impl Fn(i64, &mut RecordPosition)) -> Connection {
 }
 
 fn report(folder: &Path, threads: usize) -> VerificationReport {
-    let reader = StoreReader::open(&folder.join(FILE_NAME)).unwrap();
+    let reader = SqliteReader::open(&folder.join(FILE_NAME)).unwrap();
     verify_on_threads(
         &reader,
         TrustAnchors::nothing(),
@@ -86,7 +86,7 @@ fn report(folder: &Path, threads: usize) -> VerificationReport {
 fn verification_reports_progress_and_proves_nothing_when_cancelled() {
     let folder = tempfile::tempdir().unwrap();
     store(folder.path(), |_, _| {});
-    let reader = StoreReader::open(&folder.path().join(FILE_NAME)).unwrap();
+    let reader = SqliteReader::open(&folder.path().join(FILE_NAME)).unwrap();
     for threads in [1, 3] {
         let progress = VerificationProgress::default();
         verify(&reader, TrustAnchors::nothing(), threads, &progress).unwrap();
@@ -107,7 +107,7 @@ fn verification_reports_progress_and_proves_nothing_when_cancelled() {
 fn verification_ends_at_the_row_where_it_is_cancelled() {
     let folder = tempfile::tempdir().unwrap();
     store(folder.path(), |_, _| {});
-    let reader = StoreReader::open(&folder.path().join(FILE_NAME)).unwrap();
+    let reader = SqliteReader::open(&folder.path().join(FILE_NAME)).unwrap();
     let progress = VerificationProgress::default();
     let mut rows = 0;
     let read = each_row(&reader, &progress, 0..u64::from(u32::MAX), |_| {
