@@ -22,7 +22,7 @@ use crate::engine::command::{EndSession, FinalStatus};
 use crate::gateway::gateway_state::GatewayState;
 use crate::gateway::proof::AnswerSigner;
 use crate::gateway::simulated_agents::AgentScript;
-use crate::gateway::socket_lock as door;
+use crate::gateway::socket_lock;
 use crate::gateway::unix_server::UnixServer;
 use crate::runtime::snapshot::ConsoleAccess;
 use crate::runtime::{Runtime, RuntimeParts, STALL_TIME, ViewParts};
@@ -103,14 +103,14 @@ pub(super) fn demo(settings: &Settings, demo: &DemoArgs) -> Result<u8, Failure> 
         .map(|named| atlas_file_source(vec![named]));
     let code = run(settings, &place, (atlases, shelf), Some(script))?;
     let shown = place.folder.display();
-    let told = writeln!(
+    let printed = writeln!(
         io::stdout().lock(),
         "The demo's record is in {shown}\nRead it with: cra trace list --data-dir {shown}"
     );
-    match told {
+    match printed {
         // The terminal was closed, which ended the console.
         Err(error) if console::is_terminal_closed(&error) => Ok(code),
-        told => Ok(told.map(|()| code)?),
+        printed => Ok(printed.map(|()| code)?),
     }
 }
 
@@ -144,7 +144,7 @@ fn run(
         opened => opened?,
     };
     let _log = start_log(folder);
-    let door = door::SocketLock::acquire(socket)?;
+    let lock = socket_lock::SocketLock::acquire(socket)?;
     let threads = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
@@ -166,23 +166,33 @@ fn run(
         })
         .await?;
         runtime.watch_store();
-        let hall = GatewayState::new(runtime.agent_handle(), answers);
-        let door = UnixServer::start(door, hall.clone())?;
-        let web = http::start_server(settings.http, &runtime, hall.clone(), (folder, door.path()))
-            .await?;
+        let gateway = GatewayState::new(runtime.agent_handle(), answers);
+        let server = UnixServer::start(lock, gateway.clone())?;
+        let web = http::start_server(
+            settings.http,
+            &runtime,
+            gateway.clone(),
+            (folder, server.path()),
+        )
+        .await?;
         if let Some(script) = script {
             end_abandoned_sessions(&runtime).await;
-            script.start(door.path());
+            script.start(server.path());
         }
-        let desk = runtime.operator_handle();
-        let alarms = Some(alarms::watch(folder.clone(), door.bound(), hall, desk));
+        let operator = runtime.operator_handle();
+        let alarms = Some(alarms::watch(
+            folder.clone(),
+            server.bound(),
+            gateway,
+            operator,
+        ));
         let options = ConsoleOptions {
             alarms,
             greeting: web.as_ref().map(http::address_message),
             ..options
         };
         let shown = show(settings.display_mode, &runtime, options).await;
-        drop((door, web));
+        drop((server, web));
         let stopped = stop(runtime).await;
         shown?;
         stopped.map(|()| exit::OK)

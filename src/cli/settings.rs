@@ -162,11 +162,11 @@ impl Settings {
             return Ok(named.clone());
         }
         let runtime = folders()?.in_runtime_dir(name);
-        let beside = |folder: PathBuf| folder.join("run").join(name);
+        let in_data_dir = |folder: PathBuf| folder.join("run").join(name);
         Ok(match (&self.data_dir, runtime) {
-            (Some(folder), _) => beside(folder.clone()),
+            (Some(folder), _) => in_data_dir(folder.clone()),
             (None, Some(path)) => path,
-            (None, None) => beside(folders()?.data_dir()),
+            (None, None) => in_data_dir(folders()?.data_dir()),
         })
     }
 

@@ -31,11 +31,11 @@ pub(super) fn snapshot(settings: &Settings, args: &SnapshotArgs) -> Result<u8, F
     };
     write_snapshot(path, &account, ExistingFile::Keep)?;
     let shown = one_line(&path.to_string_lossy());
-    let told = writeln!(
+    let printed = writeln!(
         io::stdout().lock(),
-        "written to {shown}; go on from it with: cra reconstruct {shown}"
+        "written to {shown}; continue with: cra reconstruct {shown}"
     );
-    verdict(exit::OK, told)
+    verdict(exit::OK, printed)
 }
 
 fn account(settings: &Settings, name: &str) -> Result<SessionAccount, Failure> {
@@ -51,12 +51,12 @@ fn account(settings: &Settings, name: &str) -> Result<SessionAccount, Failure> {
     let threads = stored_threads(rows.clone()).threads;
     let held = held(rows)?;
     let atlases = last_in_force(&record, &*reader)?;
-    let beside = AccountSources {
+    let sources = AccountSources {
         thread: thread_of(session.as_str(), &threads),
         held: lives.then_some(held.as_slice()),
         atlases: &atlases,
     };
-    account_of(&record, &session, beside, SystemClock.now())
+    account_of(&record, &session, sources, SystemClock.now())
 }
 
 /// Atlases that were in force last, the newest of each identifier: their redaction rules apply. An

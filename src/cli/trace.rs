@@ -53,7 +53,7 @@ pub(super) fn list(settings: &Settings, list: &TraceListArgs) -> Result<u8, Fail
         serde_json::to_writer_pretty(&mut out, &sessions).map_err(io::Error::from)?;
         writeln!(out)?;
     } else if sessions.is_empty() {
-        writeln!(out, "No session is on record.")?;
+        writeln!(out, "No sessions are on record.")?;
     } else {
         let names = sessions.iter().map(|s| s.session.as_str().len());
         let width = names.fold("SESSION".len(), usize::max);
@@ -125,7 +125,7 @@ pub(super) fn show(settings: &Settings, show: &TraceShowArgs) -> Result<u8, Fail
     if seals > 0 {
         writeln!(
             out,
-            "{seals} entries that only say how far the log is signed are left out; --json has them"
+            "{seals} entries about signatures are not shown; --json shows them"
         )?;
     }
     out.flush()?;
@@ -137,9 +137,9 @@ const SEALED: &str = "log_sealed";
 
 /// Line about an import, above the events that it brought.
 fn import_line(import: &ImportEntry) -> String {
-    let hash = import.file_hash.as_deref().unwrap_or("not noted");
+    let hash = import.file_hash.as_deref().unwrap_or("unknown");
     format!(
-        "IMPORTED {import} from {} (sha256 {}); nothing before that is proven",
+        "IMPORTED {import} from {} (sha256 {}); the events before the import are not proven",
         one_line(&import.source),
         one_line(hash)
     )
@@ -151,7 +151,7 @@ fn write_event(out: &mut impl Write, event: &Event, show: &TraceShowArgs) -> io:
     }
     let time = event.timestamp;
     let payload = if event.pruned {
-        "pruned: its content was dropped because it was old; its hash still covers it".to_owned()
+        "pruned: the content was deleted after its retention; the hash still covers it".to_owned()
     } else {
         one_line(&canonical(&Value::from(event.payload.clone())))
     };

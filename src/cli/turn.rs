@@ -83,10 +83,10 @@ pub(super) fn turn(settings: &Settings, args: &TurnArgs) -> Result<u8, Failure> 
             .iter()
             .try_for_each(|taken| write_turn(&mut out, taken))
     };
-    let told = verdict(exit::OK, written.and_then(|()| out.flush()));
+    let printed = verdict(exit::OK, written.and_then(|()| out.flush()));
     match refused {
         Some(refused) => Err(refused),
-        None => told,
+        None => printed,
     }
 }
 

@@ -64,7 +64,7 @@ pub(crate) struct TestRuntime {
 impl TestRuntime {
     /// Starts a runtime with one Atlas and a new store.
     pub(crate) async fn start(atlas: &str, operator: &str, now: Timestamp) -> Self {
-        let mut rehearsal = Self {
+        let mut runtime_under_test = Self {
             folder: tempfile::tempdir().unwrap(),
             atlas: atlas.to_owned(),
             operator: operator.to_owned(),
@@ -74,8 +74,8 @@ impl TestRuntime {
             runtime: None,
             runs: 0,
         };
-        rehearsal.open().await;
-        rehearsal
+        runtime_under_test.open().await;
+        runtime_under_test
     }
 
     /// Stops the runtime, applies a change, and starts it again on the old store.

@@ -123,7 +123,7 @@ impl SqliteStore {
         let headless = log.seal.is_some() && log.head_file_note.is_none();
         let headless_text = headless.then(|| {
             format!(
-                "`{HEAD_FILE_NAME}` was not there: an earlier version left the store, or the file was removed"
+                "`{HEAD_FILE_NAME}` was missing: an earlier version wrote the store, or the file was removed"
             )
         });
         let mended = lock.outage().into_iter().chain(torn).chain(moved);
@@ -454,17 +454,17 @@ mod tests {
         let full = rusqlite::Error::SqliteFailure(full, None);
         let no_room = io::Error::from_raw_os_error(28);
         for error in [damaged(&full), io_error(&path, &no_room)] {
-            let told = with_free_space(error, &path);
-            assert!(matches!(told, StoreError::Full { .. }), "{told}");
-            let text = told.to_string();
+            let error = with_free_space(error, &path);
+            assert!(matches!(error, StoreError::Full { .. }), "{error}");
+            let text = error.to_string();
             assert!(
                 text.contains("is full: ") && text.contains("at least 1 MiB needed"),
                 "{text}"
             );
             assert!(
-                told.help().starts_with("free some space"),
+                error.help().starts_with("free some space"),
                 "{}",
-                told.help()
+                error.help()
             );
         }
         let corrupt = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);

@@ -314,7 +314,7 @@ async fn a_failed_write_poisons_the_store() {
     let held = bench.snapshot().held[0].clone();
     let reply = bench.pass(&held).await;
     let told = format!("{reply:?}");
-    assert!(told.contains("no longer takes records"), "{told}");
+    assert!(told.contains("no longer accepts records"), "{told}");
     let snapshot = bench
         .until(|s| s.store != cra_core::runtime::snapshot::StoreState::Ready)
         .await;

@@ -48,8 +48,8 @@ pub(in crate::cli) fn export(settings: &Settings, wanted: &ExportArgs) -> Result
             write_file(path, settings.store_url()?.size_bytes(), written)?;
             if wanted.json {
                 let mut out = io::stdout().lock();
-                let told = json!({ "file": path, "format": export::ExportFormatArg::from(wanted.format).name(), "sessions": part.sessions });
-                writeln!(out, "{told}")?;
+                let report = json!({ "file": path, "format": export::ExportFormatArg::from(wanted.format).name(), "sessions": part.sessions });
+                writeln!(out, "{report}")?;
             }
         }
     }

@@ -22,10 +22,10 @@ pub(in crate::cli) fn hold(settings: &Settings, hold: &HoldArgs) -> Result<u8, F
     settings.may_write("cra trace hold")?;
     let session = recorded(&*open(settings)?, name)?;
     let by = &settings.operator;
-    change_record(settings, async |upkeep| {
-        upkeep.place_hold(&session, reason, by).await
+    change_record(settings, async |maintenance| {
+        maintenance.place_hold(&session, reason, by).await
     })?;
-    print_change(&session, "is under a legal hold: nothing of it is pruned")
+    print_change(&session, "is under a legal hold and will not be pruned")
 }
 
 /// Ends the legal hold of a session.
@@ -33,10 +33,10 @@ pub(in crate::cli) fn release(settings: &Settings, release: &ReleaseArgs) -> Res
     settings.may_write("cra trace release")?;
     let session = recorded(&*open(settings)?, &release.session)?;
     let (by, reason) = (&settings.operator, release.reason.as_deref());
-    change_record(settings, async |upkeep| {
-        upkeep.release_hold(&session, reason, by).await
+    change_record(settings, async |maintenance| {
+        maintenance.release_hold(&session, reason, by).await
     })?;
-    print_change(&session, "is under no legal hold any more")
+    print_change(&session, "is no longer under a legal hold")
 }
 
 /// Opens the store, changes it, and signs the resulting records.
@@ -48,9 +48,9 @@ fn change_record(
     let store = store::open(&url, None)?;
     in_runtime(async {
         let signer = signer(url.folder(), &*store).await?;
-        let mut upkeep = open_maintenance(settings, &store, signer).await?;
-        act(&mut upkeep).await?;
-        keep_elsewhere(settings, upkeep.seal().await?.as_ref())
+        let mut maintenance = open_maintenance(settings, &store, signer).await?;
+        act(&mut maintenance).await?;
+        keep_elsewhere(settings, maintenance.seal().await?.as_ref())
     })
 }
 
@@ -67,7 +67,7 @@ fn list(settings: &Settings, hold: &HoldArgs) -> Result<u8, Failure> {
         serde_json::to_writer_pretty(&mut out, &holds).map_err(io::Error::from)?;
         writeln!(out)?;
     } else if holds.is_empty() {
-        writeln!(out, "No session is under a legal hold.")?;
+        writeln!(out, "No sessions are under a legal hold.")?;
     }
     for held in holds.iter().filter(|_| !hold.json) {
         let (session, since) = (&held.session, &held.since);

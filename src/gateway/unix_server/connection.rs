@@ -103,14 +103,14 @@ async fn answer_request(
 /// Returns the last message on a connection. If `over` is `None`, the connection made room for another.
 fn closing_fault(over: Option<&LineEnd>) -> Option<CallFault> {
     let Some(over) = over else {
-        let why = "connections ran short, and this one was idle longest; connect again";
+        let why = "too many connections: this one was idle longest and is closed; connect again";
         return Some(CallFault::new(CallFault::BUSY, why));
     };
     match over {
         LineEnd::Closed => None,
-        LineEnd::TooLong => Some(format!("a message has at most {MAX_MESSAGE_BYTES} bytes")),
+        LineEnd::TooLong => Some(format!("a message must have at most {MAX_MESSAGE_BYTES} bytes")),
         LineEnd::TooSlow => Some(format!(
-            "a message has to be finished within {} seconds, and a large one has to come without pauses",
+            "a message must be complete within {} seconds, and a large one must arrive without pauses",
             MESSAGE_TIMEOUT.as_secs()
         )),
         LineEnd::Failed(error) => {

@@ -75,7 +75,7 @@ fn verify_on_threads(
     let mut verifier = LogVerifier::new(trust.with_log(log).with_signed_heads(seals));
     let rows = RowCheck::of(reader, &mut verifier, progress.clone())?;
     if rows.outside {
-        faults.push("there are events outside of the order of writing".to_owned());
+        faults.push("some events are not in the order of writing".to_owned());
     }
     let marks = if threads > 1 && rows.end > MIN_ROWS_FOR_THREADS {
         check_on_threads(reader, &rows, &mut verifier, threads)?
@@ -87,7 +87,7 @@ fn verify_on_threads(
     let found = rows.marks_in_index(reader)?;
     rows.check_not_cancelled()?;
     if found != marks || !rows.are_sessions_indexed(reader)? {
-        faults.push("the index does not lead to the events that are there".to_owned());
+        faults.push("the index does not match the events".to_owned());
     }
     for listed in &rows.listed {
         let (head, agent, started_at, ended) = listed;
@@ -271,18 +271,18 @@ impl RowCheck {
             Ok(_) | Err(_) => None,
         };
         let Some(known) = known else {
-            let what = "an event is of a session that is not listed".to_owned();
+            let what = "an event belongs to a session that is not listed".to_owned();
             hand(CheckedRecords::Bad(None, what));
             return position.saturating_add(1);
         };
         let mut bad = |what: &str| hand(CheckedRecords::Bad(Some(known.place), what.to_owned()));
         if position != expected {
-            bad("an event before it is missing");
+            bad("the event before it is missing");
         }
         let (Ok(ValueRef::Text(lines)), Ok(ValueRef::Blob(hashes))) =
             (row.get_ref(3), row.get_ref(4))
         else {
-            bad("is not text with its hashes");
+            bad("is not stored as text with hashes");
             return position.saturating_add(1);
         };
         let length = rows::length(hashes);

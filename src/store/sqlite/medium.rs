@@ -475,11 +475,11 @@ mod tests {
         let mut writer = BatchWriter::new(SqliteMedium::new(connection, None).unwrap());
         let written = (0..1000).find_map(|n| Some((n, writer.write(&[&row(n)]).err()?)));
         let (acknowledged, failed) = written.unwrap();
-        let told = failed.to_string();
-        assert!(matches!(failed, StoreError::Poisoned { .. }), "{told}");
+        let text = failed.to_string();
+        assert!(matches!(failed, StoreError::Poisoned { .. }), "{text}");
         assert!(
-            told.contains("is full: ") && told.contains(" free, at least 1 MiB needed"),
-            "{told}"
+            text.contains("is full: ") && text.contains(" free, at least 1 MiB needed"),
+            "{text}"
         );
         assert!(acknowledged > 5, "{acknowledged}");
         // There is space again, but the content of the disk is still unknown.

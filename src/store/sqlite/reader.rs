@@ -48,7 +48,7 @@ impl SqliteReader {
                 schema::check_not_emptied(&path)?;
                 Err(StoreError::Foreign {
                     path: path.display().to_string(),
-                    what: "it is empty".to_owned(),
+                    what: "the file is empty".to_owned(),
                 })
             }
         }
@@ -161,7 +161,7 @@ impl StoreReader for SqliteReader {
         let kept_head = read_head(&self.path)?;
         let log = self.query_one("SELECT log_id FROM log", [], |row| parsed(row, 0))?;
         let log: SessionId = log.ok_or_else(|| StoreError::Damaged {
-            what: "it has lost the name of its log".to_owned(),
+            what: "the name of the log is missing".to_owned(),
         })?;
         let newest = "SELECT size, note FROM seals ORDER BY size DESC LIMIT 1";
         let seal = self.query_one(newest, [], seal)?;
@@ -353,7 +353,7 @@ fn open_read_connection(path: &Path) -> Result<Connection, StoreError> {
             path,
             &format!(
                 "its disk is read-only, and the newest records are only in `{}`: copy both files to a \
-                 folder that can be written",
+                 writable folder",
                 wal.display()
             ),
         )),
@@ -415,11 +415,11 @@ pub(super) fn digest(row: &Row<'_>, index: usize) -> rusqlite::Result<Digest> {
     match row.get_ref(index)? {
         ValueRef::Blob(bytes) => {
             let bytes = bytes.try_into();
-            let bytes = bytes.map_err(|_| unreadable(index, "a hash has 32 bytes"))?;
+            let bytes = bytes.map_err(|_| unreadable(index, "a hash must have 32 bytes"))?;
             Ok(Digest::from_bytes(bytes))
         }
         ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Text(_) => {
-            Err(unreadable(index, "a hash is 32 bytes"))
+            Err(unreadable(index, "a hash must be 32 bytes"))
         }
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn faults(reader: &SqliteReader, log: &SessionId) -> Result<Vec<Strin
         if !there.contains(&hash) {
             let atlas_id = one_line(&atlas.atlas_id);
             faults.push(format!(
-                "the text of Atlas `{atlas_id}` with the hash {hash} is gone"
+                "the text of Atlas `{atlas_id}` with the hash {hash} is missing"
             ));
         }
     }
@@ -67,7 +67,7 @@ impl Kept {
         let text_hash = loaded.and_then(|loaded| loaded.text_hash.as_ref());
         if self.digest != *text_hash.unwrap_or(&self.hash) {
             return Some(format!(
-                "the stored text of Atlas `{atlas_id}` is not the one with the hash {hash}"
+                "the stored text of Atlas `{atlas_id}` does not match the hash {hash}"
             ));
         }
         let loaded = loaded?;

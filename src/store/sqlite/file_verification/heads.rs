@@ -28,9 +28,10 @@ pub(super) fn signed_heads(
         let head = note.as_ref().ok().map(|note| note.text.parse::<LogHead>());
         match (note, head) {
             (Ok(note), Some(Ok(head))) if head.size == seal.size => seals.push((head, note)),
-            (..) => faults
-                .tables
-                .push(format!("the signed head of {} entries is none", seal.size)),
+            (..) => faults.tables.push(format!(
+                "the signed head of {} entries is invalid",
+                seal.size
+            )),
         }
     }
     match kept.map(signed_head) {
@@ -40,13 +41,13 @@ pub(super) fn signed_heads(
             None if head.size > entries(reader, log)? => seals.push((head, note)),
             Some(_) | None => {
                 faults.log.push(format!(
-                    "the store does not have the head in `{HEAD_FILE_NAME}`"
+                    "the store does not contain the head in `{HEAD_FILE_NAME}`"
                 ));
             }
         },
         Some(Err(())) => faults
             .log
-            .push(format!("`{HEAD_FILE_NAME}` does not hold a signed head")),
+            .push(format!("`{HEAD_FILE_NAME}` does not contain a signed head")),
         None => {}
     }
     Ok(seals)

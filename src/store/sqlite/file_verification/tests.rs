@@ -168,10 +168,13 @@ fn missing_and_displaced_rows_are_detected_on_any_number_of_threads() {
 fn every_record_must_follow_the_one_before() {
     type Odd = fn(&mut RecordPosition);
     let ways: [(Odd, &str); 3] = [
-        (|place| place.micros = 7, "is earlier than the event before"),
+        (
+            |place| place.micros = 7,
+            "is earlier than the previous event",
+        ),
         (
             |place| place.previous = Digest::of("x"),
-            "previous_hash is not the hash of the event before",
+            "previous_hash does not match the previous event",
         ),
         (|place| place.sequence += 1, "sequence is "),
     ];
@@ -186,9 +189,9 @@ fn every_record_must_follow_the_one_before() {
             });
             for threads in 1..3 {
                 let report = report(folder.path(), threads);
-                let told = report.first_fault().map(|(_, fault)| fault.to_string());
-                let told = told.unwrap_or_default();
-                assert!(told.contains(expected), "{at}: {expected}: {told}");
+                let fault = report.first_fault().map(|(_, fault)| fault.to_string());
+                let fault = fault.unwrap_or_default();
+                assert!(fault.contains(expected), "{at}: {expected}: {fault}");
             }
         }
     }
