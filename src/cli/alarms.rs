@@ -431,7 +431,7 @@ mod tests {
             alarm.contains("a new thread was rejected at 23:59:59 UTC"),
             "{alarm}"
         );
-        assert!(told.ends_with("process 7 has the most (2)"), "{told}");
+        assert!(alarm.ends_with("process 7 has the most (2)"), "{alarm}");
         tokio::time::advance(PASSING_ALARM_TIME + Duration::from_millis(1)).await;
         assert_eq!(passing.find_alarms(None, &shown), [""; 0]);
     }
@@ -482,7 +482,7 @@ mod tests {
         assert_eq!(watched.find_alarms(folder.path()), [""; 0]);
         let other = Signer::new("cra/log-1", &[8; 32]).unwrap();
         watched.key = Some(AnswerSigner::derive(&other).verifier());
-        let alarm = "cursor: its hooks pin another key than this console's";
+        let alarm = "cursor: its hooks have the key of another console";
         says(&watched.find_alarms(folder.path()), alarm);
     }
 

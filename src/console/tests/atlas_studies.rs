@@ -21,7 +21,7 @@ fn the_difference_is_shown_line_by_line() {
     for (name, size) in SIZES {
         let mut stage = stage(idle(), size);
         stage.press(KeyCode::Char('='));
-        stage.shows("files match the loaded Atlas");
+        stage.shows("files are unchanged");
         found(&mut stage, newer(&weaker()));
         let asked = stage.press(KeyCode::Char('='));
         let [ConsoleRequest::Study(ticket, Study::Differ(texts))] = asked.as_slice() else {

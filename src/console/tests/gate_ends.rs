@@ -75,7 +75,7 @@ fn a_refusal_is_shown_and_the_answers_stay() {
     stage.shows("understood");
     let mut stage = writing();
     reply(&mut stage, Reply::Refused(DecisionRefusal::AtlasChanged));
-    stage.shows("it can only be denied");
+    stage.shows("you can only deny it");
     stage.press(KeyCode::Tab);
     stage.shows("Pass is disabled: Atlas changed");
 }

@@ -431,7 +431,7 @@ fn the_first_of_two_approvals_is_reported_and_the_same_operator_cannot_give_the_
     );
     listener.hears(
         &["pass c-121"],
-        &["c-121 cannot pass: op-1@ops gave 1 of 2"],
+        &["c-121 cannot pass: op-1@ops approved (1 of 2)"],
     );
     let mut picture = snapshot([held]);
     picture.operator = "op-2@ops".to_owned();

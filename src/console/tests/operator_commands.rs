@@ -37,7 +37,7 @@ fn the_same_operator_is_barred(live: &mut LiveConsole) {
     live.stage.hides(WHY);
     live.types("and again");
     live.stage
-        .shows("is disabled: op-1 approved (1 of 2); a second operator must approve");
+        .shows("is disabled: op-1 approved (1 of 2); a second operator");
     live.presses(KeyCode::Tab, 3);
     live.press(KeyCode::Enter);
     live.undecided(&["c-1"]);
@@ -50,7 +50,7 @@ fn the_same_operator_is_barred(live: &mut LiveConsole) {
     live.stage.shows("1 of 2 (op-1)");
     live.open("c-1");
     live.stage
-        .shows("is disabled: op-1 approved (1 of 2); a second operator must approve");
+        .shows("is disabled: op-1 approved (1 of 2); a second operator");
     live.press(KeyCode::Esc);
 }
 

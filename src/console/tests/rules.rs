@@ -232,7 +232,7 @@ fn only_a_held_denial_can_be_overridden() {
     palette(&mut stage, "override c-77");
     stage.shows("c-77 is not held");
     palette(&mut stage, "override c-119");
-    stage.shows("c-119 overrules nothing");
+    stage.shows("no policy denies c-119");
     palette(&mut stage, "override");
     stage.shows("enter a request, such as `override c-12`");
 }

@@ -209,9 +209,10 @@ fn rule_15_the_asking_agent_never_approves() {
     live.stage.shows("│ Bot │");
     live.open("c-1");
     live.fill("c-1", "understood");
-    live.stage.shows("Pass is disabled: `Bot` is who asks");
+    live.stage
+        .shows("Pass is disabled: `Bot` made this request");
     live.press(KeyCode::Enter);
-    live.stage.shows("cannot pass: `Bot` is who asks");
+    live.stage.shows("cannot pass: `Bot` made this request");
     live.undecided(&["c-1"]);
     // The engine refuses a decision that bypasses the button.
     let held = live.held("c-1");

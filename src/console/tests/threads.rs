@@ -223,7 +223,7 @@ fn a_late_event_does_not_switch_the_screen() {
     stage.message(found(Ok(None)));
     stage.shows("the event is not in the record of s-12");
     stage.message(found(Err("disk\u{202e}".to_owned())));
-    stage.shows("cannot be read: disk\\u{202e}");
+    stage.shows("cannot read the record: disk\\u{202e}");
 }
 
 #[test]
@@ -305,7 +305,7 @@ fn the_search_covers_all_texts_of_a_thread_and_its_keys_trigger_no_action() {
     }
     let mut stage = shown(two(), WIDE);
     assert_eq!(key(&mut stage, 'n'), []);
-    stage.shows("no thread matches; / looks for one");
+    stage.shows("no match; / searches threads");
     key(&mut stage, '/');
     // Both match: next, around the end, and back.
     stage.event(&Event::Paste("t-\u{202e}\nx".to_owned()));
@@ -416,7 +416,7 @@ fn an_edit_names_the_state_it_is_based_on_and_a_rejected_text_is_kept() {
     let why = "expected `,` or `}` at line 4 column 14";
     let draft = Some(json!({"text": broken, "why": why}));
     assert_eq!(kept, [ConsoleRequest::KeepThreadDraft(thread(), draft)]);
-    stage.shows("e opens your text again");
+    stage.shows("e reopens your text");
     stage.shows("rejected edit: e");
     let again = editing(&mut stage);
     assert!(again.text.contains("de\"dupe"), "{}", again.text);
@@ -447,7 +447,7 @@ fn an_edit_names_the_state_it_is_based_on_and_a_rejected_text_is_kept() {
         "the memento has changed".to_owned(),
     ));
     stage.message(ConsoleMessage::ThreadActed(thread(), act.clone(), refused));
-    stage.shows("e opens your text beside what is kept now");
+    stage.shows("e shows both texts");
     let once_more = editing(&mut stage);
     assert_eq!(Some(once_more.etag), newer.etag());
     assert!(once_more.text.contains("\"mine ACME"), "{}", once_more.text);

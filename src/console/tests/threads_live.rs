@@ -79,8 +79,7 @@ fn operator_commands_on_a_conversation_are_recorded_unless_it_changed() {
     let stale = editing(&mut live);
     live.turn(&turn(3, "purge more"));
     edit(&mut live, stale, "clean up", "mine");
-    live.stage
-        .shows("e opens your text beside what is kept now");
+    live.stage.shows("e shows both texts");
     assert_eq!(live.on_disk("memento_edited"), Vec::<Value>::new());
 
     let fresh = editing(&mut live);

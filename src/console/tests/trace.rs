@@ -421,7 +421,7 @@ fn a_prompt_takes_every_key_until_it_is_closed() {
     stage.shows("search> q?12vD");
     stage.ctrl('c');
     stage.hides("search>");
-    stage.shows("Ctrl-C again leaves");
+    stage.shows("press Ctrl-C again to quit");
 }
 
 #[test]

@@ -202,7 +202,7 @@ fn a_read_error_is_shown_and_retried_on_demand() {
         answer(&broken, &mut stage, ask);
     }
     stage.shows("! no such session");
-    stage.shows("r reads it again");
+    stage.shows("r: resume");
     let again = stage.press(KeyCode::Char('r'));
     archive.serve(&mut stage, again);
     stage.shows("session_started bot");

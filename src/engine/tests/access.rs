@@ -223,7 +223,7 @@ fn repeated_takeover_attempts_are_counted_and_recorded_once_a_minute() {
     bench.end("s-1");
     let all = recorded_misuse(&bench, "session_takeover");
     assert_eq!(all.len(), 4);
-    assert!(all[3].contains("; 1 more like it"), "{all:?}");
+    assert!(all[3].contains("(1 more since"), "{all:?}");
 }
 
 #[test]
@@ -257,5 +257,5 @@ fn reports_of_unknown_runs_are_recorded_at_a_bounded_rate() {
     bench.end("s-1");
     let all = recorded_misuse(&bench, "unknown_execution");
     assert!(all[1].contains("run `forged` was not allowed"), "{all:?}");
-    assert!(all[1].contains("; 198 more like it"), "{all:?}");
+    assert!(all[1].contains("(198 more since"), "{all:?}");
 }

@@ -143,7 +143,7 @@ fn list_in_place_of_an_object_is_rejected() {
         (
             "/affect/rollup",
             json!(["peak", "high", "2026-01-31T23:59:59Z"]),
-            "rollup: is a list",
+            "rollup: must be an object, not a list",
         ),
     ] {
         let refused = refused(&with(path, Some(value)));

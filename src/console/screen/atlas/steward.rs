@@ -22,7 +22,7 @@ use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 const SHORT_HASH: usize = 12;
 
 /// Message when there is nothing to load or to compare.
-const NOTHING_TO_LOAD: &str = "files match the loaded Atlas";
+const NOTHING_TO_LOAD: &str = "files are unchanged";
 
 /// Message when there is no file to edit.
 const NO_FILE: &str = "this Atlas is built into cra and has no file";
