@@ -10,12 +10,12 @@
     reason = "a test that is surprised should stop"
 )]
 
-mod acts;
+mod dual_approval;
 mod alarms;
 mod damage;
 mod decisions;
 mod dialog;
-mod endings;
+mod shutdown;
 mod faults;
 mod hostile;
 mod keys;
@@ -23,7 +23,7 @@ mod kills;
 mod linear;
 mod notices;
 mod operator;
-mod place;
+mod workspace;
 mod size;
 mod terminal;
 mod turns;

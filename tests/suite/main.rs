@@ -1,4 +1,4 @@
-//! One fast test binary, a module per room.
+//! One fast test binary, with a module per area.
 
 #![expect(
     clippy::unwrap_used,
@@ -20,34 +20,34 @@ mod conformance;
 mod connect;
 mod connections;
 mod conversations;
-mod crowds;
+mod thousand_agents;
 mod damage;
 mod docs;
 mod drafts;
 mod events;
 mod examples;
-mod explaining;
+mod explain;
 mod extensions;
 mod faults;
 mod features;
 mod governance;
 mod handover;
-mod headless;
+mod commands;
 mod hooks;
 mod http;
 mod impostor;
-mod keeping;
+mod record_maintenance;
 mod lint;
 mod logs;
 mod mcp;
 mod missing_parameters;
 mod notices;
 mod numbers;
-mod own_code;
-mod powercuts;
-mod reading;
+mod example_plugin;
+mod power_cuts;
+mod replay;
 mod reconstruct;
-mod reloading;
+mod atlas_reload;
 mod runtime;
 mod scenarios;
 mod simulation;

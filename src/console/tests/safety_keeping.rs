@@ -207,7 +207,7 @@ fn rule_23_a_broken_chain_is_shown_everywhere_and_blocks_decisions_until_acknowl
     live.open("c-2");
     live.fill("c-2", "understood");
     live.stage
-        .shows("Deciding is disabled: chain broken: Esc, then :ack-broken-chain");
+        .shows("Deciding is disabled: chain broken; Esc, then :ack-broken-chain");
     live.presses(KeyCode::Enter, 2);
     assert_eq!(live.held_on_disk(), ["c-2"]);
     live.press(KeyCode::Esc);
