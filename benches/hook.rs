@@ -165,7 +165,8 @@ fn hook(console: &Console) -> Command {
 fn itself(name: &str, arguments: &[&str]) -> String {
     let output = with(name, arguments).output();
     let output = output.map(|value| String::from_utf8_lossy(&value.stdout).trim().to_owned());
-    output.ok()
+    output
+        .ok()
         .filter(|item| !item.is_empty())
         .unwrap_or_else(|| name.to_owned())
 }

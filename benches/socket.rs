@@ -141,7 +141,10 @@ async fn ask(console: &Console, agents: u64, manner: Manner) -> Figures {
     // All agents connect first.
     let mut connections = console.server.connections();
     let there = usize::try_from(agents).expect("a count");
-    connections.wait_for(|count| *count >= there).await.expect("the server starts");
+    connections
+        .wait_for(|count| *count >= there)
+        .await
+        .expect("the server starts");
     let begun = Instant::now();
     ready.send_replace(true);
     let mut waits = Vec::new();
@@ -218,7 +221,9 @@ async fn with_gates_held() {
         }
         let mut snapshots = console.runtime.operator_handle().snapshots();
         let there = usize::try_from(gates).expect("a count");
-        let all = snapshots.wait_for(|snapshot| snapshot.held.len() == there).await;
+        let all = snapshots
+            .wait_for(|snapshot| snapshot.held.len() == there)
+            .await;
         drop(all.expect("a snapshot"));
         let figures = ask(&console, 100, Manner::Telling).await;
         holding.abort_all();
@@ -324,7 +329,9 @@ async fn sustained_load() {
     let waits = replies.iter().flat_map(|value| value.waits.clone());
     let figures = Figures::new(waits.collect(), took);
     let size = std::fs::read_dir(&folder).expect("a folder").flatten();
-    let size: u64 = size.filter_map(|value| Some(value.metadata().ok()?.len())).sum();
+    let size: u64 = size
+        .filter_map(|value| Some(value.metadata().ok()?.len()))
+        .sum();
     let checking = Instant::now();
     let account = check(&replies, &console.record().await);
     println!(

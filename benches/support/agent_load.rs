@@ -96,7 +96,8 @@ impl Console {
             webhooks: Webhooks::Off(NoticesOff::Setting),
         });
         let runtime = runtime.await.expect("a runtime");
-        let socket_lock = SocketLock::acquire(&folder.path().join("run/console.sock")).expect("a place");
+        let socket_lock =
+            SocketLock::acquire(&folder.path().join("run/console.sock")).expect("a place");
         let gateway = GatewayState::new(runtime.agent_handle(), answers);
         let server = UnixServer::start(socket_lock, gateway).expect("the server starts");
         Self {
@@ -268,7 +269,9 @@ pub(crate) async fn run_agents(console: &Console, agents: u64, until: Until) -> 
 /// Connections that this process may have to itself: both ends of each are here.
 fn connections() -> usize {
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let line = limits.lines().find(|limit| limit.starts_with("Max open files"));
+    let line = limits
+        .lines()
+        .find(|limit| limit.starts_with("Max open files"));
     let files = line.and_then(|limit| limit.split_whitespace().nth(3)?.parse::<usize>().ok());
     files.unwrap_or(256).saturating_sub(128) / 2
 }
@@ -308,11 +311,13 @@ async fn live(socket: &Path, agent: u64, until: Until) -> AgentReplies {
                 one.say("action.completed", done).await.expect("noted");
                 RequestOutcome::Ran
             }
-            Err(CallError::Fault(fault)) => match fault.deny_code().map(|value| format!("{value:?}")) {
-                Some(code) if code == "Refused" => RequestOutcome::Refused,
-                Some(code) if code == "Policy" => RequestOutcome::Denied,
-                other => panic!("{other:?}: {fault:?}"),
-            },
+            Err(CallError::Fault(fault)) => {
+                match fault.deny_code().map(|value| format!("{value:?}")) {
+                    Some(code) if code == "Refused" => RequestOutcome::Refused,
+                    Some(code) if code == "Policy" => RequestOutcome::Denied,
+                    other => panic!("{other:?}: {fault:?}"),
+                }
+            }
             Err(other) => panic!("{other:?}"),
         };
         replies.outcomes.insert(number, outcome);
@@ -435,7 +440,10 @@ pub(crate) fn check(replies: &[AgentReplies], record: &BTreeMap<SessionId, Vec<E
                 }
             }
         }
-        let strange = seen.completed.keys().find(|item| !one.outcomes.contains_key(item));
+        let strange = seen
+            .completed
+            .keys()
+            .find(|item| !one.outcomes.contains_key(item));
         assert_eq!(strange, None, "{}", one.session);
     }
     account
@@ -470,8 +478,8 @@ impl Seen {
                     (&mut seen.completed, done.and_then(|item| item.parse().ok()))
                 }
                 "checkpoint_blocked" if text("outcome") == Some("denied") => {
-                    let odd =
-                        text("reason").and_then(|item| item.split(' ').find_map(|item| item.parse().ok()));
+                    let odd = text("reason")
+                        .and_then(|item| item.split(' ').find_map(|item| item.parse().ok()));
                     (&mut seen.refused, odd)
                 }
                 "output_produced" => {

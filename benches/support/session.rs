@@ -7,7 +7,7 @@ use cra_core::trace::event::{Draft, Durability, Payload};
 use cra_core::trace::record::Record;
 use serde_json::Value;
 
-use super::recorded::story;
+use super::recorded_events::story;
 
 /// Index of the parent event within a story; `None` for children of the session's first event.
 const ABOVE: [Option<usize>; 9] = [

@@ -6,7 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 
 use serde_json::{Value, json};
 
-use super::workspace::{Workspace, WIDE};
+use super::workspace::{WIDE, Workspace};
 
 #[test]
 fn connect_shows_a_change_and_writes_it_only_after_confirmation() {

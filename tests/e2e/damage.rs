@@ -6,9 +6,10 @@ use std::os::unix::fs::FileExt;
 use serde_json::Value;
 
 use super::faults::{
-    BROAD, assert_not_recording, closed_store, workspace_with_gates, held_at_linear_console, leave, type_line, text,
+    BROAD, assert_not_recording, closed_store, held_at_linear_console, leave, text, type_line,
+    workspace_with_gates,
 };
-use super::workspace::{Workspace, WIDE};
+use super::workspace::{WIDE, Workspace};
 
 /// Writes these bytes over a part of a file, and leaves its length.
 fn overwrite(workspace: &Workspace, name: &str, from: u64, bytes: &[u8]) {

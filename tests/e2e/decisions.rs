@@ -5,8 +5,8 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::operator::{catch_up, challenge, open};
-use super::workspace::{OPERATOR, Workspace, WIDE, delete_script, types, verify_py};
 use super::terminal::Terminal;
+use super::workspace::{OPERATOR, WIDE, Workspace, delete_script, types, verify_py};
 
 const LETTERS_AND_DIGITS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::hostile::request_pane;
 use super::operator::{catch_up, challenge, leave, open, read_review};
-use super::workspace::{Workspace, WIDE, script};
 use super::terminal::Terminal;
+use super::workspace::{WIDE, Workspace, script};
 
 /// One agent that asks to delete two tickets, one after the other.
 fn two_deletes() -> Value {
@@ -208,7 +208,8 @@ fn missing_editor_is_named_and_the_text_is_kept() {
 
 #[test]
 fn sigterm_while_an_editor_is_open_ends_the_console_and_keeps_the_gate() {
-    let workspace = Workspace::new("gates.yaml").with_editor("f() { echo EDITING; read -r key; }; f");
+    let workspace =
+        Workspace::new("gates.yaml").with_editor("f() { echo EDITING; read -r key; }; f");
     let mut terminal = workspace.held_delete();
     open(&mut terminal);
     terminal.keys("\thalf an ans");

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::operator::{challenge, open};
-use super::workspace::{OPERATOR, Workspace, WIDE};
 use super::terminal::Terminal;
+use super::workspace::{OPERATOR, WIDE, Workspace};
 
 /// Gives an approval to the request that is open, by every key that it takes.
 fn approve(terminal: &mut Terminal, why: &str) {
@@ -61,7 +61,8 @@ fn two_operators_pass_a_gate_and_a_kill_between_them_loses_no_approval() {
     // Or is named at the start.
     let mut terminal = workspace.console_of("op-3@ops", WIDE);
     terminal.wait_for("1 of 2 (");
-    let listed: Value = serde_json::from_slice(&workspace.cra(&["queue", "--json"]).stdout).unwrap();
+    let listed: Value =
+        serde_json::from_slice(&workspace.cra(&["queue", "--json"]).stdout).unwrap();
     let name = OPERATOR;
     assert_eq!(
         listed[0]["state"],

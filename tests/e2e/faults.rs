@@ -17,8 +17,8 @@ use cra_core::trace::event::{Draft, Durability, Payload};
 use cra_core::trace::jsonl;
 use serde_json::{Value, json};
 
-use super::workspace::{Workspace, WIDE, delete_script};
 use super::terminal::Terminal;
+use super::workspace::{WIDE, Workspace, delete_script};
 
 /// Longest wait, on the slowest machine.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -86,7 +86,11 @@ fn replace_database(workspace: &Workspace) {
 }
 
 /// Waits until the console says that it records nothing, asks it everything, and leaves it.
-pub(super) fn assert_not_recording(workspace: &Workspace, mut terminal: Terminal, mut agent: Agent) {
+pub(super) fn assert_not_recording(
+    workspace: &Workspace,
+    mut terminal: Terminal,
+    mut agent: Agent,
+) {
     terminal.wait_for("NOT RECORDING");
     // An action that no gate stands before is denied too.
     let refused = agent.ask();
@@ -201,7 +205,10 @@ fn data_folder_deleted_under_the_console_is_reported_on_every_screen_and_by_the_
     leave(&mut terminal);
     terminal.wait_for("error: nothing was recorded");
     assert_ne!(terminal.wait_exit(), 0);
-    assert!(!workspace.path("data/cra.db").exists(), "a new store was made");
+    assert!(
+        !workspace.path("data/cra.db").exists(),
+        "a new store was made"
+    );
 }
 
 /// A store that was opened, closed, and has a key.
@@ -225,7 +232,10 @@ fn startup_error(workspace: &Workspace) -> String {
 #[test]
 fn missing_database_next_to_its_key_is_not_treated_as_a_new_record() {
     let workspace = closed_store();
-    let (database, key) = (workspace.path("data/cra.db"), workspace.path("data/cra.key"));
+    let (database, key) = (
+        workspace.path("data/cra.db"),
+        workspace.path("data/cra.key"),
+    );
     let before = fs::read(&key).unwrap();
     let good = fs::read(&database).unwrap();
     for missing in [true, false] {

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::operator::{leave, open};
-use super::workspace::{Workspace, WIDE, script};
 use super::terminal::{Terminal, View};
+use super::workspace::{WIDE, Workspace, script};
 
 /// Text that must never reach the terminal: commands it would obey, characters it would hide or reorder.
 const PLANTED: [&str; 10] = [

@@ -9,7 +9,7 @@ use cra_core::store::StoreReader as _;
 use cra_core::store::sqlite::{FILE_NAME, SqliteReader};
 use serde_json::{Value, json};
 
-use super::workspace::{Workspace, WIDE};
+use super::workspace::{WIDE, Workspace};
 
 /// Number of kills, on each of two threads with its own store.
 const KILLS: u64 = 100;

@@ -1,7 +1,7 @@
 //! The console line by line, in a real terminal and on a real store.
 
-use super::workspace::{OPERATOR, Workspace, WIDE, delete_script};
 use super::terminal::Terminal;
+use super::workspace::{OPERATOR, WIDE, Workspace, delete_script};
 
 fn type_line(terminal: &mut Terminal, line: &str, wanted: &str) {
     terminal.keys(line);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::alarms::Agent;
-use super::workspace::{Workspace, WIDE, script};
+use super::workspace::{WIDE, Workspace, script};
 
 /// Longest wait, on the slowest machine.
 const DEADLINE: Duration = Duration::from_mins(1);

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::alarms::Agent;
 use super::operator::{challenge, leave, open};
-use super::workspace::{Workspace, WIDE, delete_script};
 use super::terminal::Terminal;
+use super::workspace::{WIDE, Workspace, delete_script};
 
 #[test]
 fn killed_console_leaves_a_valid_record_the_gate_and_the_draft() {

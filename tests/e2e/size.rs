@@ -1,8 +1,8 @@
 //! Terminals of other sizes.
 
 use super::operator::open;
-use super::workspace::{Workspace, WIDE, delete_script};
 use super::terminal::View;
+use super::workspace::{WIDE, Workspace, delete_script};
 
 /// Tells whether an enclosing border is whole: corners, and a bar at both ends of every row between.
 fn is_framed(view: &View, top: u16) -> bool {

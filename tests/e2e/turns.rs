@@ -7,8 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::operator::{leave, open};
-use super::workspace::{Workspace, WIDE};
 use super::terminal::Terminal;
+use super::workspace::{WIDE, Workspace};
 
 fn turn(number: u32, fields: &Value) -> Value {
     let mut turn = json!({
@@ -48,7 +48,10 @@ fn freeze_survives_every_process_and_ends_with_a_must_turn() {
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
 
-    let taken = take(&workspace, &json!([turn(1, &json!({})), turn(2, &json!({}))]));
+    let taken = take(
+        &workspace,
+        &json!([turn(1, &json!({})), turn(2, &json!({}))]),
+    );
     assert!(taken.status.success(), "{taken:?}");
     let frozen = shown(&workspace);
     assert_eq!(frozen["frozen"], true);
@@ -153,7 +156,10 @@ fn freeze_is_shown_on_every_screen_and_ends_with_a_must_turn() {
     assert_eq!(terminal.wait_exit(), 0);
     terminal.assert_restored();
     let decided = workspace.payloads("breakpoint_decided");
-    let updates: Vec<_> = decided.iter().map(|decided| &decided["thread"]["update"]).collect();
+    let updates: Vec<_> = decided
+        .iter()
+        .map(|decided| &decided["thread"]["update"])
+        .collect();
     assert_eq!(updates, ["updated", "kept_at_peak", "updated"]);
     workspace.assert_sound();
 }

@@ -181,8 +181,9 @@ impl Workspace {
     /// The events of the only session, as `cra trace show --json` tells them.
     #[track_caller]
     pub(crate) fn events(&self) -> Vec<Value> {
-        let listed: Value = serde_json::from_str(&stdout_of(&self.cra(&["trace", "list", "--json"])))
-            .expect("a list of sessions");
+        let listed: Value =
+            serde_json::from_str(&stdout_of(&self.cra(&["trace", "list", "--json"])))
+                .expect("a list of sessions");
         let sessions = listed.as_array().unwrap();
         assert_eq!(sessions.len(), 1, "{listed}");
         let session = sessions[0]["session"].as_str().unwrap();

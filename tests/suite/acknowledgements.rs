@@ -56,7 +56,8 @@ async fn ungated_action_is_answered_only_after_its_events_are_on_disk() {
 
 // covers T25
 #[tokio::test]
-async fn early_answers_leave_a_bounded_number_of_unwritten_events_and_a_gate_waits_for_all_of_them() {
+async fn early_answers_leave_a_bounded_number_of_unwritten_events_and_a_gate_waits_for_all_of_them()
+{
     let store = SlowStore::new();
     let dynamic = Arc::clone(&store) as Arc<dyn Store>;
     let bench = Bench::with_atlases(atlas("early"), dynamic, clock()).await;

@@ -209,7 +209,10 @@ async fn held_tool_use_is_denied_with_the_operators_reason() {
     let fixture = HookFixture::new().await;
     for agent in AGENTS {
         let payload = before(agent, HARMFUL);
-        let (reply, ()) = tokio::join!(fixture.run_hook(agent, &payload), fixture.console.deny("not on main"));
+        let (reply, ()) = tokio::join!(
+            fixture.run_hook(agent, &payload),
+            fixture.console.deny("not on main")
+        );
         let reason = denial(agent, &reply).unwrap_or_else(|| panic!("{agent}: {}", reply.out));
         assert!(reason.contains("not on main"), "{agent}: {reason}");
         assert_eq!(reply.code, 0, "{agent}");
@@ -261,7 +264,9 @@ async fn hook_without_a_console_asks_the_agents_user_where_configured_and_suppor
             .hook(agent, &["--offline", "ask"], payload.as_bytes())
             .await;
         match agent {
-            "codex" | "cursor" => assert!(denial(agent, &reply).is_some(), "{agent}: {}", reply.out),
+            "codex" | "cursor" => {
+                assert!(denial(agent, &reply).is_some(), "{agent}: {}", reply.out)
+            }
             _ => assert!(reply.out.contains("\"ask\""), "{agent}: {}", reply.out),
         }
     }
@@ -280,7 +285,11 @@ async fn console_that_stops_while_a_hook_waits_denies_it() {
             .write_all(payload.as_bytes())
             .await
             .unwrap();
-        fixture.console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+        fixture
+            .console
+            .bench
+            .wait_until(|snapshot| snapshot.held.len() == 1)
+            .await;
         drop(fixture.console.server.take());
         let output = child.wait_with_output().await.unwrap();
         let reply = HookOutput {

@@ -92,7 +92,10 @@ async fn unreviewed_unchanged_duplicate_or_empty_atlases_are_not_loaded() {
     let bench = Bench::start(Arc::new(memory.clone()), clock()).await;
     let operator = bench.runtime.operator_handle();
     let unseen = instead_of(hash_of_atlases(&stricter()), stricter());
-    assert_eq!(operator.load_atlases(unseen).await, Err(LoadRefusal::Changed));
+    assert_eq!(
+        operator.load_atlases(unseen).await,
+        Err(LoadRefusal::Changed)
+    );
     assert_eq!(
         operator.load_atlases(load(acme().into())).await,
         Err(LoadRefusal::AlreadyLoaded)
@@ -230,7 +233,8 @@ async fn atlas_is_added_and_removed_without_a_restart_and_held_requests_stay_hel
 
     // It comes back, and what it held can be passed.
     let back = snapshot.load_info.before.clone().unwrap();
-    operator.load_atlases(instead_of(hash_of_atlases(&acme()), back))
+    operator
+        .load_atlases(instead_of(hash_of_atlases(&acme()), back))
         .await
         .unwrap();
     bench.wait_until(|s| s.atlases.len() == 2).await;
@@ -301,10 +305,19 @@ async fn shadow_atlas_changes_nothing_and_reports_its_hypothetical_decisions() {
     let reply: Vec<_> = shadow
         .newest
         .iter()
-        .map(|value| (value.subject.as_str(), value.live.as_str(), value.shadow.as_str()))
+        .map(|value| {
+            (
+                value.subject.as_str(),
+                value.live.as_str(),
+                value.shadow.as_str(),
+            )
+        })
         .collect();
     assert_eq!(reply[1].0, "ticket.get");
-    assert_eq!((reply[1].1, reply[1].2), ("passes", "held at delete-confirm"));
+    assert_eq!(
+        (reply[1].1, reply[1].2),
+        ("passes", "held at delete-confirm")
+    );
     assert_eq!(reply[0].0, "ticket.delete");
     assert!(
         reply[0].1.starts_with("held at admin-gate, delete-confirm"),

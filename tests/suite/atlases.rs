@@ -73,7 +73,12 @@ fn folder_argument_means_every_atlas_in_it() {
     fs::write(folder.path().join("deeper.yaml/d.yaml"), "not an Atlas").unwrap();
     let path = text(folder.path());
     let output = cra(&["atlas", "lint", path]);
-    assert_eq!((output.code, output.err.as_str()), (0, ""), "{}", output.out);
+    assert_eq!(
+        (output.code, output.err.as_str()),
+        (0, ""),
+        "{}",
+        output.out
+    );
     let reply: Vec<_> = output
         .out
         .lines()
@@ -142,7 +147,12 @@ fn lint_reports_the_effect_of_a_missing_extension_and_where_to_allow_it() {
         vec!["--extensions", text(&none), "atlas", "lint", text(&atlas)],
     ] {
         let output = cra(&args);
-        assert_eq!((output.code, output.err.as_str()), (0, ""), "{}", output.out);
+        assert_eq!(
+            (output.code, output.err.as_str()),
+            (0, ""),
+            "{}",
+            output.out
+        );
         for reply in [
             "atlas.yaml:8:42",
             "trigger `mood` is not in the operator's list: the checkpoint fires at every evaluation",
@@ -154,7 +164,11 @@ fn lint_reports_the_effect_of_a_missing_extension_and_where_to_allow_it() {
             "in `checkpoints[2].questions[0].validation.custom_validator`",
             "(`--extensions FILE`), with `answers: [validator]`",
         ] {
-            assert!(output.out.contains(reply), "`{reply}` is not in:\n{}", output.out);
+            assert!(
+                output.out.contains(reply),
+                "`{reply}` is not in:\n{}",
+                output.out
+            );
         }
         assert!(!output.out.contains("weather"), "{}", output.out);
         assert_eq!(output.out.matches("W013").count(), 3, "{}", output.out);
@@ -213,7 +227,8 @@ fn explain_names_the_handlers_and_an_unlisted_handler_denies() {
     let denied = "DENIED  handler `board` is not in the operator's list\n  help: add it to";
     assert!(output.out.contains(denied), "{}", output.out);
     assert!(
-        output.out
+        output
+            .out
             .contains("not in the operator's list, so the request is denied (at c)")
     );
     let reply = "trigger `mood` is not in the operator's list, so it counts as fired";
@@ -227,7 +242,8 @@ fn explain_names_the_handlers_and_an_unlisted_handler_denies() {
         output.out
     );
     assert!(
-        output.out
+        output
+            .out
             .contains("is not called here and may deny the request (at c)")
     );
     let reply = "trigger `mood` is not called here, so it counts as fired";
@@ -271,7 +287,12 @@ fn invalid_extension_list_is_reported_before_linting() {
     let atlas = folder.path().join("atlas.yaml");
     let list = folder.path().join("list.yaml");
     let output = cra(&["atlas", "lint", text(&atlas), "--extensions", text(&list)]);
-    assert_eq!((output.code, output.out.as_str()), (1, ""), "{}", output.err);
+    assert_eq!(
+        (output.code, output.out.as_str()),
+        (1, ""),
+        "{}",
+        output.err
+    );
     assert!(output.err.contains("missing key `name`"), "{}", output.err);
     assert!(output.err.contains("list.yaml:1:14"), "{}", output.err);
 }
@@ -282,7 +303,12 @@ fn a_folder_without_an_atlas_is_an_error() {
     let path = text(folder.path());
     for args in [vec!["atlas", "lint", path], vec!["--atlas", path]] {
         let output = cra(&args);
-        assert_eq!((output.code, output.out.as_str()), (1, ""), "{}", output.err);
+        assert_eq!(
+            (output.code, output.out.as_str()),
+            (1, ""),
+            "{}",
+            output.err
+        );
         let reply = format!("`{path}` contains no Atlas");
         assert!(output.err.contains(&reply), "{}", output.err);
         assert!(output.err.contains("help: "), "{}", output.err);
@@ -305,7 +331,12 @@ fn two_atlases_with_the_same_id_are_refused_and_both_files_are_named() {
         vec!["atlas", "explain", path, "--action", "a.run"],
     ] {
         let output = cra(&args);
-        assert_eq!((output.code, output.out.as_str()), (3, ""), "{}", output.err);
+        assert_eq!(
+            (output.code, output.out.as_str()),
+            (3, ""),
+            "{}",
+            output.err
+        );
         let reply = format!("the identifier `same`: `{}` and `{}`", files[0], files[1]);
         assert!(output.err.contains(&reply), "{}", output.err);
     }
@@ -363,7 +394,12 @@ fn input_and_a_request_can_be_explained_separately_and_together() {
     let path = text(folder.path());
     let ask = |more: &[&str]| cra(&[&["atlas", "explain", path], more].concat());
     let output = ask(&["--input", "hello there"]);
-    assert_eq!((output.code, output.err.as_str()), (0, ""), "{}", output.out);
+    assert_eq!(
+        (output.code, output.err.as_str()),
+        (0, ""),
+        "{}",
+        output.out
+    );
     let wanted = "\
 input
 ACCEPTED
@@ -381,7 +417,8 @@ checkpoint  clock                    not fired  wanted 300 seconds, actual 0 sec
         output.out
     );
     assert!(
-        output.out
+        output
+            .out
             .contains("\n\nticket.delete  tier high (detected)\nALLOWED\n"),
         "{}",
         output.out

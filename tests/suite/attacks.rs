@@ -24,12 +24,12 @@ use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::support::{Bench, acme, clock, close, decide, signer_with_seed, reopen_store, request};
+use super::support::{Bench, acme, clock, close, decide, reopen_store, request, signer_with_seed};
 use insider::{Copy, Kept};
 
 mod bit_flips;
-mod insider;
 mod independent_verifier;
+mod insider;
 mod state;
 mod usage;
 
@@ -147,7 +147,8 @@ async fn afternoon(folder: &Path, clock: &Arc<ManualClock>, key: u8) {
     let store = Arc::new(reopen_store(folder));
     let signer = signer_with_seed(&store.log().await.unwrap().log, key);
     let kept = Arc::clone(&store) as Arc<dyn Store>;
-    let bench = Bench::with_signer(signer, acme(), Registry::default(), kept, Arc::clone(clock)).await;
+    let bench =
+        Bench::with_signer(signer, acme(), Registry::default(), kept, Arc::clone(clock)).await;
     // Where the record was cut or the key is another, the sessions of the morning are over.
     let mut session = "s-2";
     if bench.snapshot().distrusted.is_some() {
@@ -370,7 +371,8 @@ async fn afternoon_of_his_own(folder: &Path, clock: &Arc<ManualClock>) {
     let store = Arc::new(reopen_store(folder));
     let signer = signer_with_seed(&store.log().await.unwrap().log, 9);
     let kept = Arc::clone(&store) as Arc<dyn Store>;
-    let bench = Bench::with_signer(signer, acme(), Registry::default(), kept, Arc::clone(clock)).await;
+    let bench =
+        Bench::with_signer(signer, acme(), Registry::default(), kept, Arc::clone(clock)).await;
     for session in ["s-1", "s-2", "s-3"] {
         pass_start_gate(&bench, session).await;
         sealed(&bench, &store, 100).await;

@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::support::{SPLIT_ROWS, Bench, clock, request, root};
+use super::support::{Bench, SPLIT_ROWS, clock, request, root};
 
 /// Result of a command.
 pub(crate) struct CommandOutput {
@@ -183,7 +183,8 @@ fn invalid_atlas_starts_nothing_and_is_reported_with_its_location() {
         .to_owned();
     let numbers: Vec<_> = place.rsplit(':').take(2).collect();
     assert!(
-        place.matches(':').count() == 2 && numbers.iter().all(|number| number.parse::<u32>().is_ok()),
+        place.matches(':').count() == 2
+            && numbers.iter().all(|number| number.parse::<u32>().is_ok()),
         "{place} is not file:line:col"
     );
     for args in [&["--atlas", &file][..], &["demo", "--atlas", &file]] {

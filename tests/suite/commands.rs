@@ -158,7 +158,9 @@ fn queue_command_reports_an_empty_missing_or_unreadable_store() {
             "cra trace verify",
         ],
     );
-    TestHome::empty().run(&["queue"]).fails(1, &["no record yet"]);
+    TestHome::empty()
+        .run(&["queue"])
+        .fails(1, &["no record yet"]);
 }
 
 #[test]
@@ -197,7 +199,11 @@ fn atlas_init_writes_the_first_atlas_once_and_never_overwrites_it() {
     let output = home.run(&["atlas", "init"]);
     output.succeeds();
     let file = home.0.path().join(".config/cra/atlas/coding-agents.yaml");
-    assert!(output.out.contains(file.to_str().unwrap()), "{}", output.out);
+    assert!(
+        output.out.contains(file.to_str().unwrap()),
+        "{}",
+        output.out
+    );
     home.run(&["atlas", "lint", file.to_str().unwrap()])
         .succeeds();
     fs::write(&file, "mine").unwrap();

@@ -555,7 +555,10 @@ async fn doctor_reports_problems_and_accepts_correct_settings() {
         let output = doctor(&[]);
         let found = problems(&output);
         assert_eq!(output.code, 1);
-        assert!(found.iter().any(|entry| entry == words), "{words}: {found:?}");
+        assert!(
+            found.iter().any(|entry| entry == words),
+            "{words}: {found:?}"
+        );
     }
     fs::write(&file, "{}").unwrap();
     assert_eq!(problems(&doctor(&[])), ["the hooks were removed"]);

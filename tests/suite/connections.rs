@@ -51,7 +51,10 @@ async fn crowded(most: usize) -> (TestConsole, GatewayState) {
 async fn wait_for_connections(console: &TestConsole, count: usize) {
     let mut connections = console.server.as_ref().unwrap().connections();
     let wanted = connections.wait_for(|there| *there == count);
-    timeout(WAIT, wanted).await.expect("the number of connections was never reached").unwrap();
+    timeout(WAIT, wanted)
+        .await
+        .expect("the number of connections was never reached")
+        .unwrap();
 }
 
 /// Everything that is sent on a connection until it is closed.
@@ -75,7 +78,10 @@ async fn held(console: &TestConsole, session: &str) -> JoinHandle<Result<Value, 
     let cut = json!({"session": session, "key": key, "action": "cut"});
     let pending = tokio::spawn(async move { speaker.call("action.request", &cut).await });
     let is_held = |held: &std::sync::Arc<Held>| held.session.as_str() == session;
-    console.bench.wait_until(|snapshot| snapshot.held.iter().any(is_held)).await;
+    console
+        .bench
+        .wait_until(|snapshot| snapshot.held.iter().any(is_held))
+        .await;
     pending
 }
 

@@ -17,7 +17,7 @@ use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use serde_json::{Value, json};
 
-use super::cli::{TestHome, CommandOutput};
+use super::cli::{CommandOutput, TestHome};
 use super::support::{Bench, clock, decide, gateway_state, reopen_store, request, root};
 
 fn acme() -> String {
@@ -308,7 +308,11 @@ fn session_is_written_as_a_snapshot_file_that_lists_missing_parts() {
     let home = TestHome::of(|store| async move {
         let bench = Bench::start(store, clock()).await;
         bench.begin("s-1").await;
-        let held = bench.wait_until(|snapshot| snapshot.held.len() == 1).await.held[0].clone();
+        let held = bench
+            .wait_until(|snapshot| snapshot.held.len() == 1)
+            .await
+            .held[0]
+            .clone();
         bench.pass(&held).await;
         let agents = bench.runtime.agent_handle();
         let turns = json!([turn(1, 0.2), must(2)]).to_string();
@@ -322,7 +326,9 @@ fn session_is_written_as_a_snapshot_file_that_lists_missing_parts() {
                 async move { agents.request_action(delete).await }
             });
             let wanted = if id == "T-1" { 1 } else { 2 };
-            let snapshot = bench.wait_until(|snapshot| snapshot.held.len() == wanted).await;
+            let snapshot = bench
+                .wait_until(|snapshot| snapshot.held.len() == wanted)
+                .await;
             if id == "T-1" {
                 continue;
             }
@@ -347,7 +353,10 @@ fn session_is_written_as_a_snapshot_file_that_lists_missing_parts() {
     );
     let decisions = file["decisions_made"].to_string();
     let all = file["decisions_made"].as_array().unwrap();
-    let denied = all.iter().find(|entry| entry["status"] == "denied").unwrap();
+    let denied = all
+        .iter()
+        .find(|entry| entry["status"] == "denied")
+        .unwrap();
     let why = denied["rationale"].as_str().unwrap();
     assert!(why.starts_with("op-1: "), "{why}");
     assert!(why.ends_with("the customer still needs it"), "{why}");
@@ -522,7 +531,12 @@ async fn the_conversation_of_the_demo_freezes_at_its_peak_and_thaws() {
     // Its next step is an action: a gate holds that, and never the turns.
     let seven = |turns: usize| turns == 7;
     let snapshot = bench
-        .wait_until(|snapshot| snapshot.threads.first().is_some_and(|snapshot| seven(snapshot.turns.len())))
+        .wait_until(|snapshot| {
+            snapshot
+                .threads
+                .first()
+                .is_some_and(|snapshot| seven(snapshot.turns.len()))
+        })
         .await;
     let thread = &snapshot.threads[0];
     let name = thread.id.as_str();
@@ -533,7 +547,11 @@ async fn the_conversation_of_the_demo_freezes_at_its_peak_and_thaws() {
         run.is_some_and(|run| run.len() == 4),
         "a name of this run: {name}"
     );
-    let mut summaries: Vec<_> = thread.turns.iter().map(|turn| turn.summary.clone()).collect();
+    let mut summaries: Vec<_> = thread
+        .turns
+        .iter()
+        .map(|turn| turn.summary.clone())
+        .collect();
     summaries.reverse();
     let frozen = || SummaryResult::Kept(KeptReason::AtPeak);
     let wanted = [

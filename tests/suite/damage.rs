@@ -193,7 +193,9 @@ async fn ended_stall_is_recorded_with_its_duration() {
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, Arc::clone(&time)).await;
     bench.runtime.watch_store();
     store.hangs.store(true, Ordering::Relaxed);
-    bench.wait_until(|snapshot| snapshot.store.stall().is_some()).await;
+    bench
+        .wait_until(|snapshot| snapshot.store.stall().is_some())
+        .await;
     let since = time.now();
     store.hangs.store(false, Ordering::Relaxed);
     bench

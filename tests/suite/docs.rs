@@ -16,6 +16,9 @@ use serde_json::{Value, json};
 
 use super::support::{files, root};
 
+mod atlas_schema;
+mod event_types;
+
 /// Longest paragraph of the README, in words.
 const MAX_README_PARAGRAPH: usize = 80;
 

@@ -31,7 +31,9 @@ async fn draft_survives_a_restart_and_is_removed_when_the_request_is_decided() {
     let operator = bench.runtime.operator_handle();
     for text in ["underst", "understood"] {
         let draft = json!({ "text": text });
-        operator.store_draft(held.id.clone(), Some(draft.clone())).await;
+        operator
+            .store_draft(held.id.clone(), Some(draft.clone()))
+            .await;
         bench
             .wait_until(|s| s.drafts.get(&held.id) == Some(&draft))
             .await;
@@ -64,7 +66,9 @@ async fn discarded_draft_is_removed() {
     bench.begin("s-1").await;
     let held = Arc::clone(&bench.wait_until(|s| s.held.len() == 1).await.held[0]);
     let operator = bench.runtime.operator_handle();
-    operator.store_draft(held.id.clone(), Some(json!("x"))).await;
+    operator
+        .store_draft(held.id.clone(), Some(json!("x")))
+        .await;
     bench.wait_until(|s| !s.drafts.is_empty()).await;
     operator.store_draft(held.id.clone(), None).await;
     bench.wait_until(|s| s.drafts.is_empty()).await;
@@ -85,7 +89,9 @@ async fn conversation_draft_is_kept_while_the_conversation_exists() {
     let (there, nowhere): (ExternalName, ExternalName) =
         ("s-1".parse().unwrap(), "s-9".parse().unwrap());
     operator.store_draft(nowhere, Some(json!("x"))).await;
-    operator.store_draft(there.clone(), Some(json!("mine"))).await;
+    operator
+        .store_draft(there.clone(), Some(json!("mine")))
+        .await;
     bench
         .wait_until(|s| s.thread_drafts.get(&there) == Some(&json!("mine")))
         .await;
@@ -123,8 +129,12 @@ async fn conversation_with_a_draft_is_not_evicted() {
         }
         if number == 0 {
             let operator = bench.runtime.operator_handle();
-            operator.store_draft(first.clone(), Some(json!("mine"))).await;
-            bench.wait_until(|s| s.thread_drafts.contains_key(&first)).await;
+            operator
+                .store_draft(first.clone(), Some(json!("mine")))
+                .await;
+            bench
+                .wait_until(|s| s.thread_drafts.contains_key(&first))
+                .await;
         }
     }
     let gone = |s: &RuntimeSnapshot| s.threads.iter().all(|thread| thread.id != second);
@@ -149,7 +159,9 @@ async fn read_only_console_stores_no_draft() {
     };
     let runtime = Runtime::start(looking).await.unwrap();
     let operator = runtime.operator_handle();
-    operator.store_draft(held.id.clone(), Some(json!("x"))).await;
+    operator
+        .store_draft(held.id.clone(), Some(json!("x")))
+        .await;
     runtime.stop().await;
     assert_eq!(on_disk(&store).await, []);
 }
@@ -159,7 +171,9 @@ async fn events_after_the_last_signed_head_are_counted() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let bench = Bench::start(store, clock()).await;
     let verified = |events, unsealed| ChainVerdict::Verified { events, unsealed };
-    bench.wait_until(|s| s.chain.verdict == verified(0, 0)).await;
+    bench
+        .wait_until(|s| s.chain.verdict == verified(0, 0))
+        .await;
     bench.begin("s-1").await;
     let events = bench.wait_until(|s| s.held.len() == 1).await.chain.events;
     assert!(events > 0);

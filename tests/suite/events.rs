@@ -128,7 +128,12 @@ async fn event_of_a_registered_type_is_validated_and_recorded_with_its_type() {
     let refused: Vec<_> = of(&recorded, "plugin_event")
         .into_iter()
         .filter(|item| item.payload["custom_type"] == "custom_analysis")
-        .map(|value| value.payload["data"]["refused"].as_str().unwrap().to_owned())
+        .map(|value| {
+            value.payload["data"]["refused"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
         .collect();
     assert_eq!(
         refused,
@@ -228,7 +233,9 @@ async fn hooks_see_registered_types_and_cannot_change_the_type() {
         |score: f64| json!({"event": {"analysis_type": "t", "score": score, "details": {}}});
     let events = recorded(registry, &[event(0.25), event(0.5)]).await;
     let scores = of(&events, "custom_analysis").into_iter();
-    let scores: Vec<_> = scores.map(|value| value.payload["score"].to_string()).collect();
+    let scores: Vec<_> = scores
+        .map(|value| value.payload["score"].to_string())
+        .collect();
     assert_eq!(scores, ["0.75", "0.5"]);
     while hook.0.lock().unwrap().len() < 2 {
         tokio::task::yield_now().await;

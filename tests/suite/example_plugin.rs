@@ -165,7 +165,11 @@ fn scenario_runs_with_types_handlers_validators_and_hooks_of_a_plugin() {
     let scenario = file("scenario.yaml");
     let output = home.example(&["run", &scenario]);
     assert!(output.ok, "{}{}", output.out, output.err);
-    assert!(output.out.contains("all expectations met"), "{}", output.out);
+    assert!(
+        output.out.contains("all expectations met"),
+        "{}",
+        output.out
+    );
     let steps = home.example(&["run", "--json", &scenario]).json();
     let events: Vec<_> = steps
         .as_array()
@@ -229,7 +233,12 @@ fn lint_and_explain_include_a_plugin_and_its_configuration_change() {
     let home = ExampleHome::new();
     let atlas = file("atlas.yaml");
     let output = home.example(&["atlas", "lint", &atlas]);
-    assert_eq!(output.out, format!("{atlas}: no problems\n"), "{}", output.err);
+    assert_eq!(
+        output.out,
+        format!("{atlas}: no problems\n"),
+        "{}",
+        output.err
+    );
     let shipped = home.shipped(&["atlas", "lint", &atlas]);
     assert_eq!(shipped.out.matches("W013").count(), 2, "{}", shipped.out);
 
@@ -303,7 +312,8 @@ fn extension_list_cannot_reuse_the_name_of_a_plugin_validator() {
     let output = home.example(&["--extensions", list, "atlas", "lint", &atlas]);
     assert!(!output.ok);
     assert!(
-        output.err
+        output
+            .err
             .contains("a validator with the name `is-ticket` already exists"),
         "{}",
         output.err

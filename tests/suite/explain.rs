@@ -58,7 +58,9 @@ async fn kept(store: &Arc<dyn Store>) -> (Vec<StateRow>, Vec<(String, u64)>) {
 
 fn outcome<'a>(account: &'a FullExplanation, id: &str) -> &'a CheckpointOutcome {
     let mut all = account.checkpoints.iter();
-    &all.find(|checkpoint| checkpoint.checkpoint_id == id).unwrap().outcome
+    &all.find(|checkpoint| checkpoint.checkpoint_id == id)
+        .unwrap()
+        .outcome
 }
 
 fn newest(snapshot: &RuntimeSnapshot) -> &WatchedEvaluation {
@@ -129,7 +131,10 @@ async fn explaining_changes_neither_store_nor_state() {
         .checkpoints
         .iter()
         .filter(|checkpoint| reply.is_deciding_checkpoint(checkpoint));
-    let ruling = reply.policies.iter().filter(|policy| reply.ruled_by(policy));
+    let ruling = reply
+        .policies
+        .iter()
+        .filter(|policy| reply.ruled_by(policy));
     assert_eq!(decisive.count() + ruling.count(), own.len());
 }
 
@@ -248,7 +253,9 @@ async fn stream_shows_fired_and_unfired_checkpoints_while_watching_is_on() {
     ));
 
     operator.set_watch(WatchSetting::Off).await;
-    bench.wait_until(|s| s.watched.watch == WatchSetting::Off).await;
+    bench
+        .wait_until(|s| s.watched.watch == WatchSetting::Off)
+        .await;
     let read = request("s-1", "ticket.get", json!({}));
     tokio::spawn(async move { agents.request_action(read).await });
     bench.pass(&shown.held[0]).await;

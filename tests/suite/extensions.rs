@@ -226,7 +226,11 @@ async fn plugin_registers_types_handlers_validators_and_changes_the_configuratio
             .request_action(request("s-1", "reply", json!({})))
             .await
     });
-    let held = bench.wait_until(|snapshot| !snapshot.held.is_empty()).await.held[0].clone();
+    let held = bench
+        .wait_until(|snapshot| !snapshot.held.is_empty())
+        .await
+        .held[0]
+        .clone();
     let answer = |text: &str| Ruling::Pass {
         answers: vec![[("ticket".to_owned(), json!(text))].into()],
     };
@@ -245,7 +249,10 @@ async fn plugin_registers_types_handlers_validators_and_changes_the_configuratio
         .decide(decide(&held, answer("T-1")))
         .await;
     assert!(matches!(right, Reply::Decided(decided) if decided.outcome == HeldOutcome::Passed));
-    assert!(matches!(pending.await.unwrap(), Ok(RequestReply::Allowed(_))));
+    assert!(matches!(
+        pending.await.unwrap(),
+        Ok(RequestReply::Allowed(_))
+    ));
 }
 
 #[test]

@@ -240,7 +240,8 @@ fn imported_session_is_marked_in_every_export_and_in_snapshot_files() {
     let file = exported(&from, "s-1");
     let home = TestHome::empty();
     runs(&home, &["trace", "import", &file, "--operator", "mallory"]);
-    let export = |home: &TestHome, format| runs(home, &["trace", "export", "s-1", "--format", format]);
+    let export =
+        |home: &TestHome, format| runs(home, &["trace", "export", "s-1", "--format", format]);
     let mark = "IMPORTED by mallory at 20";
     let csv = export(&home, "csv");
     let (names, rows) = csv.split_once("\r\n").unwrap();
@@ -447,7 +448,8 @@ fn a_replay_loads_verifies_steps_seeks_and_filters_a_session() {
         "{reply}"
     );
     assert_eq!(
-        reply.lines()
+        reply
+            .lines()
             .filter(|line| line.contains("00:00:00"))
             .count(),
         8,

@@ -35,7 +35,10 @@ policies:
 
 /// Answers the one held request: with these texts, else with a refusal.
 async fn answers(console: &TestConsole, texts: &Value) {
-    let snapshot = console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+    let snapshot = console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await;
     let held = &snapshot.held[0];
     let gates = held.gates.iter().map(|gate| {
         let answer = |id: &str| {
@@ -204,7 +207,10 @@ async fn handover_of_a_socket_session_contains_only_its_recorded_reasons() {
         "  - Challenge is unclear: critical_question.question, critical_question.blocking missing",
         "  - User is unclear: user_profile.approach, user_profile.communication_calibration missing",
     ] {
-        assert!(reply.lines().any(|item| item == line), "`{line}` in {reply}");
+        assert!(
+            reply.lines().any(|item| item == line),
+            "`{line}` in {reply}"
+        );
     }
     assert!(
         !reply.contains("Db.drop") && !reply.contains("eploy service"),
@@ -248,7 +254,10 @@ async fn handover_reports_held_requests_and_a_frozen_summary() {
         "  1. Wait for an operator at gate `risky` (`db.drop` is held at this gate)",
         "  2 proposals not applied yet; newest: third plan.",
     ] {
-        assert!(reply.lines().any(|item| item == line), "`{line}` in {reply}");
+        assert!(
+            reply.lines().any(|item| item == line),
+            "`{line}` in {reply}"
+        );
     }
     assert!(
         reply.contains("CONVERSATION STATE:\n  The summary is frozen since 20"),

@@ -62,7 +62,12 @@ async fn event_hook_changes_details_before_sealing_and_receives_durable_events()
     bench.runtime.stop().await;
     let session: SessionId = "s-1".parse().unwrap();
     let events = store.events(session, 0, 100).await.unwrap();
-    let of = |kind: &str| events.iter().find(|event| event.event_type == kind).unwrap();
+    let of = |kind: &str| {
+        events
+            .iter()
+            .find(|event| event.event_type == kind)
+            .unwrap()
+    };
     assert_eq!(
         of("action_attempted").payload["action_params"],
         json!({"hidden": true})
@@ -72,7 +77,10 @@ async fn event_hook_changes_details_before_sealing_and_receives_durable_events()
     assert!(!of("action_blocked").payload.contains_key("more"));
     let report = store.verify(TrustAnchors::nothing()).await.unwrap();
     assert!(report.is_sound(), "{report:?}");
-    let wanted: Vec<_> = events.iter().map(|event| event.event_type.clone()).collect();
+    let wanted: Vec<_> = events
+        .iter()
+        .map(|event| event.event_type.clone())
+        .collect();
     let heard = || hook.0.lock().unwrap().clone();
     while heard().len() < wanted.len() {
         tokio::task::yield_now().await;
@@ -107,10 +115,14 @@ async fn undelivered_hook_events_are_counted() {
         advice: 1,
         ..UndeliveredCounts::default()
     };
-    bench.wait_until(|snapshot| snapshot.undelivered == advice).await;
+    bench
+        .wait_until(|snapshot| snapshot.undelivered == advice)
+        .await;
 
     // A caller that disconnects at once does not receive the outcome.
     let gone = agents.input(input("y")).now_or_never();
     assert_eq!(gone, None);
-    bench.wait_until(|snapshot| snapshot.undelivered.answers == 1).await;
+    bench
+        .wait_until(|snapshot| snapshot.undelivered.answers == 1)
+        .await;
 }

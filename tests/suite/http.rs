@@ -59,7 +59,11 @@ impl Web {
         let console = TestConsole::with_atlas(atlas).await;
         let server = open(&console, "127.0.0.1:0").await.unwrap();
         let token = std::fs::read_to_string(console.folder().join(TOKEN_FILE)).unwrap();
-        Self { console, server, token }
+        Self {
+            console,
+            server,
+            token,
+        }
     }
 
     /// Text of a request with the token.
@@ -170,7 +174,10 @@ async fn decision_after_the_connection_closed_is_a_permit_for_the_same_request()
     let body = action_request(&key, "note.write").to_string();
     let request = web.written("POST", "/v1/action.request", "", &body);
     let stream = web.connect(&request).await;
-    web.console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+    web.console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await;
     drop(stream);
     let left = async {
         while web.server.pending_calls() > 0 {

@@ -26,7 +26,7 @@ use cra_core::trace::verification::{LogVerifier, TrustAnchors, VerificationRepor
 use serde_json::json;
 
 use super::cli::TestHome;
-use super::support::{ACME, Bench, acme, clock, signer_with_seed, settle, signer};
+use super::support::{ACME, Bench, acme, clock, settle, signer, signer_with_seed};
 
 const LOG: &str = "log-1";
 
@@ -164,7 +164,10 @@ fn log_entries_are_checked_against_every_chain() {
         hand.sealed(vec![stands]);
         hand.verdict()
     };
-    assert_eq!(verdict_after(|sealed| sealed.count = 3), "TRUNCATED: 2 of 3 events found");
+    assert_eq!(
+        verdict_after(|sealed| sealed.count = 3),
+        "TRUNCATED: 2 of 3 events found"
+    );
     let other = "DIVERGED at 0: its events differ from those in the log";
     assert_eq!(verdict_after(|sealed| sealed.count = 1), other);
     assert_eq!(verdict_after(|sealed| sealed.hash = Digest::ZERO), other);
@@ -349,7 +352,12 @@ async fn log_of(store: &MemoryStore) -> (SessionId, Chain) {
 async fn upkeep(store: &MemoryStore, number: u8) -> Maintenance {
     let log = store.log().await.unwrap().log;
     let clock = clock() as Arc<dyn Clock>;
-    let opened = Maintenance::open(Arc::new(store.clone()), signer_with_seed(&log, number), clock, &[]);
+    let opened = Maintenance::open(
+        Arc::new(store.clone()),
+        signer_with_seed(&log, number),
+        clock,
+        &[],
+    );
     opened.await.unwrap()
 }
 
@@ -364,7 +372,10 @@ async fn verified(store: &MemoryStore, number: u8) -> VerificationReport {
 async fn rotated_key_is_trusted_with_the_public_key_of_the_old_one() {
     let (store, mut upkeep) = kept().await;
     let log = store.log().await.unwrap().log;
-    upkeep.rotate_key(signer_with_seed(&log, 8), "op-1").await.unwrap();
+    upkeep
+        .rotate_key(signer_with_seed(&log, 8), "op-1")
+        .await
+        .unwrap();
     drop(upkeep);
     let (kept, signer) = (Arc::new(store.clone()), signer_with_seed(&log, 8));
     let bench = Bench::with_signer(signer, acme(), Registry::default(), kept, clock()).await;
@@ -378,7 +389,10 @@ async fn rotated_key_is_trusted_with_the_public_key_of_the_old_one() {
     assert!(!verified(&store, 9).await.is_sound());
     // A second rotation: the first key still verifies the whole chain of keys.
     let mut upkeep = self::upkeep(&store, 8).await;
-    upkeep.rotate_key(signer_with_seed(&log, 9), "op-1").await.unwrap();
+    upkeep
+        .rotate_key(signer_with_seed(&log, 9), "op-1")
+        .await
+        .unwrap();
     for number in [7, 8, 9] {
         let report = verified(&store, number).await;
         assert!(report.is_sound(), "{number}: {report:?}");

@@ -232,7 +232,11 @@ async fn ungated_call_runs_and_its_outcome_is_recorded() {
     assert_eq!(attempted["action_params"], json!({"text": "hello"}));
     // A second call, in the same session.
     fixture.call("echo").await.unwrap();
-    let fixture = fixture.console.bench.wait_until(|snapshot| snapshot.sessions.len() == 1).await;
+    let fixture = fixture
+        .console
+        .bench
+        .wait_until(|snapshot| snapshot.sessions.len() == 1)
+        .await;
     assert_eq!(fixture.sessions.len(), 1);
 }
 
@@ -243,7 +247,10 @@ async fn held_call_reports_progress_and_reaches_the_server_when_passed() {
     let options = PeerRequestOptions::no_options();
     let handle = fixture.agent.send_cancellable_request(call, options);
     let handle = handle.await.unwrap();
-    let reply = timeout(WAIT, fixture.progress.recv()).await.unwrap().unwrap();
+    let reply = timeout(WAIT, fixture.progress.recv())
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(reply.progress_token, handle.progress_token);
     let message = reply.message.unwrap();
     assert!(message.contains("waiting for an operator"), "{message}");
@@ -258,7 +265,10 @@ async fn held_call_reports_progress_and_reaches_the_server_when_passed() {
 #[tokio::test]
 async fn denied_call_never_reaches_the_server_and_returns_the_reason() {
     let fixture = ProxyFixture::new().await;
-    let (result, ()) = tokio::join!(fixture.call("write"), fixture.console.deny("not on a Friday"));
+    let (result, ()) = tokio::join!(
+        fixture.call("write"),
+        fixture.console.deny("not on a Friday")
+    );
     let reply = denial(result);
     assert!(
         reply.contains("not on a Friday") && reply.contains("c-1"),
@@ -271,7 +281,11 @@ async fn denied_call_never_reaches_the_server_and_returns_the_reason() {
 async fn unanswered_gate_denies_the_call() {
     let fixture = ProxyFixture::new().await;
     let (result, ()) = tokio::join!(fixture.call("write"), async {
-        fixture.console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+        fixture
+            .console
+            .bench
+            .wait_until(|snapshot| snapshot.held.len() == 1)
+            .await;
         fixture.console.bench.clock.advance(Duration::from_secs(61));
     });
     let reply = denial(result);
@@ -284,11 +298,18 @@ async fn console_that_stops_before_or_during_a_held_call_denies_it() {
     let mut fixture = ProxyFixture::new().await;
     let server = fixture.console.server.take();
     let (result, ()) = tokio::join!(fixture.call("write"), async {
-        fixture.console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+        fixture
+            .console
+            .bench
+            .wait_until(|snapshot| snapshot.held.len() == 1)
+            .await;
         drop(server);
     });
     let reply = denial(result);
-    assert!(reply.contains("the console closed the connection"), "{reply}");
+    assert!(
+        reply.contains("the console closed the connection"),
+        "{reply}"
+    );
     // Also for what would have been let pass.
     let reply = denial(fixture.call("echo").await);
     assert!(reply.contains("no console listens at"), "{reply}");
@@ -303,7 +324,11 @@ async fn call_cancelled_by_the_agent_never_reaches_the_server_when_passed_later(
     let options = PeerRequestOptions::no_options();
     let handle = fixture.agent.send_cancellable_request(call, options);
     let handle = handle.await.unwrap();
-    let snapshot = fixture.console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+    let snapshot = fixture
+        .console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await;
     assert_eq!(snapshot.held[0].action(), "mcp.tools.write");
     handle.cancel(None).await.unwrap();
     let mut connections = fixture.console.server.as_ref().unwrap().connections();
@@ -331,7 +356,10 @@ async fn running_call_cancelled_by_the_agent_is_cancelled_at_the_server() {
     let handle = handle.await.unwrap();
     // The server's own progress comes through as well.
     loop {
-        let reply = timeout(WAIT, fixture.progress.recv()).await.unwrap().unwrap();
+        let reply = timeout(WAIT, fixture.progress.recv())
+            .await
+            .unwrap()
+            .unwrap();
         if reply.message.as_deref() == Some("at work") {
             break;
         }

@@ -24,7 +24,7 @@ use tempfile::TempDir;
 
 use super::cli::TestHome;
 use super::runtime::SlowStore;
-use super::support::{Bench, clock, decide, good_answers, reopen_store, parts, request};
+use super::support::{Bench, clock, decide, good_answers, parts, reopen_store, request};
 
 mod receiver;
 
@@ -113,8 +113,15 @@ async fn overrule(bench: &Bench, atlas: &str, number: u64) -> Arc<Held> {
         .await
         .unwrap_err();
     let gate = denied.gate.unwrap();
-    let held = bench.wait_until(|s| s.held.iter().any(|held| held.id == gate)).await;
-    let held = held.held.iter().find(|held| held.id == gate).unwrap().clone();
+    let held = bench
+        .wait_until(|s| s.held.iter().any(|held| held.id == gate))
+        .await;
+    let held = held
+        .held
+        .iter()
+        .find(|held| held.id == gate)
+        .unwrap()
+        .clone();
     let mut answers = good_answers(&held);
     for answer in answers.iter_mut().flat_map(|held| held.values_mut()) {
         if answer.is_string() && *answer != json!("understood") {
@@ -192,7 +199,12 @@ async fn override_notice_is_signed_and_contains_no_secret() {
     for secret in SECRETS {
         assert!(!got.text.contains(secret), "{secret} in {}", got.text);
     }
-    let reply = serde_json::to_string(&records.iter().map(|record| &record.text).collect::<Vec<_>>());
+    let reply = serde_json::to_string(
+        &records
+            .iter()
+            .map(|record| &record.text)
+            .collect::<Vec<_>>(),
+    );
     assert!(reply.unwrap().contains(SECRETS[0]), "the record has it");
     left(store.as_ref(), 0).await;
     bench.runtime.stop().await;

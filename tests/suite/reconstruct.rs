@@ -505,7 +505,8 @@ fn artifact_is_read_only_from_the_folder_of_its_file() {
             "artifacts_created": [{"id": "x", "path": path}]
         });
         fs::write(&file, snapshot.to_string()).unwrap();
-        let ran = TestHome::empty().run(&["reconstruct", file.to_str().unwrap(), "--artifact", "x"]);
+        let ran =
+            TestHome::empty().run(&["reconstruct", file.to_str().unwrap(), "--artifact", "x"]);
         ran.fails(1, &["is not in the folder of its snapshot file"]);
         assert!(!ran.out.contains("secret"), "{path}");
     }
@@ -530,7 +531,11 @@ fn snapshot_written_from_a_session_marks_known_and_unknown_parts() {
         "{}",
         bare.confirmation
     );
-    let unclear = bare.checklist.checks.iter().filter(|check| !check.is_clear());
+    let unclear = bare
+        .checklist
+        .checks
+        .iter()
+        .filter(|check| !check.is_clear());
     assert_eq!(unclear.count(), 6, "the record knows none of the six whole");
     assert_eq!(bare.checklist.faults, []);
     account.arc = Some(text("dedupe tickets"));

@@ -62,7 +62,9 @@ fn verified_records_are_imported_once_and_others_are_refused() {
     let report = verified(&to);
     let words: Vec<_> = report["chains"].as_array().unwrap().iter().collect();
     assert!(
-        words.iter().all(|word| word["verdict"]["word"] == "IMPORTED"),
+        words
+            .iter()
+            .all(|word| word["verdict"]["word"] == "IMPORTED"),
         "{report}"
     );
     // The same chain, hash for hash.

@@ -17,7 +17,7 @@ use cra_core::trace::source::MemorySource;
 use cra_core::trace::verification::TrustAnchors;
 use serde_json::{Value, json};
 
-use super::cli::{TestHome, CommandOutput};
+use super::cli::{CommandOutput, TestHome};
 use super::support::request;
 use recorded_session::{HOSTILE, Life, lived};
 
@@ -303,7 +303,11 @@ fn replay_prints_the_state_at_an_event() {
         "contexts    intro-context, policy-summary",
         "actions     2 requested, 1 completed (0 failed), 0 blocked",
     ] {
-        assert!(output.out.contains(words), "{words} is not in {}", output.out);
+        assert!(
+            output.out.contains(words),
+            "{words} is not in {}",
+            output.out
+        );
     }
     let reply = home
         .run(&["trace", "replay", "s-1", "--at", "28", "--json"])
@@ -385,7 +389,11 @@ fn diff_names_the_first_divergence_and_the_differences_of_two_sessions() {
         "* overrides           1            0",
         "  actions blocked     1            1",
     ] {
-        assert!(output.out.contains(words), "{words} is not in {}", output.out);
+        assert!(
+            output.out.contains(words),
+            "{words} is not in {}",
+            output.out
+        );
     }
     let same = home.run(&["trace", "diff", "s-1", "s-1"]);
     same.succeeds();

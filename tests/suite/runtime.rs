@@ -402,7 +402,9 @@ async fn read_only_console_cannot_decide() {
     let looking = looking.await.unwrap();
     let answers = good_answers(&held);
     let operator = looking.operator_handle();
-    let reply = operator.decide(decide(&held, Ruling::Pass { answers })).await;
+    let reply = operator
+        .decide(decide(&held, Ruling::Pass { answers }))
+        .await;
     assert!(
         matches!(&reply, Reply::Refused(DecisionRefusal::Unavailable(what)) if what.contains("read-only")),
         "{reply:?}"

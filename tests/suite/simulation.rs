@@ -25,8 +25,8 @@ use cra_core::trace::verification::TrustAnchors;
 use tokio::task::JoinHandle;
 
 use counts::{Counts, check_counts};
-use extension::{UnreliableExtension, OUTSIDE};
-use record::{Recorded, Acknowledged};
+use extension::{OUTSIDE, UnreliableExtension};
+use record::{Acknowledged, Recorded};
 use tamper::Tampering;
 use time::Deadlines;
 
@@ -34,11 +34,11 @@ use super::support::{Bench, Dice, acme, clock, parts, settle, signer};
 
 mod agents;
 mod counts;
-mod faults;
-mod replies;
-mod operator;
 mod extension;
+mod faults;
+mod operator;
 mod record;
+mod replies;
 mod tamper;
 mod time;
 
@@ -175,7 +175,12 @@ const ACTIONS: [(&str, bool); 6] = [
 ];
 
 /// A console on a store, with identifiers that no earlier opening gave.
-async fn open(store: &MemoryStore, extension: &UnreliableExtension, clock: &Arc<ManualClock>, opening: u64) -> Bench {
+async fn open(
+    store: &MemoryStore,
+    extension: &UnreliableExtension,
+    clock: &Arc<ManualClock>,
+    opening: u64,
+) -> Bench {
     let parts = RuntimeParts {
         atlases: ATLASES.clone(),
         clock: Arc::clone(clock) as Arc<dyn Clock>,
@@ -329,7 +334,9 @@ fn no_agent_bypasses_a_gate_that_was_not_passed() {
                 .count();
             silent += world.extension.with_log(|output| output.silent);
             let own = world.allowed.keys();
-            answered += own.filter(|request_key| request_key.1 == "ticket.comment").count();
+            answered += own
+                .filter(|request_key| request_key.1 == "ticket.comment")
+                .count();
             all.push(world.counts);
         });
     }

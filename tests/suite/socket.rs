@@ -27,9 +27,9 @@ pub(crate) mod bypass;
 mod documentation;
 mod every_event;
 mod features;
-mod recorded_events;
 mod hostile;
 pub(crate) mod numbers;
+mod recorded_events;
 mod reports;
 mod resumed_conversations;
 mod thread_limits;
@@ -144,13 +144,19 @@ impl TestConsole {
 
     /// An operator passes the one request that is held.
     pub(crate) async fn pass(&self) {
-        let snapshot = self.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+        let snapshot = self
+            .bench
+            .wait_until(|snapshot| snapshot.held.len() == 1)
+            .await;
         let reply = self.bench.pass(&snapshot.held[0]).await;
         assert!(matches!(reply, Reply::Decided(_)), "{reply:?}");
     }
 
     pub(crate) async fn deny(&self, reason: &str) {
-        let snapshot = self.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+        let snapshot = self
+            .bench
+            .wait_until(|snapshot| snapshot.held.len() == 1)
+            .await;
         let reason = reason.to_owned();
         let ruling = Ruling::Deny { reason };
         let decided = decide(&snapshot.held[0], ruling);
@@ -205,14 +211,22 @@ async fn action_is_answered_after_an_operator_passed_every_gate() {
     assert_eq!(started["held"], json!(["c-1"]));
     console.pass().await;
     let (allowed, ()) = tokio::join!(agent.call_ok("action.request", delete("s-1")), async {
-        let snapshot = console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+        let snapshot = console
+            .bench
+            .wait_until(|snapshot| snapshot.held.len() == 1)
+            .await;
         assert_eq!(snapshot.held[0].id.as_str(), "c-2");
         console.pass().await;
     });
     let completed = json!({"session": "s-1", "execution": allowed["execution"], "result": "ok"});
-    assert_eq!(agent.call_ok("action.completed", completed).await, json!({}));
     assert_eq!(
-        agent.call_ok("session.end", json!({"session": "s-1"})).await,
+        agent.call_ok("action.completed", completed).await,
+        json!({})
+    );
+    assert_eq!(
+        agent
+            .call_ok("session.end", json!({"session": "s-1"}))
+            .await,
         json!({})
     );
 }
@@ -252,7 +266,10 @@ async fn unanswered_request_is_denied_at_the_callers_deadline() {
     let mut request = delete("s-1");
     request["deadline"] = json!("2026-01-01T00:00:20.000000Z");
     let (reply, ()) = tokio::join!(agent.call_err("action.request", request), async {
-        console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+        console
+            .bench
+            .wait_until(|snapshot| snapshot.held.len() == 1)
+            .await;
         console.bench.clock.advance(Duration::from_secs(21));
     });
     assert!(reply.contains("no answer within 20 s"), "{reply}");
@@ -275,7 +292,10 @@ async fn agent_that_disconnects_while_held_gets_a_permit_for_that_request_only()
     let mut connections = console.server.as_ref().unwrap().connections();
     connections.wait_for(|there| *there == 0).await.unwrap();
     console.pass().await;
-    console.bench.wait_until(|snapshot| snapshot.held.is_empty()).await;
+    console
+        .bench
+        .wait_until(|snapshot| snapshot.held.is_empty())
+        .await;
     let mut back = console.agent().await;
     let start = json!({"session": "s-1", "agent": "bot", "key": key, "api_key": "sk-acme-1"});
     back.call_ok("session.start", start).await;
@@ -417,7 +437,10 @@ async fn stopping_console_approves_no_waiting_request() {
     let mut agent = console.agent().await;
     agent.begin("s-1").await;
     let (reply, ()) = tokio::join!(agent.call("action.request", delete("s-1")), async {
-        console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+        console
+            .bench
+            .wait_until(|snapshot| snapshot.held.len() == 1)
+            .await;
         drop(console.server.take());
     });
     assert!(matches!(reply, Err(CallError::Disconnected)), "{reply:?}");
@@ -623,7 +646,10 @@ async fn tool_use_requested_twice_is_one_run() {
     let both = [heard("").await, heard("").await];
     assert!(both[0]["result"]["execution"].is_string(), "{both:?}");
     assert_eq!(both[0]["result"], both[1]["result"]);
-    let snapshot = console.bench.wait_until(|snapshot| snapshot.held.is_empty()).await;
+    let snapshot = console
+        .bench
+        .wait_until(|snapshot| snapshot.held.is_empty())
+        .await;
     assert_eq!(snapshot.sessions.first().unwrap().actions, 1);
 }
 
@@ -637,7 +663,10 @@ async fn identical_calls_without_a_reference_need_two_decisions() {
     let mut request = delete("s-1");
     request["key"] = key;
     let decided = async {
-        let snapshot = console.bench.wait_until(|snapshot| snapshot.held.len() == 2).await;
+        let snapshot = console
+            .bench
+            .wait_until(|snapshot| snapshot.held.len() == 2)
+            .await;
         console.bench.pass(&snapshot.held[0]).await;
         console.deny("once is enough").await;
     };
@@ -647,10 +676,16 @@ async fn identical_calls_without_a_reference_need_two_decisions() {
         decided
     );
     assert_eq!(
-        [one.is_ok(), two.is_ok()].iter().filter(|item| **item).count(),
+        [one.is_ok(), two.is_ok()]
+            .iter()
+            .filter(|item| **item)
+            .count(),
         1
     );
-    let snapshot = console.bench.wait_until(|snapshot| snapshot.held.is_empty()).await;
+    let snapshot = console
+        .bench
+        .wait_until(|snapshot| snapshot.held.is_empty())
+        .await;
     assert_eq!(snapshot.sessions.first().unwrap().actions, 1);
 }
 

@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::support::{Bench, clock, close, reopen_store, request, open_store_retrying};
+use super::support::{Bench, clock, close, open_store_retrying, reopen_store, request};
 
 mod hostile;
 mod migration;

@@ -13,7 +13,7 @@ use cra_core::trace::verification::{TrustAnchors, VerificationReport};
 use rusqlite::Connection;
 use serde_json::json;
 
-use super::support::{SPLIT_ROWS, Bench, clock, request};
+use super::support::{Bench, SPLIT_ROWS, clock, request};
 
 fn error(result: Result<SqliteStore, StoreError>) -> StoreError {
     match result {

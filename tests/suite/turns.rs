@@ -45,7 +45,11 @@ fn heated(intensity: f64) -> Value {
 async fn begun(store: Arc<dyn Store>) -> Bench {
     let bench = Bench::start(store, clock()).await;
     bench.begin("s-1").await;
-    let held = bench.wait_until(|snapshot| snapshot.held.len() == 1).await.held[0].clone();
+    let held = bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await
+        .held[0]
+        .clone();
     bench.pass(&held).await;
     bench
 }
@@ -84,7 +88,9 @@ async fn turn_is_recorded_and_answered_with_its_resulting_memento() {
     assert_eq!(last["thread"]["update"], "kept_at_peak");
     assert_eq!(last["thread"]["etag"], frozen.etag);
     assert_eq!(decided[0].payload["metadata"]["source"], "empty_seed");
-    let snapshot = bench.wait_until(|snapshot| !snapshot.threads.is_empty()).await;
+    let snapshot = bench
+        .wait_until(|snapshot| !snapshot.threads.is_empty())
+        .await;
     let thread = &snapshot.threads[0];
     assert_eq!(thread.id.as_str(), "s-1", "a session has its own thread");
     assert!(thread.is_frozen());
@@ -106,7 +112,9 @@ async fn threads_are_stored_and_restored() {
     let bench = begun(Arc::clone(&store) as Arc<dyn Store>).await;
     taken(&bench, 1, &heated(0.9)).await;
     let outcome = taken(&bench, 2, &heated(0.95)).await;
-    let before = bench.wait_until(|snapshot| snapshot.threads[0].turns.len() == 2).await;
+    let before = bench
+        .wait_until(|snapshot| snapshot.threads[0].turns.len() == 2)
+        .await;
     let before = before.threads[0].clone();
     bench.runtime.stop().await;
     close(store, folder.path()).await;
@@ -154,7 +162,12 @@ async fn named_thread_continues_in_the_session_that_an_operator_assigns() {
     assert_eq!(back.code, DenyCode::Thread);
     let taken_up = |thread: &Thread| thread.turns.len() == 2;
     let snapshot = bench
-        .wait_until(|snapshot| snapshot.threads.first().is_some_and(|snapshot| taken_up(snapshot)))
+        .wait_until(|snapshot| {
+            snapshot
+                .threads
+                .first()
+                .is_some_and(|snapshot| taken_up(snapshot))
+        })
         .await;
     let thread = &snapshot.threads[0];
     assert_eq!(thread.session.as_str(), "s-2");
@@ -225,7 +238,9 @@ async fn turn_without_a_session_or_with_a_stale_memento_is_refused_and_changes_n
     let refused = agents.turn(stale).await.unwrap_err();
     assert_eq!(refused.code, DenyCode::BadRequest);
     assert!(refused.reason.contains("has changed since it was read"));
-    let snapshot = bench.wait_until(|snapshot| snapshot.threads.len() == 1).await;
+    let snapshot = bench
+        .wait_until(|snapshot| snapshot.threads.len() == 1)
+        .await;
     assert_eq!(snapshot.threads[0].turns.len(), 1);
     bench.runtime.stop().await;
 }
@@ -253,7 +268,9 @@ async fn operator_changes_to_a_thread_are_logged() {
         operator.act_on_thread(thread(), edit(&first.etag)).await,
         Ok(())
     );
-    let snapshot = bench.wait_until(|snapshot| snapshot.threads[0].edited).await;
+    let snapshot = bench
+        .wait_until(|snapshot| snapshot.threads[0].edited)
+        .await;
     let latest = snapshot.threads[0].latest.clone().unwrap();
     assert_eq!(latest.arc.as_str(), "mine");
     let mut read = heated(0.9);
@@ -261,14 +278,21 @@ async fn operator_changes_to_a_thread_are_logged() {
     let next = taken(&bench, 2, &read).await;
     assert_eq!(next.decided.rule, DecisionRule::SummaryChanged);
     assert_eq!(
-        operator.act_on_thread(thread(), ThreadAction::FlagDrift).await,
+        operator
+            .act_on_thread(thread(), ThreadAction::FlagDrift)
+            .await,
         Ok(())
     );
     let ack = taken(&bench, 3, &json!({"message": "ok"})).await;
     assert_eq!(ack.decided.decision, TurnDecision::Should);
     let log = store.log().await.unwrap().log;
     let entries = store.events(log, 0, 1000).await.unwrap();
-    let of = |name: &str| entries.iter().find(|entry| entry.event_type == name).unwrap();
+    let of = |name: &str| {
+        entries
+            .iter()
+            .find(|entry| entry.event_type == name)
+            .unwrap()
+    };
     assert_eq!(of("memento_edited").payload["before"], first.etag);
     assert_eq!(of("memento_edited").payload["now"], latest.etag());
     assert_eq!(of("drift_flagged").payload["thread_id"], "s-1");

@@ -70,8 +70,14 @@ fn the_four_aspects_of_the_session_are_shown_below_the_request() {
     stage.open_gate("c-121");
     stage.presses(KeyCode::PageDown, 4);
     for (heading, text) in [
-        ("PERMISSIONS", "allowed by gates: none; denied by gates: public.*"),
-        ("CAPABILITIES", "unlocked: basic-support; locked: admin-support"),
+        (
+            "PERMISSIONS",
+            "allowed by gates: none; denied by gates: public.*",
+        ),
+        (
+            "CAPABILITIES",
+            "unlocked: basic-support; locked: admin-support",
+        ),
         ("CONTEXT", "given: intro-context; guidance: onboarding"),
         ("AUDIT", "3 actions run; 17 events recorded"),
     ] {

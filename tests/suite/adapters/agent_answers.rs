@@ -157,7 +157,8 @@ async fn answer_command_with_appended_commands_is_not_accepted() {
             reason: "never".to_owned(),
         };
         let decided = crate::support::decide(held, ruling);
-        fixture.console
+        fixture
+            .console
             .bench
             .runtime
             .operator_handle()
@@ -229,7 +230,11 @@ async fn agent_gate_survives_the_timeout_of_its_hook() {
         .hook("copilot", &["--timer", "10"], payload.as_bytes())
         .await;
     assert!(denial("copilot", &reply).is_some(), "{}", reply.out);
-    let snapshot = fixture.console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+    let snapshot = fixture
+        .console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await;
     let held = &snapshot.held[0];
     assert_eq!(held.deadline.since(held.opened_at), Duration::from_mins(5));
 }
@@ -344,7 +349,9 @@ async fn system_instruction_comes_first_and_guidance_after_an_action_comes_with_
     assert!(context.contains("Be brief."), "{context}");
     let mut tool =
         json!({"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "t1"});
-    fixture.run_hook("claude-code", &claude("PreToolUse", &tool)).await;
+    fixture
+        .run_hook("claude-code", &claude("PreToolUse", &tool))
+        .await;
     tool["tool_response"] = json!({"stdout": "a"});
     let reply = fixture
         .run_hook("claude-code", &claude("PostToolUse", &tool))
@@ -382,7 +389,8 @@ async fn first_hook_of_a_session_reports_its_version_and_the_state_of_its_entrie
     };
     connect().await;
     for _ in 0..2 {
-        fixture.run_hook("claude-code", &before("claude-code", HARMLESS))
+        fixture
+            .run_hook("claude-code", &before("claude-code", HARMLESS))
             .await;
     }
     let events = recorded(&fixture, "claude-code.6bd73c2b-1").await;
@@ -399,10 +407,15 @@ async fn first_hook_of_a_session_reports_its_version_and_the_state_of_its_entrie
         json!({"intercept_input": true, "intercept_output": true, "intercept_actions": true});
     assert_eq!(constructed["capabilities"], capabilities);
     let verified = of_kind(&events, "wrapper_verified");
-    let tests: Vec<_> = verified.iter().map(|value| &value["tests_run"][0]).collect();
+    let tests: Vec<_> = verified
+        .iter()
+        .map(|value| &value["tests_run"][0])
+        .collect();
     assert_eq!(tests, ["construction_hash", "hook_entries"]);
     assert!(
-        verified.iter().all(|item| item["verification_passed"] == true),
+        verified
+            .iter()
+            .all(|item| item["verification_passed"] == true),
         "{verified:?}"
     );
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{HookFixture, HARMFUL, HARMLESS, before, denial};
+use super::{HARMFUL, HARMLESS, HookFixture, before, denial};
 
 /// Recorded events of a session.
 pub(super) async fn recorded(fixture: &HookFixture, session: &str) -> Vec<(String, Value)> {
@@ -108,7 +108,11 @@ async fn agent_that_continues_after_its_end_is_recorded_as_another_session() {
             .await;
         assert_eq!(reply.json(), json!({}), "{event}");
     }
-    let snapshot = fixture.console.bench.wait_until(|snapshot| snapshot.sessions.len() == 1).await;
+    let snapshot = fixture
+        .console
+        .bench
+        .wait_until(|snapshot| snapshot.sessions.len() == 1)
+        .await;
     assert_eq!(
         snapshot.sessions.first().unwrap().id.as_str(),
         "claude-code.s.1"
@@ -135,11 +139,19 @@ async fn agent_that_resumes_an_ended_session_continues_in_the_same_thread() {
     let turns = |threads: &[std::sync::Arc<cra_core::memento::Thread>]| {
         threads.first().map_or(0, |thread| thread.turns.len())
     };
-    let snapshot = fixture.console.bench.wait_until(|snapshot| turns(&snapshot.threads) == 2).await;
+    let snapshot = fixture
+        .console
+        .bench
+        .wait_until(|snapshot| turns(&snapshot.threads) == 2)
+        .await;
     assert_eq!(snapshot.threads.len(), 1);
     let thread = &snapshot.threads[0];
     assert_eq!(thread.id.as_str(), "claude-code.s");
-    let sessions: Vec<_> = thread.turns.iter().map(|turn| turn.session.as_str()).collect();
+    let sessions: Vec<_> = thread
+        .turns
+        .iter()
+        .map(|turn| turn.session.as_str())
+        .collect();
     assert_eq!(sessions, ["claude-code.s.1", "claude-code.s"]);
 }
 
@@ -148,12 +160,18 @@ async fn hook_run_by_another_agent_answers_in_the_format_of_that_agent() {
     let fixture = HookFixture::new().await;
     let mut by_cursor = before("claude-code", HARMFUL);
     by_cursor["cursor_version"] = json!("3.9.16");
-    let (reply, ()) = tokio::join!(fixture.run_hook("claude-code", &by_cursor), fixture.console.deny("no"));
+    let (reply, ()) = tokio::join!(
+        fixture.run_hook("claude-code", &by_cursor),
+        fixture.console.deny("no")
+    );
     assert!(denial("cursor", &reply).is_some(), "{}", reply.out);
     // Copilot reads what is written down for Claude Code, and its payloads tell the time.
     let mut by_copilot = before("claude-code", HARMFUL);
     by_copilot["timestamp"] = json!("2026-08-20T10:00:00Z");
-    let (reply, ()) = tokio::join!(fixture.run_hook("claude-code", &by_copilot), fixture.console.deny("no"));
+    let (reply, ()) = tokio::join!(
+        fixture.run_hook("claude-code", &by_copilot),
+        fixture.console.deny("no")
+    );
     assert!(denial("copilot", &reply).is_some(), "{}", reply.out);
     assert!(denial("claude-code", &reply).is_some(), "{}", reply.out);
 }
@@ -186,7 +204,10 @@ async fn unreadable_payload_is_denied_and_unknown_event_is_ignored() {
     assert_eq!((reply.code, reply.out.as_str()), (0, "{}\n"));
     let mut more = before("claude-code", HARMLESS);
     more["from_the_future"] = json!({"deep": [null]});
-    assert_eq!(fixture.run_hook("claude-code", &more).await.json(), json!({}));
+    assert_eq!(
+        fixture.run_hook("claude-code", &more).await.json(),
+        json!({})
+    );
 
     let reply = fixture
         .hook(
@@ -213,8 +234,11 @@ async fn tool_use_without_its_arguments_is_denied() {
         ("WebFetch", json!({})),
     ] {
         let tool = json!({"tool_name": tool, "tool_input": input, "tool_use_id": "t1"});
-        let reply = fixture.run_hook("claude-code", &claude("PreToolUse", &tool)).await;
-        let reason = denial("claude-code", &reply).unwrap_or_else(|| panic!("{tool}: {}", reply.out));
+        let reply = fixture
+            .run_hook("claude-code", &claude("PreToolUse", &tool))
+            .await;
+        let reason =
+            denial("claude-code", &reply).unwrap_or_else(|| panic!("{tool}: {}", reply.out));
         assert!(reason.contains("this call cannot be evaluated"), "{reason}");
     }
     let mut nameless = before("claude-code", HARMLESS);
@@ -235,15 +259,25 @@ async fn every_file_of_a_patch_is_gated() {
     payload["tool_name"] = json!("apply_patch");
     payload["tool_input"] = json!({"command": patch});
     let (reply, ()) = tokio::join!(fixture.run_hook("codex", &payload), async {
-        let snapshot = fixture.console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
-        let held = serde_json::to_value(&*snapshot.held[0]).unwrap().to_string();
+        let snapshot = fixture
+            .console
+            .bench
+            .wait_until(|snapshot| snapshot.held.len() == 1)
+            .await;
+        let held = serde_json::to_value(&*snapshot.held[0])
+            .unwrap()
+            .to_string();
         assert!(
             held.contains("\"path\":\"/src/.claude/settings.json\""),
             "{held}"
         );
         fixture.console.deny("not the settings").await;
     });
-    assert!(denial("codex", &reply).unwrap().contains("not the settings"));
+    assert!(
+        denial("codex", &reply)
+            .unwrap()
+            .contains("not the settings")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -275,8 +309,14 @@ async fn tools_of_mcp_servers_are_named_by_their_server() {
     ];
     for (agent, payload, action) in request {
         let (reply, ()) = tokio::join!(fixture.run_hook(agent, &payload), async {
-            let snapshot = fixture.console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
-            let held = serde_json::to_value(&*snapshot.held[0]).unwrap().to_string();
+            let snapshot = fixture
+                .console
+                .bench
+                .wait_until(|snapshot| snapshot.held.len() == 1)
+                .await;
+            let held = serde_json::to_value(&*snapshot.held[0])
+                .unwrap()
+                .to_string();
             assert!(held.contains(&format!("\"action\":\"{action}\"")), "{held}");
             assert!(held.contains("\"title\":\"x\""), "{held}");
             fixture.console.deny("no").await;
@@ -288,7 +328,8 @@ async fn tools_of_mcp_servers_are_named_by_their_server() {
 #[tokio::test(flavor = "multi_thread")]
 async fn other_processes_cannot_act_for_the_session_of_a_hook() {
     let fixture = HookFixture::new().await;
-    fixture.run_hook("claude-code", &before("claude-code", HARMLESS))
+    fixture
+        .run_hook("claude-code", &before("claude-code", HARMLESS))
         .await;
     let mut stranger = fixture.console.agent().await;
     let session = "claude-code.6bd73c2b-1";

@@ -38,7 +38,11 @@ async fn two_identical_uses_without_an_identifier_need_two_decisions() {
     let fixture = HookFixture::new().await;
     let payload = before("gemini", HARMFUL);
     let decided = async {
-        let snapshot = fixture.console.bench.wait_until(|snapshot| snapshot.held.len() == 2).await;
+        let snapshot = fixture
+            .console
+            .bench
+            .wait_until(|snapshot| snapshot.held.len() == 2)
+            .await;
         fixture.console.bench.pass(&snapshot.held[0]).await;
         fixture.console.deny("once is enough").await;
     };
@@ -49,7 +53,11 @@ async fn two_identical_uses_without_an_identifier_need_two_decisions() {
     );
     let denied = [&one, &two].map(|reply| denial("gemini", reply).is_some());
     assert_eq!(denied.iter().filter(|item| **item).count(), 1, "{denied:?}");
-    let snapshot = fixture.console.bench.wait_until(|snapshot| snapshot.held.is_empty()).await;
+    let snapshot = fixture
+        .console
+        .bench
+        .wait_until(|snapshot| snapshot.held.is_empty())
+        .await;
     assert_eq!(snapshot.sessions.first().unwrap().actions, 1);
 }
 
@@ -57,7 +65,9 @@ async fn two_identical_uses_without_an_identifier_need_two_decisions() {
 async fn each_of_two_identical_uses_reports_its_own_run() {
     let fixture = HookFixture::new().await;
     for _ in 0..2 {
-        fixture.run_hook("gemini", &before("gemini", HARMLESS)).await;
+        fixture
+            .run_hook("gemini", &before("gemini", HARMLESS))
+            .await;
     }
     let mut after = before("gemini", HARMLESS);
     after["hook_event_name"] = json!("AfterTool");

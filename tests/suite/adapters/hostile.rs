@@ -9,7 +9,9 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::UnixSocket;
 
 use super::agent_formats::{claude, recorded};
-use super::{AGENTS, HookFixture, HARMFUL, HARMLESS, HookOutput, all_hear_that_it_is_late, before, denial};
+use super::{
+    AGENTS, HARMFUL, HARMLESS, HookFixture, HookOutput, all_hear_that_it_is_late, before, denial,
+};
 
 async fn ended(child: tokio::process::Child) -> HookOutput {
     let output = tokio::time::timeout(Duration::from_secs(20), child.wait_with_output());
@@ -110,7 +112,8 @@ async fn tool_use_that_ran_without_a_request_is_recorded() {
         .run_hook("claude-code", &claude("PostToolUse", &used))
         .await;
     assert_eq!(reply.json(), json!({}));
-    let reply = |snapshot: &RuntimeSnapshot| snapshot.sessions.iter().any(|session| session.events >= 2);
+    let reply =
+        |snapshot: &RuntimeSnapshot| snapshot.sessions.iter().any(|session| session.events >= 2);
     fixture.console.bench.wait_until(reply).await;
     let events = recorded(&fixture, "claude-code.s").await;
     let found = events.iter().find(|(kind, _)| kind == "error_occurred");
@@ -123,7 +126,13 @@ async fn tool_use_that_ran_without_a_request_is_recorded() {
     );
     assert!(message.contains(HARMFUL), "{error}");
     // The operator is alarmed, and the log has it.
-    let shown = fixture.console.bench.snapshot().ran_unasked.clone().unwrap();
+    let shown = fixture
+        .console
+        .bench
+        .snapshot()
+        .ran_unasked
+        .clone()
+        .unwrap();
     assert!(shown.what.contains(HARMFUL), "{shown:?}");
     let operator = fixture.console.bench.runtime.operator_handle();
     let log = operator.sessions_and_log().await.unwrap().pop().unwrap();
@@ -150,7 +159,11 @@ async fn writes_to_agent_settings_are_held_on_every_path() {
         let used = json!({"tool_name": "Write", "tool_input": input, "tool_use_id": "t"});
         let payload: Value = claude("PreToolUse", &used);
         let (reply, ()) = tokio::join!(fixture.run_hook("claude-code", &payload), async {
-            fixture.console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+            fixture
+                .console
+                .bench
+                .wait_until(|snapshot| snapshot.held.len() == 1)
+                .await;
             fixture.console.deny("not the settings").await;
         });
         assert!(denial("claude-code", &reply).is_some(), "{}", reply.out);
@@ -188,6 +201,9 @@ async fn approving_one_file_of_a_patch_does_not_allow_the_others() {
             "toolName": "apply_patch", "toolArgs": args})
     };
     let payload = patch(["src/a.rs", ".claude/settings.json"]);
-    let (reply, ()) = tokio::join!(fixture.run_hook("copilot", &payload), fixture.console.pass());
+    let (reply, ()) = tokio::join!(
+        fixture.run_hook("copilot", &payload),
+        fixture.console.pass()
+    );
     assert_eq!(reply.json(), json!({}), "its own rules stay in force");
 }

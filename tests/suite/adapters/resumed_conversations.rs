@@ -134,7 +134,8 @@ async fn denials_and_locks_hold_for_the_resumed_conversation() {
         ))
         .await;
         fixture.begins().await;
-        fixture.moment("UserPromptSubmit", json!({"prompt": "freeze now"}))
+        fixture
+            .moment("UserPromptSubmit", json!({"prompt": "freeze now"}))
             .await;
         let before = denied(&fixture.uses_tool("t1").await);
         fixture.resumes().await;

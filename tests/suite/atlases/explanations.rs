@@ -41,7 +41,12 @@ fn explain(more: &[&str]) -> CommandOutput {
     let file = folder.path().join("atlas.yaml");
     fs::write(&file, ATLAS).unwrap();
     let output = cra(&[&["atlas", "explain", text(&file)], more].concat());
-    assert_eq!((output.code, output.err.as_str()), (0, ""), "{}", output.out);
+    assert_eq!(
+        (output.code, output.err.as_str()),
+        (0, ""),
+        "{}",
+        output.out
+    );
     output
 }
 
@@ -66,7 +71,11 @@ fn explain_reports_the_positions_of_keywords_in_input() {
         "not fired  wanted 60 seconds, actual 0 seconds",
     ];
     for line in lines {
-        assert!(output.out.contains(line), "`{line}` is not in\n{}", output.out);
+        assert!(
+            output.out.contains(line),
+            "`{line}` is not in\n{}",
+            output.out
+        );
     }
     let output = explain(&["--input", "é, a wire for my refund", "--json"]);
     let reply: Value = serde_json::from_str(&output.out).unwrap();
@@ -102,7 +111,11 @@ fn explain_reports_priority_atlas_effects_contexts_and_limits_of_a_request() {
         "FIRED      `payment.send` matches the rule `payment.*`",
     ];
     for line in lines {
-        assert!(output.out.contains(line), "`{line}` is not in\n{}", output.out);
+        assert!(
+            output.out.contains(line),
+            "`{line}` is not in\n{}",
+            output.out
+        );
     }
     // As they are looked at: the gate before the interval.
     let (gate, minute) = (

@@ -99,7 +99,10 @@ fn turn(file: &Path, bits: impl Iterator<Item = usize>) -> usize {
             .verify(TrustAnchors::nothing())
             .is_ok_and(|report| report.is_sound());
         if sound {
-            assert!(readable_content(&reader) == honest, "bit {bit} changed what is told");
+            assert!(
+                readable_content(&reader) == honest,
+                "bit {bit} changed what is told"
+            );
         }
         !sound
     };

@@ -260,7 +260,9 @@ impl Copy {
         let payload = first.text.split_once('{').map_or("", |(_, rest)| rest);
         let (payload, _) = payload.split_at(payload.len().saturating_sub(65));
         let payload: Value = serde_json::from_str(&format!("{{{payload}")).unwrap_or_default();
-        let ended = own.iter().any(|item| item.text.contains(":session_ended:{"));
+        let ended = own
+            .iter()
+            .any(|item| item.text.contains(":session_ended:{"));
         store
             .execute(
                 "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",

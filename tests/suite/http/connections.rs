@@ -22,7 +22,10 @@ async fn decision_for_a_hook_whose_connection_was_cut_is_a_permit_for_the_same_r
     let web = Web::new().await;
     let request = web.written("POST", "/v1/hook/claude-code", "", &hook().to_string());
     let stream = web.connect(&request).await;
-    web.console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+    web.console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await;
     let mut connections = web.console.server.as_ref().unwrap().connections();
     assert_eq!(*connections.borrow(), 1);
     drop(stream);
@@ -50,7 +53,10 @@ async fn cut_connection_abandons_only_its_own_request() {
     let second = web.written("POST", "/v1/action.request", "", &other.to_string());
     let first = web.connect(&first).await;
     let mut second = web.connect(&second).await;
-    web.console.bench.wait_until(|snapshot| snapshot.held.len() == 2).await;
+    web.console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 2)
+        .await;
     drop(first);
     let left = async {
         while web.server.pending_calls() > 1 {
@@ -78,7 +84,10 @@ async fn busy(web: &Web) -> Vec<BufReader<TcpStream>> {
         let request = web.written("POST", "/v1/action.request", "", &write.to_string());
         open.push(web.connect(&request).await);
     }
-    web.console.bench.wait_until(|snapshot| snapshot.held.len() == 8).await;
+    web.console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 8)
+        .await;
     open
 }
 
@@ -208,7 +217,9 @@ async fn address_file_exists_while_the_http_server_is_open() {
         cra_core::gateway::http::read_address(&folder),
         Some(address)
     );
-    let Web { console, server, .. } = web;
+    let Web {
+        console, server, ..
+    } = web;
     drop(server);
     assert_eq!(cra_core::gateway::http::read_address(&folder), None);
     let again = open(&console, "127.0.0.1:0").await.unwrap();

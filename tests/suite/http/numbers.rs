@@ -33,8 +33,8 @@ async fn http_hook_with_an_inexact_number_or_duplicate_key_is_denied() {
         let (status, reply) = web.send(&request).await;
         assert_eq!(status, 200, "{value}: {reply}");
         let reply: Value = serde_json::from_str(&reply).unwrap();
-        let denied =
-            reply["hookSpecificOutput"]["permissionDecision"] == "deny" || reply["continue"] == false;
+        let denied = reply["hookSpecificOutput"]["permissionDecision"] == "deny"
+            || reply["continue"] == false;
         assert!(denied, "{value}: {reply}");
         assert!(
             reply.to_string().contains("tool_input.to"),

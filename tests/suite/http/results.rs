@@ -32,7 +32,11 @@ async fn agent_receives_only_the_permitted_fields_of_its_record() {
     let request = action_request(&key, "note.write");
     let asking = web.call("/v1/action.request", &request);
     let passing = async {
-        let snapshot = web.console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+        let snapshot = web
+            .console
+            .bench
+            .wait_until(|snapshot| snapshot.held.len() == 1)
+            .await;
         let held = &snapshot.held[0];
         let mut decide = super::super::support::decide(
             held,

@@ -79,7 +79,10 @@ async fn an_agent_reports_its_wrapper_over_mcp() {
     let noted = client.call_ok("report_wrapper", wrapper).await;
     assert_eq!(noted["failures"].as_array().unwrap().len(), 1, "{noted}");
     let check = json!({"verification_passed": true, "tests_run": ["loop"]});
-    assert_eq!(client.call_ok("report_wrapper_check", check).await, json!({}));
+    assert_eq!(
+        client.call_ok("report_wrapper_check", check).await,
+        json!({})
+    );
 }
 
 // covers B15

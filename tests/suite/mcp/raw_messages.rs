@@ -130,7 +130,10 @@ async fn second_request_with_the_same_id_is_refused() {
     let mut lines = ProxyLines::new(&console, &["cat"]);
     let held = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"write"}}"#;
     lines.send(held).await;
-    console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+    console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await;
     let other = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}"#;
     let back = lines.exchange(other).await;
     assert_eq!(back.len(), 1, "{back:?}");
@@ -154,7 +157,10 @@ async fn server_cannot_answer_held_calls_and_may_only_send_messages() {
     let mut lines = ProxyLines::new(&console, &["sh", "-c", script]);
     let held = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"write"}}"#;
     lines.send(held).await;
-    console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+    console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await;
     lines.send(r#"{"jsonrpc":"2.0","method":"go"}"#).await;
     assert_eq!(lines.receive().await.unwrap()["method"], "mark");
     console.pass().await;
@@ -168,7 +174,10 @@ async fn agent_disconnect_stops_the_server_and_ends_the_session() {
     let mut lines = ProxyLines::new(&console, &["cat"]);
     let held = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"write"}}"#;
     lines.send(held).await;
-    console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+    console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await;
     drop(lines.stdin);
     let status = timeout(WAIT, lines.child.wait()).await.unwrap().unwrap();
     assert!(status.success(), "{status}");

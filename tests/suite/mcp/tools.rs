@@ -71,7 +71,9 @@ async fn every_tool_has_a_description_and_an_input_schema() {
         assert_eq!(schema["additionalProperties"], false, "{tool:?}");
         let fields = schema["properties"].as_object().unwrap();
         assert!(
-            fields.values().all(|field| field["description"].is_string()),
+            fields
+                .values()
+                .all(|field| field["description"].is_string()),
             "{schema}"
         );
         // Who it is, and its secret, are not the model's to say.
@@ -102,7 +104,10 @@ async fn agent_checks_requests_and_reports_with_tools() {
         .await;
     let turn = json!({"message_id": "m-1", "message": "write the notes", "author": "user"});
     let reply = client.call_ok("tell_turn", json!({"turn": turn})).await;
-    assert_eq!((&reply["frozen"], &reply["rule"]), (&json!(false), &json!(6)));
+    assert_eq!(
+        (&reply["frozen"], &reply["rule"]),
+        (&json!(false), &json!(6))
+    );
     let decided = recorded(&client.console, "breakpoint_decided").await;
     assert_eq!(decided["metadata"]["decision"], "should", "{decided}");
 }
@@ -113,7 +118,11 @@ async fn no_tool_answers_for_an_operator_or_another_agent() {
     let permission = json!({"action": "mcp.tools.write"});
     let pending = client.call("ask_permission", permission);
     let (refused, ()) = tokio::join!(pending, async {
-        client.console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+        client
+            .console
+            .bench
+            .wait_until(|snapshot| snapshot.held.len() == 1)
+            .await;
         let answer = json!({"gate": "c-1", "answers": {"write-gate": {"why": "because"}}});
         let reply = client.call("answer_checkpoint", answer).await;
         denial(Ok(reply));

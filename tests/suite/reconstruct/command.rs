@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::cli::{TestHome, CommandOutput};
+use super::super::cli::{CommandOutput, TestHome};
 use super::value;
 
 /// Runs the command on a file of that text.
@@ -138,7 +138,11 @@ fn five_inferences_are_printed_with_their_evidence() {
         "Options: (1) explore semantic organization problem deeply, (2) conduct architectural review walkthrough.",
         "NOT yet: build prototype, user documentation (until architecture is finalized) - premature before architectural understanding, implementation details (until semantic organization is resolved) and mobile client - not needed yet.",
     ] {
-        assert!(reply.out.contains(sentence), "`{sentence}` in {}", reply.out);
+        assert!(
+            reply.out.contains(sentence),
+            "`{sentence}` in {}",
+            reply.out
+        );
     }
     // What the file says itself comes before what follows from the rest.
     let reply = run(&home, &value("incident"), &["--phase", "infer"]).out;
@@ -167,7 +171,10 @@ fn open_questions_are_listed_up_to_five_with_the_most_important_first() {
         file["open_questions"] = (1..=count).map(question).collect();
         let reply = engaged(&home, &file);
         let lines = section(&reply, "CRITICAL QUESTION:");
-        let shown: Vec<_> = lines.iter().filter(|line| line.starts_with("    - ")).collect();
+        let shown: Vec<_> = lines
+            .iter()
+            .filter(|line| line.starts_with("    - "))
+            .collect();
         assert_eq!(shown.len(), listed, "{reply}");
         assert_eq!(lines.iter().any(|line| Some(*line) == more), more.is_some());
         if count > 0 {

@@ -50,7 +50,10 @@ impl Life {
     /// Held request of a session.
     pub(super) async fn held(&self, session: &str) -> Arc<Held> {
         let mine = |held: &&Arc<Held>| held.session.as_str() == session;
-        let snapshot = self.bench.wait_until(|s| s.held.iter().any(|h| mine(&h))).await;
+        let snapshot = self
+            .bench
+            .wait_until(|s| s.held.iter().any(|h| mine(&h)))
+            .await;
         Arc::clone(snapshot.held.iter().find(mine).unwrap())
     }
 
@@ -63,7 +66,9 @@ impl Life {
         let held = self.held(session).await;
         let reason = reason.to_owned();
         let operator = self.bench.runtime.operator_handle();
-        operator.decide(decide(&held, Ruling::Deny { reason })).await;
+        operator
+            .decide(decide(&held, Ruling::Deny { reason }))
+            .await;
     }
 
     pub(super) async fn run(&self, session: &str, action: &str, params: Value, millis: u64) {

@@ -9,7 +9,7 @@ use cra_core::engine::command::{
 };
 use serde_json::json;
 
-use super::{ACTIONS, RequestKey, PendingRequest, PendingInput, PendingStart, World, request_key};
+use super::{ACTIONS, PendingInput, PendingRequest, PendingStart, RequestKey, World, request_key};
 use crate::support::request;
 
 impl World {

@@ -10,7 +10,7 @@ use cra_core::runtime::extension::{Client, Extension, Registry, Role};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::{RequestKey, Dice};
+use super::{Dice, RequestKey};
 
 /// Gates that an extension has a say in, or that agents answer themselves.
 pub(super) const OUTSIDE: &str = r#"

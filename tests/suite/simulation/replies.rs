@@ -8,7 +8,7 @@ use cra_core::engine::held::HeldSubject;
 use cra_core::runtime::{AnswerReply, RequestReply};
 
 use super::extension::ExtensionLog;
-use super::{ACTIONS, RequestKey, World, request_key, faults, start_of};
+use super::{ACTIONS, RequestKey, World, faults, request_key, start_of};
 
 impl World {
     /// Processes replies to the operator and to agents, the operator first, because passes count.
@@ -35,7 +35,7 @@ impl World {
                     self.freed.insert(request_key.0.clone());
                     self.check_given(&request_key.0, &accepted.given);
                 }
-                Ok(AnswerReply::RequestKey(questions)) => self.own.push(questions),
+                Ok(AnswerReply::Asked(questions)) => self.own.push(questions),
                 Ok(AnswerReply::Invalid(_)) | Err(_) => {}
             }
         }
@@ -49,7 +49,7 @@ impl World {
         for one in finished(&mut self.asking, |one| one.task.is_finished()) {
             match one.task.await {
                 Ok(Ok(RequestReply::Allowed(allowed))) => self.run(one.request_key, allowed),
-                Ok(Ok(RequestReply::RequestKey(questions))) => self.own.push(questions),
+                Ok(Ok(RequestReply::Asked(questions))) => self.own.push(questions),
                 Ok(Err(_)) => self.hear_denial(&one.request_key.0),
                 Err(_) => {}
             }
@@ -78,7 +78,9 @@ impl World {
 
     fn check_taken(&mut self, text: Option<String>) {
         let Some(text) = text else { return };
-        let calm = self.extension.with_log(|output| output.calm.get(&text) == Some(&true));
+        let calm = self
+            .extension
+            .with_log(|output| output.calm.get(&text) == Some(&true));
         let plain = calm && !text.contains("refund");
         let hash = Digest::of(&text).to_string();
         let pass_start_gate = self.pass_start_gate.contains(&hash);
@@ -111,7 +113,10 @@ impl World {
             "{request_key:?} ran, and its session is over"
         );
         let free = !self.stopped.contains(&request_key.0) || self.freed.contains(&request_key.0);
-        assert!(free, "{request_key:?} ran past a gate before its whole session");
+        assert!(
+            free,
+            "{request_key:?} ran past a gate before its whole session"
+        );
         self.check_given(&request_key.0, &allowed.given);
         let completed = ActionCompletion {
             delivery: cra_core::engine::command::DeliveryTime::Now,

@@ -87,7 +87,12 @@ impl World {
     /// A session that was let in asks for a gated action, twice at once.
     fn ask_let_in(&mut self) {
         let pass_start_gate = |session: &&String| self.passed.contains_key(&start_of(session));
-        let sessions: Vec<_> = self.sessions.iter().filter(pass_start_gate).cloned().collect();
+        let sessions: Vec<_> = self
+            .sessions
+            .iter()
+            .filter(pass_start_gate)
+            .cloned()
+            .collect();
         if let Some(session) = self.dice.pick(&sessions) {
             let params = json!({"ticket_id": "1"}).to_string();
             let wanted = (session.clone(), "ticket.delete".to_owned(), params);
@@ -235,7 +240,8 @@ impl World {
         permit["expires_at"] = json!(self.clock.now().plus(Duration::from_mins(4)));
         let session = permit["session"].as_str().unwrap().to_owned();
         let of_permit = requests_of(&session).into_iter();
-        let of_permit = of_permit.filter(|request_key| hash_of(request_key) == permit["request_hash"]);
+        let of_permit =
+            of_permit.filter(|request_key| hash_of(request_key) == permit["request_hash"]);
         Some(Edit {
             name: "permit put back",
             rows: vec![row("permit", &key, &permit)],

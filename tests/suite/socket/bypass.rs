@@ -51,7 +51,10 @@ async fn no_agent_call_gets_an_action_past_a_gate() {
         let request = json!({"session": "s-2", "action": "deploy"});
         waiting.call("action.request", request).await
     });
-    console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+    console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await;
 
     // It answers the operator's gate, in its own session and in the other.
     for session in ["s-1", "s-2"] {
@@ -103,7 +106,10 @@ async fn no_agent_call_gets_an_action_past_a_gate() {
     }
     // After all attempts, the gate is still held and nothing ran.
     assert!(!held.is_finished());
-    let snapshot = console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+    let snapshot = console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await;
     assert_eq!(snapshot.held[0].id.as_str(), "c-1");
     console.deny("no").await;
     let reply = held.await.unwrap();

@@ -174,7 +174,12 @@ async fn pass(console: &TestConsole, held: &Held, operator: &str) -> Reply {
         operator: operator.to_owned(),
         ..decide(held, Ruling::Pass { answers })
     };
-    console.bench.runtime.operator_handle().decide(passing).await
+    console
+        .bench
+        .runtime
+        .operator_handle()
+        .decide(passing)
+        .await
 }
 
 /// Sends the reports of an agent: input, contexts, actions, errors, output, a turn.
@@ -257,7 +262,10 @@ async fn decide_all(console: &TestConsole, key: &Value) {
         wish: ClaimChangeKind::Take,
     };
     let operator = console.bench.runtime.operator_handle();
-    operator.operate(OperatorAction::Claim(claiming)).await.unwrap();
+    operator
+        .operate(OperatorAction::Claim(claiming))
+        .await
+        .unwrap();
     assert!(matches!(
         pass(console, &risky, "op-1").await,
         Reply::Approved(_)

@@ -145,12 +145,15 @@ async fn requests_with_different_numbers_are_held_apart() {
                 )
             };
             send(&mut first, &ask(one)).await;
-            console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+            console
+                .bench
+                .wait_until(|snapshot| snapshot.held.len() == 1)
+                .await;
             let mut second = console.connect_raw().await;
             send(&mut second, &ask(other)).await;
-            let settled = console
-                .bench
-                .wait_until(|snapshot| snapshot.held.len() == 2 || snapshot.held.iter().any(|held| held.joined > 0));
+            let settled = console.bench.wait_until(|snapshot| {
+                snapshot.held.len() == 2 || snapshot.held.iter().any(|held| held.joined > 0)
+            });
             let snapshot = settled.await;
             assert_eq!(snapshot.held.len(), 2, "{one} and {other} are one request");
             let hashes: Vec<_> = snapshot.held.iter().map(|held| held.request_hash).collect();
@@ -174,13 +177,21 @@ async fn large_integer_is_shown_and_stored_exactly() {
     let (key, mut stream) = begin(&console).await;
     let params = r#"{"name":"9007199254740993","to":18446744073709551615}"#;
     send(&mut stream, &pay(&key, params)).await;
-    console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+    console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await;
     assert_eq!(shown(&console), params);
     let hash = console.bench.snapshot().held[0].request_hash;
     // The record has strings of digits, and says which of them were numbers.
     let operator = console.bench.runtime.operator_handle();
-    let events = operator.events("s-1".parse().unwrap(), 0, 100).await.unwrap();
-    let attempted = events.iter().find(|event| event.event_type == "action_attempted");
+    let events = operator
+        .events("s-1".parse().unwrap(), 0, 100)
+        .await
+        .unwrap();
+    let attempted = events
+        .iter()
+        .find(|event| event.event_type == "action_attempted");
     let attempted = &attempted.unwrap().payload;
     let recorded = json!({"name": "9007199254740993", "to": "18446744073709551615"});
     assert_eq!(attempted["action_params"], recorded);
@@ -198,7 +209,10 @@ async fn large_integer_is_shown_and_stored_exactly() {
     let atlas = load_str("atlas.yaml", ATLAS).unwrap().atlas;
     let clock = Arc::new(ManualClock::new(SystemClock.now()));
     let console = TestConsole::with(folder, vec![atlas], clock).await;
-    console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+    console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await;
     assert_eq!(shown(&console), params);
     assert_eq!(console.bench.snapshot().held[0].request_hash, hash);
 }
@@ -212,11 +226,22 @@ async fn only_numbers_that_canonical_json_would_change_are_listed_as_text() {
         &pay(&key, r#"{"a":1.0,"b":0.1,"to":9007199254740992}"#),
     )
     .await;
-    console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
-    assert_eq!(shown(&console), r#"{"a":1.0,"b":0.1,"to":9007199254740992}"#);
+    console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await;
+    assert_eq!(
+        shown(&console),
+        r#"{"a":1.0,"b":0.1,"to":9007199254740992}"#
+    );
     let operator = console.bench.runtime.operator_handle();
-    let events = operator.events("s-1".parse().unwrap(), 0, 100).await.unwrap();
-    let attempted = events.iter().find(|event| event.event_type == "action_attempted");
+    let events = operator
+        .events("s-1".parse().unwrap(), 0, 100)
+        .await
+        .unwrap();
+    let attempted = events
+        .iter()
+        .find(|event| event.event_type == "action_attempted");
     // Canonical JSON would write `1.0` as `1`; it keeps the other two.
     let payload = &attempted.unwrap().payload;
     assert_eq!(payload["numbers_as_text"], json!(["action_params.a"]));

@@ -81,7 +81,10 @@ async fn attempt_is_recorded_with_its_own_time_while_a_handler_runs() {
                 types(&now),
                 ["session_started", "action_attempted", "policy_checked"]
             );
-            console.bench.clock.advance(std::time::Duration::from_secs(2));
+            console
+                .bench
+                .clock
+                .advance(std::time::Duration::from_secs(2));
             may_answer.notify_one();
         },
         agent.call_ok("action.request", request)
@@ -139,7 +142,9 @@ async fn context_injection_is_recorded_when_an_answer_delivers_it() {
     let done = json!({"session": "s-1", "execution": allowed["execution"], "result": "ok"});
     let reply = agent.call_ok("action.completed", done).await;
     assert_eq!(reply["given"]["contexts"][0]["context_id"], "after");
-    let reply = agent.call_ok("session.end", json!({"session": "s-1"})).await;
+    let reply = agent
+        .call_ok("session.end", json!({"session": "s-1"}))
+        .await;
     assert_eq!(reply["given"]["contexts"][0]["context_id"], "last");
     let all = events(&console, "s-1").await;
     let injected = payloads(&all, "context_injected");
@@ -219,7 +224,10 @@ async fn agent_answer_to_an_operators_gate_is_refused_and_recorded() {
         let hold = json!({"session": "s-1", "action": "hold"});
         waiting.call("action.request", hold).await
     });
-    console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+    console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await;
     let answers = json!({"theirs": {"acknowledge": "understood"}});
     let answer = |session: &str| json!({"session": session, "gate": "c-1", "answers": answers});
     // From another session, and from the one whose request is held.

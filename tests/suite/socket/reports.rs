@@ -71,7 +71,10 @@ async fn events(console: &TestConsole) -> Vec<Event> {
 /// The only event of a type.
 #[track_caller]
 fn one<'e>(events: &'e [Event], kind: &str) -> &'e Event {
-    let own: Vec<_> = events.iter().filter(|event| event.event_type == kind).collect();
+    let own: Vec<_> = events
+        .iter()
+        .filter(|event| event.event_type == kind)
+        .collect();
     assert_eq!(own.len(), 1, "{kind}: {own:?}");
     own[0]
 }
@@ -149,8 +152,13 @@ async fn socket_reports_are_recorded_in_their_fields() {
     assert_eq!(field("session_ended", "final_status"), "cancelled");
     assert_eq!(field("session_ended", "summary"), "asked for a price");
     assert_eq!(field("session_ended", "contexts_injected"), 1);
-    let all =
-        serde_json::to_string(&events.iter().map(|event| &event.payload).collect::<Vec<_>>()).unwrap();
+    let all = serde_json::to_string(
+        &events
+            .iter()
+            .map(|event| &event.payload)
+            .collect::<Vec<_>>(),
+    )
+    .unwrap();
     assert!(!all.contains(text) && !all.contains("12 EUR"), "{all}");
 }
 
@@ -330,7 +338,10 @@ async fn operator_sees_the_text_of_held_input_and_the_record_never_contains_it()
     let input = json!({"session": "s-1", "text": text});
     let ((), reply) = tokio::join!(
         async {
-            let snapshot = console.bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
+            let snapshot = console
+                .bench
+                .wait_until(|snapshot| snapshot.held.len() == 1)
+                .await;
             let subject = serde_json::to_value(&snapshot.held[0].subject).unwrap();
             assert_eq!(subject["moment"]["text"]["text"], text, "{subject}");
             console.pass().await;
@@ -339,8 +350,13 @@ async fn operator_sees_the_text_of_held_input_and_the_record_never_contains_it()
     );
     assert!(reply["given"].is_object());
     let events = events(&console).await;
-    let all =
-        serde_json::to_string(&events.iter().map(|event| &event.payload).collect::<Vec<_>>()).unwrap();
+    let all = serde_json::to_string(
+        &events
+            .iter()
+            .map(|event| &event.payload)
+            .collect::<Vec<_>>(),
+    )
+    .unwrap();
     assert!(!all.contains("77123"), "{all}");
     assert_eq!(
         one(&events, "input_received").payload["input_hash"],

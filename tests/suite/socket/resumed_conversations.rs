@@ -46,14 +46,19 @@ async fn leave_owing(agent: &mut Agent, session: &str) {
     let allowed = agent.call_ok("action.request", ask("note.write")).await;
     let done = json!({"session": session, "execution": allowed["execution"], "result": "ok"});
     agent.call_ok("action.completed", done).await;
-    agent.call_ok("session.end", json!({"session": session})).await;
+    agent
+        .call_ok("session.end", json!({"session": session}))
+        .await;
 }
 
 /// Shows that `session` owes all of it.
 async fn owes(console: &TestConsole, agent: &mut Agent, session: &str) {
     let ask = |action: &str| json!({"session": session, "action": action, "params": {}});
     let held = ask("note.read");
-    let (reply, ()) = tokio::join!(agent.call_err("action.request", held), console.deny("not yet"));
+    let (reply, ()) = tokio::join!(
+        agent.call_err("action.request", held),
+        console.deny("not yet")
+    );
     assert!(reply.contains("not yet"), "{session}: {reply}");
     let held = ask("note.read");
     let (reply, ()) = tokio::join!(agent.call_err("action.request", held), console.pass());
@@ -88,7 +93,9 @@ async fn console_restart_clears_no_open_gate_of_a_conversation() {
     let console = restarted(console).await;
     let mut agent = console.agent().await;
     agent.begin("s.1").await;
-    agent.call_ok("session.end", json!({"session": "s.1"})).await;
+    agent
+        .call_ok("session.end", json!({"session": "s.1"}))
+        .await;
     let console = restarted(console).await;
     let mut agent = console.agent().await;
     agent.begin("s.2").await;

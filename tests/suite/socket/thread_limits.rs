@@ -28,7 +28,11 @@ async fn begin_inside(console: &TestConsole, session: &str) {
     agents.start_session(start).await.unwrap();
 }
 
-async fn turn_inside(console: &TestConsole, session: &str, thread: &str) -> Result<(), DenialReply> {
+async fn turn_inside(
+    console: &TestConsole,
+    session: &str,
+    thread: &str,
+) -> Result<(), DenialReply> {
     let text = json!({"session": session, "thread": thread, "message_id": "m-1", "message": "go"});
     let take = SessionTurn::read_all(text.to_string().as_bytes()).unwrap();
     let take = take.into_iter().next().unwrap();
@@ -85,7 +89,9 @@ async fn one_process_cannot_use_up_the_thread_limit_also_after_a_restart() {
     turn_inside(&console, "innocent", "first").await.unwrap();
     // Ended sessions count as well, while something waits in their threads.
     let mut first = agents.remove(0);
-    first.call_ok("session.end", json!({"session": "s-0"})).await;
+    first
+        .call_ok("session.end", json!({"session": "s-0"}))
+        .await;
     let last = agents.last_mut().unwrap();
     let again = turn(&session, &name, 3, &json!({}));
     assert_eq!(denial(last.call("turn", again).await), "limit");
@@ -101,7 +107,10 @@ async fn one_process_cannot_use_up_the_thread_limit_also_after_a_restart() {
 #[tokio::test]
 async fn a_process_at_its_limit_loses_the_oldest_calm_thread_of_its_ended_sessions() {
     let console = TestConsole::new().await;
-    let mut agents = [begun(&console, "s-0").await.0, begun(&console, "s-1").await.0];
+    let mut agents = [
+        begun(&console, "s-0").await.0,
+        begun(&console, "s-1").await.0,
+    ];
     for number in 0..MAX_THREADS_PER_PEER {
         let agent = &mut agents[number / MAX_SESSION_THREADS];
         let session = format!("s-{}", number / MAX_SESSION_THREADS);

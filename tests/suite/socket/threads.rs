@@ -67,7 +67,10 @@ pub(super) async fn thread(console: &TestConsole, id: &str) -> Thread {
         let mut threads = threads.iter();
         threads.find(|thread| thread.id.as_str() == id).cloned()
     };
-    let snapshot = console.bench.wait_until(|snapshot| find(&snapshot.threads).is_some()).await;
+    let snapshot = console
+        .bench
+        .wait_until(|snapshot| find(&snapshot.threads).is_some())
+        .await;
     find(&snapshot.threads).unwrap().as_ref().clone()
 }
 
@@ -90,7 +93,9 @@ async fn a_session_cannot_write_into_the_thread_of_another() {
     let console = TestConsole::new().await;
     let (mut victim, _) = begun(&console, "victim").await;
     let calm = || heated("mine", 0.1);
-    victim.call_ok("turn", turn("victim", "f", 1, &calm())).await;
+    victim
+        .call_ok("turn", turn("victim", "f", 1, &calm()))
+        .await;
     let own = json!({"session": "victim", "turn": {"message_id": "m-1", "message": "go"}});
     victim.call_ok("turn", own).await;
     let (mut other, _) = begun(&console, "other").await;
@@ -253,7 +258,9 @@ async fn the_signals_of_a_memento_that_is_ignored_do_not_decide() {
         ignored["signals"] = signals.clone();
         let mut fields = brings(&ignored);
         fields["message"] = json!("ok thanks");
-        let reply = agent.call_ok("turn", turn("s-1", "t", number, &fields)).await;
+        let reply = agent
+            .call_ok("turn", turn("s-1", "t", number, &fields))
+            .await;
         assert_eq!(
             (&reply["decision"], &reply["rule"]),
             (&json!("skip"), &json!(5)),
@@ -297,7 +304,12 @@ async fn refused_writes_are_recorded_once_a_minute_and_counted_at_the_thread() {
     let counted = |thread: &Thread| thread.refused.as_ref().map_or(0, |refused| refused.count);
     console
         .bench
-        .wait_until(|snapshot| snapshot.threads.first().is_some_and(|snapshot| counted(snapshot) == 6))
+        .wait_until(|snapshot| {
+            snapshot
+                .threads
+                .first()
+                .is_some_and(|snapshot| counted(snapshot) == 6)
+        })
         .await;
     let refused = thread(&console, "f").await.refused.unwrap();
     assert_eq!(refused.session.as_str(), "other");
@@ -309,7 +321,9 @@ async fn thread_continues_in_a_later_session_with_the_same_key() {
     let (mut first, key) = begun(&console, "s-1").await;
     let calm = heated("ours", 0.1);
     first.call_ok("turn", turn("s-1", "t", 1, &calm)).await;
-    first.call_ok("session.end", json!({"session": "s-1"})).await;
+    first
+        .call_ok("session.end", json!({"session": "s-1"}))
+        .await;
     let console = console.restart().await;
     let (mut other, _) = begun(&console, "s-2").await;
     let reply = other.call("turn", turn("s-2", "t", 2, &json!({}))).await;
@@ -343,7 +357,10 @@ async fn thread_is_assigned_by_its_owner_and_claimed_by_a_turn() {
     let reply = owner.call("turn", turn("s-1", "t", 3, &json!({}))).await;
     assert_eq!(denial(reply), "thread");
     let operator = console.bench.runtime.operator_handle();
-    let events = operator.events("s-1".parse().unwrap(), 0, 1000).await.unwrap();
+    let events = operator
+        .events("s-1".parse().unwrap(), 0, 1000)
+        .await
+        .unwrap();
     let handed = events
         .iter()
         .find(|event| event.event_type == "thread_handed_over");
@@ -365,13 +382,20 @@ async fn a_session_at_its_limit_loses_its_own_oldest_thread_that_nothing_waits_i
     for number in 1..MAX_SESSION_THREADS {
         console.bench.clock.advance(Duration::from_secs(1));
         let name = format!("t-{number}");
-        agent.call_ok("turn", turn("s-1", &name, 1, &json!({}))).await;
+        agent
+            .call_ok("turn", turn("s-1", &name, 1, &json!({})))
+            .await;
     }
-    agent.call_ok("turn", turn("s-1", "more", 1, &json!({}))).await;
+    agent
+        .call_ok("turn", turn("s-1", "more", 1, &json!({})))
+        .await;
     let has = |threads: &[std::sync::Arc<Thread>], id: &str| {
         threads.iter().any(|thread| thread.id.as_str() == id)
     };
-    let snapshot = console.bench.wait_until(|snapshot| has(&snapshot.threads, "more")).await;
+    let snapshot = console
+        .bench
+        .wait_until(|snapshot| has(&snapshot.threads, "more"))
+        .await;
     assert_eq!(snapshot.threads.len(), MAX_SESSION_THREADS);
     assert!(has(&snapshot.threads, "frozen") && has(&snapshot.threads, "t-2"));
     assert!(!has(&snapshot.threads, "t-1"));
@@ -381,7 +405,8 @@ async fn a_session_at_its_limit_loses_its_own_oldest_thread_that_nothing_waits_i
         let name = format!("hot-{number}");
         for message in [1, 2] {
             let fields = heated("hot", 0.9);
-            hot.call_ok("turn", turn("s-2", &name, message, &fields)).await;
+            hot.call_ok("turn", turn("s-2", &name, message, &fields))
+                .await;
         }
     }
     let reply = hot.call("turn", turn("s-2", "more-2", 1, &json!({}))).await;
@@ -407,7 +432,9 @@ async fn session_named_like_an_existing_thread_still_gets_its_own_thread() {
     let console = TestConsole::new().await;
     let (mut other, _) = begun(&console, "other").await;
     let squats = heated("squat", 0.1);
-    other.call_ok("turn", turn("other", "later", 1, &squats)).await;
+    other
+        .call_ok("turn", turn("other", "later", 1, &squats))
+        .await;
     // The name of the thread that the session gets cannot be taken before.
     let reply = other.call("turn", turn("other", "session:later", 1, &squats));
     assert_eq!(denial(reply.await), "thread");

@@ -17,7 +17,7 @@ use cra_core::store::{Store, StoreError};
 use cra_core::trace::verification::TrustAnchors;
 
 use super::{connect, of_sessions, recorded};
-use crate::support::{SPLIT_ROWS, Dice, acme, clock, signer_with_seed, open_store_retrying};
+use crate::support::{Dice, SPLIT_ROWS, acme, clock, open_store_retrying, signer_with_seed};
 
 /// Uses every operation of a store. Stops at the first error.
 fn use_all(folder: &Path) -> Result<(), String> {
@@ -30,7 +30,12 @@ fn use_all(folder: &Path) -> Result<(), String> {
         reader.records(0, 100)?;
         reader.atlas("x")?;
         let log = reader.log()?.log;
-        for session in sessions.iter().map(|session| &session.session).chain([&log]).take(50) {
+        for session in sessions
+            .iter()
+            .map(|session| &session.session)
+            .chain([&log])
+            .take(50)
+        {
             reader.events(session, 0, 100)?;
             reader.hashes(session)?;
         }

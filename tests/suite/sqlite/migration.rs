@@ -52,7 +52,10 @@ fn first_format(records: &[Record]) -> TempDir {
         let head = "INSERT INTO heads VALUES (?1, ?2, ?3, 'bot', ?4, ?4, 0)
                     ON CONFLICT DO UPDATE SET count = ?2, hash = ?3, last_at = ?4";
         let (count, hash) = (record.sequence.cast_signed() + 1, record.hash.to_string());
-        let head = change.execute(head, params![envelope.session_id, count, hash, envelope.timestamp]);
+        let head = change.execute(
+            head,
+            params![envelope.session_id, count, hash, envelope.timestamp],
+        );
         head.unwrap();
     }
     change.commit().unwrap();

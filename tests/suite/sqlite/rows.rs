@@ -14,7 +14,7 @@ use rusqlite::params;
 use tempfile::TempDir;
 
 use super::{connect, of_sessions, open_error, recorded};
-use crate::support::{SPLIT_ROWS, Bench, clock, reopen_store, signer};
+use crate::support::{Bench, SPLIT_ROWS, clock, reopen_store, signer};
 
 /// The tables of format 2, as they were.
 const SECOND_FORMAT: &str = include_str!("../../data/format-2.sql");

@@ -384,9 +384,8 @@ fn consequence_lines(snapshot: &RuntimeSnapshot) -> Vec<PageLine> {
     let mut lines = Vec::new();
     if !snapshot.held.is_empty() {
         let held = counted(snapshot.held.len(), "held request");
-        let words = format!(
-            "{held} from the old Atlas: only deny works until that Atlas is loaded again."
-        );
+        let words =
+            format!("{held} from the old Atlas: only deny works until that Atlas is loaded again.");
         lines.push(PageLine::new(Meaning::Waiting, words));
     }
     if !snapshot.sessions.is_empty() {

@@ -173,7 +173,10 @@ fn if_yes(held: &Held) -> String {
         }
         Some((_, Some(first))) => {
             let first = one_line(first);
-            format!("2 of 2 after {first}: records {}", records(held).join(" and "))
+            format!(
+                "2 of 2 after {first}: records {}",
+                records(held).join(" and ")
+            )
         }
         None => format!("records {}", records(held).join(" and ")),
     };

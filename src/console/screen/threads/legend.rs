@@ -26,7 +26,10 @@ pub(crate) fn lines() -> Vec<PageLine> {
         let words = format!("{} ({})", rule.description(), rule.decision().as_str());
         entry(&mut lines, &format!("rule {}", rule.number()), &words);
     }
-    head(&mut lines, "SIGNALS: name, confidence/source, as in high/model");
+    head(
+        &mut lines,
+        "SIGNALS: name, confidence/source, as in high/model",
+    );
     for kind in SignalKind::ALL {
         let set = match kind.category() {
             SignalCategory::Must => "must",

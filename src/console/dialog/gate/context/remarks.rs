@@ -106,9 +106,6 @@ fn aspects(session: &SessionSummary) -> [Remark; 4] {
             format!("unlocked: {unlocked}; locked: {locked}"),
         ),
         plain("CONTEXT", context),
-        plain(
-            "AUDIT",
-            format!("{actions} run; {events} recorded"),
-        ),
+        plain("AUDIT", format!("{actions} run; {events} recorded")),
     ]
 }

@@ -9,9 +9,7 @@ use crate::console::cells::{clip, counted, fit, wrap};
 use crate::console::dialog::gate::hidden_chars_text;
 use crate::console::theme::{Appearance, Mark, Meaning};
 use crate::console::thread_text::{offered_text, refused_text, unverified_text};
-use crate::memento::{
-    BaselineSource, ChangeSide, HeldProposal, KeptReason, SummaryShape, Thread,
-};
+use crate::memento::{BaselineSource, ChangeSide, HeldProposal, KeptReason, SummaryShape, Thread};
 
 /// Width of the labels in cells.
 const LABEL: usize = 10;
