@@ -543,7 +543,7 @@ fn answers_become_the_justification_that_is_told_before_the_word_is_asked_for() 
     let mut listener = LineConsoleTester::new(snapshot([item]));
     let output = [
         "Justification (your answers): Was the customer asked?: yes",
-        "justification_source: \"answers\"",
+        "justification source: \"answers\"",
         "Type pass ",
     ];
     listener.hears(&["pass c-1", "yes"], &output);

@@ -118,5 +118,5 @@ fn overriding_a_denial_needs_a_longer_reason_and_the_proofs_of_a_critical_reques
     assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
     stage.shows("policy override");
     stage.shows("\"because I say so, as agreed\"");
-    stage.shows("challenge+action");
+    stage.shows("with hash and action");
 }

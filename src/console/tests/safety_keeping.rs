@@ -88,7 +88,7 @@ fn rule_20_every_way_of_quitting_leaves_the_request_held() {
         live.press(KeyCode::Esc);
     }
     live.press(KeyCode::Char('q'));
-    live.stage.shows("1 request is waiting");
+    live.stage.shows("1 request is held");
     live.press(KeyCode::Enter);
     live.undecided(&["c-1"]);
     assert!(live.waits(&asked));

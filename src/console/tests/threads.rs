@@ -457,7 +457,7 @@ fn an_edit_names_the_state_it_is_based_on_and_a_rejected_text_is_kept() {
 
     let done = stage.message(ConsoleMessage::ThreadActed(thread(), act, Ok(())));
     assert_eq!(done, [ConsoleRequest::KeepThreadDraft(thread(), None)]);
-    stage.shows("its next turn must follow it");
+    stage.shows("next turn must use it");
     stage.hides("rejected edit");
     assert!(!editing(&mut stage).text.contains("mine"));
     let failed = ConsoleMessage::ThreadEdited(Box::new(edit), Err("no editor".to_owned()));
