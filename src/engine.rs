@@ -20,91 +20,50 @@ use crate::base::digest::Digest;
 use crate::base::id::{GateId, IdSource, SessionId, SpanId, TraceId};
 use crate::base::limits::RECENT_DECISIONS;
 
-use access::RequestRates;
-use attempt_records::PendingAttempt;
-use cache::Caches;
+use admission::access::RequestRates;
+use admission::misuse::MisuseTallies;
 use command::{
     ActionRequest, CallerId, Effect, EngineCommand, Injected, OverruledDenial, RecordFault,
     SettledRequest,
 };
-use ended_sessions::EndedSessions;
-use extension::Extensions;
+use evaluation::usage::Usage;
+use extensions::Extensions;
+use extensions::suspension::SuspendedCommands;
+use gates::queue::{HeldQueue, ParkedRequests, PermitIndex};
 use held::{Held, PassEffects, request_hash};
-use misuse::MisuseTallies;
-use queue::{HeldQueue, ParkedRequests, PermitIndex};
+use injection::cache::Caches;
+use records::attempts::PendingAttempt;
 use resolution::IssuedResolution;
 use session::Session;
-use suspension::SuspendedCommands;
+use sessions::ended_sessions::EndedSessions;
 use transaction::Transaction;
-use usage::Usage;
 use withholding::WithheldInjection;
 
-mod abandoned_sessions;
-mod access;
-mod action;
-mod agent_answers;
-pub mod answer;
-mod answer_validation;
-pub mod approval;
-mod attempt;
-mod attempt_records;
-mod cache;
+mod admission;
 pub mod checkpoint;
-mod clock_step;
 pub mod command;
-mod completion;
-pub mod consultation;
-mod context_injection;
-mod context_request;
-mod custom_triggers;
-mod decision;
-mod delivery;
-mod denial;
-mod dual_approval;
-mod ended_sessions;
 mod evaluation;
-mod events;
 pub mod explanation;
-pub mod extension;
-mod extension_plan;
-mod fired_checkpoint;
-mod gate;
-mod gate_passing;
-mod handler_effects;
-mod handler_outcomes;
-mod handler_records;
-pub mod held;
-mod inject;
-mod interval;
-mod invalid_answers;
-pub mod judgement;
-mod lifecycle;
-mod misuse;
-pub mod notice;
-mod operator_actions;
-mod parked_requests;
-mod policy;
-mod queue;
-mod redacted_records;
-pub mod reload;
-mod report;
-pub mod resolution;
-mod restoration;
-pub mod risk;
-pub mod session;
-mod session_limits;
-mod settlement;
-pub mod shadow;
-mod successor;
-mod suspension;
+pub mod extensions;
+mod gates;
+mod injection;
+mod records;
+mod requests;
+mod sessions;
 mod transaction;
-pub mod usage;
-pub mod withholding;
 
 #[cfg(test)]
 mod tests;
 
-pub use restoration::{RestoreError, held_in};
+pub use evaluation::{judgement, risk, usage};
+pub use explanation::shadow;
+pub use extensions::consultation;
+pub use gates::{answer, approval, held};
+pub use injection::withholding;
+pub use records::notice;
+pub use requests::resolution;
+pub use sessions::restoration::{RestoreError, held_in};
+pub use sessions::{reload, session};
 
 /// The decision engine: loaded Atlases, known extensions and all mutable state.
 pub struct Engine {
@@ -119,7 +78,7 @@ pub struct Engine {
 
 /// All mutable state of the engine.
 #[derive(Debug, Default)]
-struct State {
+pub(crate) struct State {
     sessions: BTreeMap<SessionId, Session>,
     /// Number of live sessions per group of callers that started them.
     peers: BTreeMap<String, usize>,
@@ -148,7 +107,7 @@ struct State {
 
 /// A held request, with the callers that wait for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct HeldEntry {
+pub(crate) struct HeldEntry {
     held: Arc<Held>,
     /// Injections of advisory checkpoints, delivered when the request passes. Only earlier versions wrote
     /// this field.
@@ -177,7 +136,7 @@ struct HeldEntry {
 
 /// Effects of an advisory checkpoint on a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct AdvisoryEffects {
+pub(crate) struct AdvisoryEffects {
     atlas_id: String,
     checkpoint_id: String,
     effects: PassEffects,
@@ -185,7 +144,7 @@ struct AdvisoryEffects {
 
 /// The right to run one approved request once, for a caller that had left when it was approved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Permit {
+pub(crate) struct Permit {
     request_hash: Digest,
     atlas_hash: Digest,
     session: SessionId,

@@ -12,9 +12,9 @@ use crate::base::id::{ExecutionId, GateId, SessionId};
 use crate::trace::event::{Draft, Payload};
 pub use crate::trace::event::{FinalStatus, InputSource};
 
-use super::consultation::Consultation;
-use super::extension::{CallId, CallResult, ExtensionCall};
-use super::notice::StewardNotice;
+use super::extensions::consultation::Consultation;
+use super::extensions::{CallId, CallResult, ExtensionCall};
+use super::records::notice::StewardNotice;
 
 mod caller;
 mod operator_action;
@@ -75,7 +75,7 @@ pub enum EngineCommand {
 
 impl EngineCommand {
     /// Returns the session whose commands are handled one after the other.
-    pub(super) fn session(&self) -> Option<&SessionId> {
+    pub(crate) fn session(&self) -> Option<&SessionId> {
         match self {
             Self::StartSession(_, start) => Some(&start.session),
             Self::EndSession(_, end) => Some(&end.session),
@@ -112,7 +112,7 @@ impl EngineCommand {
     }
 
     /// Returns the caller that waits for a reply.
-    pub(super) fn caller(&self) -> Option<CallerId> {
+    pub(crate) fn caller(&self) -> Option<CallerId> {
         match self {
             Self::StartSession(ask, _)
             | Self::EndSession(ask, _)

@@ -247,7 +247,7 @@ impl EngineBench {
     }
 
     /// Returns the extension calls, in the order they were made.
-    fn calls(&self) -> Vec<extension::ExtensionCall> {
+    fn calls(&self) -> Vec<crate::engine::extensions::ExtensionCall> {
         let calls = self.effects.iter().filter_map(|effect| match effect {
             Effect::CallExtension(call) => Some(call.clone()),
             _ => None,
@@ -262,7 +262,7 @@ impl EngineBench {
 
     fn returned(&mut self, outcome: Result<Value, String>, took: Duration) {
         let call = self.calls().pop().expect("nobody was asked");
-        let returned = extension::CallResult {
+        let returned = crate::engine::extensions::CallResult {
             outcome,
             duration: took,
         };

@@ -29,7 +29,7 @@ use crate::base::id::{GateId, SessionId};
 use crate::base::limits::{CLOCK_CHECK_INTERVAL, MESSAGE_BURST};
 use crate::engine::Engine;
 use crate::engine::command::{CallerId, DenialReply, Effect, EngineCommand, RecordFault, Reply};
-use crate::engine::extension::{CallId, CallResult};
+use crate::engine::extensions::{CallId, CallResult};
 use crate::store::{Batch, StateRow, Store, StoreError};
 use crate::trace::event::{Durability, Payload};
 use crate::trace::verification::VerificationReport;

@@ -13,7 +13,7 @@ use super::threads::{SessionTurn, ThreadAction, ThreadHandOver};
 use crate::base::id::GateId;
 use crate::engine::command::{CallerId, EngineCommand, Reply};
 use crate::engine::explanation::{ExplainQuestion, FullExplanation};
-use crate::engine::extension::{CallId, CallResult};
+use crate::engine::extensions::{CallId, CallResult};
 use crate::memento::{ExternalName, TurnOutcome};
 use crate::store::StoreError;
 use crate::trace::event::Payload;

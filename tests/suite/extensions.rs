@@ -11,7 +11,7 @@ use cra_core::base::clock::Boxed;
 use cra_core::engine::command::{
     AgentAnswer, DenyCode, HeldOutcome, InputReport, InputSource, Reply, Ruling,
 };
-use cra_core::engine::extension::{
+use cra_core::engine::extensions::{
     CheckpointContext, CheckpointResult, ExtensionCall, PolicyDecisionKind, YesNo,
 };
 use cra_core::runtime::extension::{

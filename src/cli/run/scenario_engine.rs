@@ -18,7 +18,7 @@ use crate::engine::command::{
     ActionRequest, AgentQuestions, CallerId, DenialReply, Effect, EngineCommand, Injected, Reply,
     SettledRequest,
 };
-use crate::engine::extension::{CallResult, ExtensionCall};
+use crate::engine::extensions::{CallResult, ExtensionCall};
 use crate::engine::held::{Gate, Held, HeldSubject};
 use crate::memento::{ExternalName, Thread, TurnOutcome};
 use crate::runtime::extension::{InlineExtensions, Registry};

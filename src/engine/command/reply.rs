@@ -6,9 +6,9 @@ use crate::atlas::document::{GuidanceBlock, RiskTier};
 use crate::atlas::model::CompiledQuestion;
 use crate::base::clock::Timestamp;
 use crate::base::id::{EventId, ExecutionId, GateId, SessionId, SpanId, TraceId};
-use crate::engine::consultation::ConsultationAnswer;
-use crate::engine::held::Held;
-use crate::engine::resolution::Resolution;
+use crate::engine::extensions::consultation::ConsultationAnswer;
+use crate::engine::gates::held::Held;
+use crate::engine::requests::resolution::Resolution;
 use crate::trace::event::InjectTrigger;
 
 /// A reply to a caller.

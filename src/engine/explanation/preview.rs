@@ -10,12 +10,12 @@ use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::engine::Engine;
 use crate::engine::command::EngineCommand;
-use crate::engine::custom_triggers::CustomTriggers;
+use crate::engine::evaluation::usage::SessionLimitUsage;
 use crate::engine::evaluation::{self, TriggerEvent};
-use crate::engine::held::{ActionCall, SessionEvent};
-use crate::engine::session::Session;
-use crate::engine::suspension::ExtensionAnswers;
-use crate::engine::usage::SessionLimitUsage;
+use crate::engine::extensions::custom_triggers::CustomTriggers;
+use crate::engine::extensions::suspension::ExtensionAnswers;
+use crate::engine::gates::held::{ActionCall, SessionEvent};
+use crate::engine::sessions::session::Session;
 
 /// Replaces the input in an explanation by its size. Only the hash of input is kept, also for observers.
 fn without_input(mut account: FullExplanation, text: &str) -> FullExplanation {

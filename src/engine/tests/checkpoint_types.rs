@@ -3,7 +3,7 @@
 use super::*;
 use crate::atlas::document::CheckpointTrigger;
 use crate::atlas::reference::{CHECKPOINT_TYPES, TIERS};
-use crate::engine::risk;
+use crate::engine::evaluation::risk;
 use crate::trace::event::{Durability, Payload, canonical_type};
 
 /// Builds an Atlas with one advisory checkpoint of each type, each with its own context.

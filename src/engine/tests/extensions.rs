@@ -1,7 +1,7 @@
 //! Tests of custom triggers and validators.
 
 use super::*;
-use crate::engine::extension::{CallQuestion, Extensions};
+use crate::engine::extensions::{CallQuestion, Extensions};
 
 fn table(triggers: &[&str], handlers: &[&str], validators: &[&str]) -> Extensions {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
@@ -328,7 +328,7 @@ fn all_triggers_are_called_once_before_the_request_continues() {
     assert!(bench.waits(ask));
     assert_eq!(bench.calls().len(), 2, "the other one was asked already");
     let first = bench.calls().remove(0).id;
-    let returned = extension::CallResult {
+    let returned = crate::engine::extensions::CallResult {
         outcome: Ok(json!(false)),
         duration: Duration::ZERO,
     };

@@ -1,7 +1,7 @@
 //! Tests of checkpoint handlers: their effects, and the consequences of a denial.
 
 use super::*;
-use crate::engine::extension::Extensions;
+use crate::engine::extensions::Extensions;
 
 pub(super) fn table(handlers: &[&str]) -> Extensions {
     Extensions {

@@ -451,12 +451,14 @@ fn extension_texts_are_recorded_without_secrets() {
          {custom_validator: judge}}]}]\n";
     let mut bench = EngineBench::new(&[&atlas(&format!("{SECRETIVE}{handled}"))]);
     let names = |name: &str| BTreeSet::from([name.to_owned()]);
-    bench.engine.set_extensions(extension::Extensions {
-        handlers: names("board"),
-        triggers: names("mood"),
-        validators: names("judge"),
-        ..extension::Extensions::default()
-    });
+    bench
+        .engine
+        .set_extensions(crate::engine::extensions::Extensions {
+            handlers: names("board"),
+            triggers: names("mood"),
+            validators: names("judge"),
+            ..crate::engine::extensions::Extensions::default()
+        });
     bench.start("s-1");
     let quiet = json!({"continue": true});
     let loud = json!({"continue": true, "block_reason": "saw hunter2",

@@ -1,7 +1,7 @@
 //! Tests of reloads while agents are at work: a reload opens nothing.
 
 use super::*;
-use crate::engine::extension::Extensions;
+use crate::engine::extensions::Extensions;
 
 impl EngineBench {
     fn reload(&mut self, atlas: &str) {

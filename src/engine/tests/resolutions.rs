@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::base::limits::RESOLUTION_LIFETIME;
-use crate::engine::resolution::{ConstraintKind, Resolution};
+use crate::engine::requests::resolution::{ConstraintKind, Resolution};
 
 const ATLAS: &str = "\
 capabilities:

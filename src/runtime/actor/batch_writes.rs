@@ -14,7 +14,7 @@ use super::replies::unavailable_denial;
 use crate::atlas::document::AcknowledgeMode;
 use crate::base::limits::MAX_EARLY_EVENTS;
 use crate::engine::command::{CallerId, DecisionRefusal, Reply};
-use crate::engine::extension::ExtensionCall;
+use crate::engine::extensions::ExtensionCall;
 use crate::store::{Batch, StoreError};
 use crate::trace::event::Durability;
 use crate::trace::record::Record;

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::{Client, Registry, Role};
 use crate::base::id::SessionId;
 use crate::engine::command::{EngineCommand, Reply};
-use crate::engine::extension::{ExtensionCall, Extensions};
+use crate::engine::extensions::{ExtensionCall, Extensions};
 use crate::runtime::hooks::EventHooks;
 use crate::runtime::message::{ActorMessage, AskIds};
 use crate::trace::chain::Chain;
