@@ -7,37 +7,33 @@
 //! Contract: an `Allowed` reply exists only after every gate in the way was passed. Anything unclear is
 //! denied, with a reason.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
 
 use crate::atlas::Atlas;
 use crate::atlas::document::TraceLevel;
 use crate::atlas::recording;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
-use crate::base::id::{GateId, IdSource, SessionId, SpanId, TraceId};
+use crate::base::id::{GateId, IdSource, SessionId};
 use crate::base::limits::RECENT_DECISIONS;
 
 use admission::access::RequestRates;
 use admission::misuse::MisuseTallies;
 use command::{
-    ActionRequest, CallerId, Effect, EngineCommand, Injected, OverruledDenial, RecordFault,
-    SettledRequest,
+    ActionRequest, CallerId, Effect, EngineCommand, OverruledDenial, RecordFault, SettledRequest,
 };
 use evaluation::usage::Usage;
 use extensions::Extensions;
 use extensions::suspension::SuspendedCommands;
 use gates::queue::{HeldQueue, ParkedRequests, PermitIndex};
-use held::{Held, PassEffects, request_hash};
+use held::{Held, request_hash};
 use injection::cache::Caches;
 use records::attempts::PendingAttempt;
 use resolution::IssuedResolution;
 use session::Session;
 use sessions::ended_sessions::EndedSessions;
 use transaction::Transaction;
-use withholding::WithheldInjection;
 
 mod admission;
 pub mod checkpoint;
@@ -47,6 +43,7 @@ pub mod explanation;
 pub mod extensions;
 mod gates;
 mod injection;
+mod pipeline;
 mod records;
 mod requests;
 mod sessions;
@@ -105,65 +102,6 @@ pub(crate) struct State {
     gates_opened: u64,
 }
 
-/// A held request, with the callers that wait for it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct HeldEntry {
-    held: Arc<Held>,
-    /// Injections of advisory checkpoints, delivered when the request passes. Only earlier versions wrote
-    /// this field.
-    #[serde(default)]
-    given: Injected,
-    /// Injections of advisory checkpoints that wait until the request passes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    withheld: Vec<WithheldInjection>,
-    /// The agent's own identifier of the call, if it gave one. A repeated request with this identifier joins
-    /// the entry.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    call: Option<String>,
-    /// Grants of advisory checkpoints. They take effect when the request passes.
-    #[serde(default)]
-    advice: Vec<AdvisoryEffects>,
-    /// Input as an extension rewrote it. Like the input, it is not persisted.
-    #[serde(skip)]
-    modified_input: Option<String>,
-    /// Callers that wait for the decision, in the order asked. They are not persisted.
-    #[serde(skip)]
-    askers: Vec<CallerId>,
-    /// Size of the request in bytes, for the queue's byte limit.
-    #[serde(skip)]
-    bytes: usize,
-}
-
-/// Effects of an advisory checkpoint on a session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct AdvisoryEffects {
-    atlas_id: String,
-    checkpoint_id: String,
-    effects: PassEffects,
-}
-
-/// The right to run one approved request once, for a caller that had left when it was approved.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Permit {
-    request_hash: Digest,
-    atlas_hash: Digest,
-    session: SessionId,
-    gate: GateId,
-    expires_at: Timestamp,
-    given: Injected,
-    /// Denials that an operator overruled for this request.
-    #[serde(default)]
-    overrides: BTreeSet<String>,
-    /// Gates that were passed for this request. The permit opens no other gate.
-    #[serde(default)]
-    passed: BTreeSet<String>,
-    /// The operator who let the request pass.
-    #[serde(default)]
-    approved_by: Option<String>,
-    trace_id: TraceId,
-    span_id: SpanId,
-}
-
 impl Engine {
     /// Creates an engine without any state.
     #[must_use]
@@ -187,12 +125,9 @@ impl Engine {
 
     /// Handles one command and returns its effects, in the order in which the runtime must execute them.
     pub fn handle(&mut self, command: EngineCommand, now: Timestamp) -> Vec<Effect> {
-        let mut turn = Transaction::new(self, now);
-        turn.record_due_misuse(&command);
-        if !turn.deny_if_rate_limited(&command) {
-            turn.start_command(command);
-        }
-        turn.finish()
+        let mut tx = Transaction::new(self, now);
+        pipeline::handle_command(&mut tx, command);
+        tx.finish()
     }
 
     /// Returns a session that has not ended.

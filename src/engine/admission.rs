@@ -8,4 +8,5 @@
 
 pub(crate) mod access;
 pub(crate) mod misuse;
+pub(crate) mod request_admission;
 pub(crate) mod session_limits;

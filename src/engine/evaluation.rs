@@ -6,9 +6,10 @@
 //! agent. The result is data; `gates` and `requests` act on it.
 
 mod action_evaluation;
+pub(crate) mod attempt_judgement;
 pub(crate) mod denial;
 pub(crate) mod fired_checkpoint;
-pub(crate) mod intervals;
+
 pub mod judgement;
 pub(crate) mod policy;
 pub mod risk;

@@ -11,8 +11,8 @@ pub(crate) mod custom_triggers;
 pub(crate) mod handler_effects;
 pub(crate) mod handler_outcomes;
 pub(crate) mod handler_records;
-pub(crate) mod plan;
 mod protocol;
+pub(crate) mod required_calls;
 pub(crate) mod suspension;
 
 pub use protocol::{

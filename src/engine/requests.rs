@@ -5,7 +5,6 @@
 //!
 //! Contract: every command gets exactly one reply, at once or when its gates are decided.
 
-pub(crate) mod action;
 pub(crate) mod attempt;
 pub(crate) mod completion;
 pub(crate) mod context_request;

@@ -26,6 +26,7 @@ mod dual_approval;
 mod event_handlers;
 mod events;
 mod explanations;
+mod extension_calls;
 mod extensions;
 mod guidance;
 mod handlers;

@@ -8,7 +8,7 @@ use crate::base::id::{EventId, SessionId, SpanId, TraceId};
 use crate::trace::event::{Draft, Durability, Payload, RiskTierInfo};
 
 use super::command::{
-    CallerId, DenialReply, DenyCode, Effect, EngineCommand, Injected, Reply, StateChange, StateKind,
+    CallerId, DenialReply, DenyCode, Effect, Injected, Reply, StateChange, StateKind,
 };
 use super::evaluation::{EvaluationCase, NOTHING_OVERRIDDEN};
 use super::extensions::suspension::ExtensionAnswers;
@@ -67,33 +67,6 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Executes a command.
-    pub(crate) fn dispatch(&mut self, command: EngineCommand) {
-        match command {
-            EngineCommand::StartSession(ask, start) => self.start_session(ask, &start),
-            EngineCommand::EndSession(ask, end) => self.end_session(ask, end),
-            EngineCommand::RequestAction(ask, request) => self.request_action(ask, request),
-            EngineCommand::CompleteAction(ask, completed) => self.complete_action(ask, completed),
-            EngineCommand::Input(ask, input) => self.input(ask, &input),
-            EngineCommand::ReportError(ask, report) => self.report_error(ask, &report),
-            EngineCommand::RequestContext(ask, request) => self.request_context(ask, &request),
-            EngineCommand::Report(ask, report) => self.report(ask, &report),
-            EngineCommand::CallerLeft(ask) => self.caller_left(ask),
-            EngineCommand::Decide(ask, decide) => self.decide(ask, &decide),
-            EngineCommand::Operate(ask, operate) => self.apply_operator_action(ask, operate),
-            EngineCommand::RecordFinding(ask, session, finding) => {
-                self.note(ask, &session, *finding);
-            }
-            EngineCommand::RecordIntact => self.record_intact(),
-            EngineCommand::ClockMoved(step) => self.clock_moved(step),
-            EngineCommand::Answer(ask, answer) => self.answer(ask, &answer),
-            EngineCommand::Resolve(ask, resolve) => self.resolve(ask, &resolve),
-            EngineCommand::Consult(ask, consult) => self.consult(ask, &consult),
-            EngineCommand::DeadlineReached(gate) => self.deadline_reached(&gate),
-            EngineCommand::ExtensionReturned(id, returned) => self.handle_call_result(id, returned),
-        }
-    }
-
     /// Returns the inputs for evaluating an action of a session.
     pub(crate) fn evaluation_case<'s>(
         &'s self,
@@ -103,7 +76,7 @@ impl<'a> Transaction<'a> {
         EvaluationCase {
             atlases: &self.engine.atlases,
             usage: &self.engine.state.usage,
-            custom_triggers: self.custom_triggers(&self.answers),
+            custom_triggers: self.custom_triggers(),
             overridden: NOTHING_OVERRIDDEN,
             session,
             call: call.view(),

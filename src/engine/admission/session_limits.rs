@@ -14,6 +14,8 @@ use crate::trace::event::FinalStatus;
 
 use crate::engine::State;
 use crate::engine::command::{DenialReply, DenyCode, EndSession, StartSession};
+use crate::engine::evaluation::TriggerEvent;
+use crate::engine::extensions::required_calls::collect_known_answers;
 use crate::engine::sessions::session::Session;
 use crate::engine::transaction::Transaction;
 
@@ -95,7 +97,10 @@ impl Transaction<'_> {
                 status: FinalStatus::Timeout,
                 summary: Some(format!("ended to make room: idle since {since}")),
             };
-            self.finish_session(end);
+            // No caller waits for this end, so it does not wait for extensions.
+            let fired = self.fired_on(&end.session, TriggerEvent::SessionEnd);
+            let handled = collect_known_answers(self, fired);
+            self.finish_session(&end, handled);
         }
     }
 

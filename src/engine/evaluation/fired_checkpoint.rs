@@ -10,8 +10,8 @@ use crate::trace::event::{ActionTaken, CheckpointCompleted};
 
 use super::FiredCheckpoint;
 use super::policy::RequiredApproval;
-use crate::engine::AdvisoryEffects;
 use crate::engine::gates::held::HeldSubject;
+use crate::engine::gates::queue::AdvisoryEffects;
 use crate::engine::records::redaction::RedactedText;
 use crate::engine::transaction::{SpanPosition, Transaction, pass_effects};
 

@@ -14,8 +14,8 @@ use super::denial::{Denial, denial};
 use super::fired_checkpoint::OwnedRequiredApproval;
 use super::usage::{AppliedLimit, limit_key};
 use crate::engine::command::DenyCode;
+use crate::engine::gates::permits::override_key;
 use crate::engine::records::redaction::atlas_ref;
-use crate::engine::requests::attempt::override_key;
 
 /// Verdict of the policies.
 #[derive(Debug)]

@@ -14,10 +14,10 @@ use crate::base::id::SessionId;
 use super::PolicyDecisionKind;
 use crate::engine::admission::access::foreign_session_denial;
 use crate::engine::admission::misuse::ShownSecret;
+use crate::engine::admission::request_admission::call_fault;
 use crate::engine::command::{Caller, CallerId, DenyCode, InjectedContext, Reply};
 use crate::engine::evaluation;
 use crate::engine::gates::held::{ActionCall, request_hash};
-use crate::engine::requests::action::call_fault;
 use crate::engine::transaction::Transaction;
 
 /// A question that changes nothing.

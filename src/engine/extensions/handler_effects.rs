@@ -2,9 +2,8 @@
 
 use crate::trace::event::{CheckpointSkipped, InjectTrigger};
 
-use super::handler_outcomes::{
-    HandlerOutcome, HandlerOutcomes, HandlerStop, can_restrict, collect_outcomes,
-};
+use super::handler_outcomes::{HandlerOutcome, HandlerOutcomes, HandlerStop, can_restrict};
+use super::required_calls::HandledCheckpoints;
 use super::{CheckpointResult, PolicyDecisionKind};
 use crate::engine::command::{Injected, InjectedContext};
 use crate::engine::evaluation::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
@@ -62,14 +61,14 @@ impl Transaction<'_> {
         &mut self,
         place: &SpanPosition,
         subject: &HeldSubject,
-        fired: &mut Vec<OwnedFiredCheckpoint>,
+        handled: &mut HandledCheckpoints,
         handling: HandledCommandKind,
     ) -> HandlerEffects {
         let call = match subject {
             HeldSubject::Action(call) => Some(call),
             HeldSubject::SessionStart | HeldSubject::Moment(_) => None,
         };
-        self.apply_handler_outcomes_for(place, (subject, call), fired, handling)
+        self.apply_handler_outcomes_for(place, (subject, call), handled, handling)
     }
 
     /// Applies the answers of handlers that received an action which is not the subject of their checkpoints.
@@ -79,19 +78,17 @@ impl Transaction<'_> {
         &mut self,
         place: &SpanPosition,
         (subject, call): (&HeldSubject, Option<&ActionCall>),
-        fired: &mut Vec<OwnedFiredCheckpoint>,
+        checkpoints: &mut HandledCheckpoints,
         handling: HandledCommandKind,
     ) -> HandlerEffects {
-        let answers = std::mem::take(&mut self.answers);
-        let checkpoints = fired
-            .iter()
-            .map(|fired| (fired.atlas_id.as_str(), &fired.checkpoint));
-        let mut heard = collect_outcomes(self, &answers, checkpoints);
+        let gated = checkpoints.are_gated();
+        let mut heard = std::mem::take(&mut checkpoints.outcomes);
+        let fired = &mut checkpoints.fired;
         for fired in fired.iter_mut() {
-            fired.extension_time = answers.trigger_took(&fired.atlas_id, &fired.checkpoint.id);
+            fired.extension_time = self
+                .answers
+                .trigger_took(&fired.atlas_id, &fired.checkpoint.id);
         }
-        self.answers = answers;
-        let gated = heard.restricts() || fired.iter().any(OwnedFiredCheckpoint::is_gate);
         if gated && self.withheld_for_gate.is_none() {
             self.withheld_for_gate = Some(Vec::new());
         }

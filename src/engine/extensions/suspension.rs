@@ -1,10 +1,11 @@
 //! Commands that wait for extensions.
 //!
-//! Before a command is executed, the engine checks whether extensions take part in it. If so, the command
-//! waits until they have answered, and is then executed as if it had just arrived, with their answers.
+//! If a stage of a command needs answers of extensions, the command waits until they have answered, and is
+//! then executed as if it had just arrived, with their answers.
 //!
-//! The attempt of an action is on record before the extensions are called. Apart from that, nothing is
-//! recorded or changed before they answer, so nothing is half done if the process ends meanwhile. Later
+//! The attempt of an action is on record before the extensions are called. Stages that are finished stay
+//! done, such as the firing of due intervals; the waiting stage has recorded and changed nothing. So nothing
+//! is half done if the process ends meanwhile. Later
 //! commands of the session wait behind it: a fast request must not overtake the input whose gate would have
 //! held it.
 
@@ -15,8 +16,10 @@ use crate::base::id::SessionId;
 use crate::base::limits::{MAX_EXTENSION_BYTES, MAX_HELD_PER_SESSION, MAX_PARAMS_DEPTH};
 
 use super::{CallId, CallQuestion, CallResult, CheckpointContext, ExtensionCall};
+use crate::engine::admission::request_admission::is_deeper;
 use crate::engine::command::{CallerId, DenyCode, Effect, EngineCommand};
-use crate::engine::requests::action::is_deeper;
+use crate::engine::evaluation::fired_checkpoint::OwnedFiredCheckpoint;
+use crate::engine::pipeline::{StageExit, execute_command};
 use crate::engine::transaction::Transaction;
 
 /// Answers of extensions, by call.
@@ -31,6 +34,18 @@ impl ExtensionAnswers {
     /// Returns whether no extension was called.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Removes the answers of the handlers of fired checkpoints.
+    pub(crate) fn remove_handlers_of(&mut self, fired: &[OwnedFiredCheckpoint]) {
+        let own = |key: &CallKey| {
+            let mut fired = fired.iter();
+            fired.any(|fired| {
+                key.atlas_id == fired.atlas_id && key.checkpoint_id == fired.checkpoint.id
+            })
+        };
+        self.0
+            .retain(|key, _| key.about != CallPurpose::Handler || !own(key));
     }
 
     /// Returns the duration of a checkpoint's trigger call.
@@ -221,25 +236,33 @@ impl Transaction<'_> {
     }
 
     fn execute_or_suspend(&mut self, command: EngineCommand, answers: ExtensionAnswers) {
-        let needed = self.required_calls(&command, &answers);
-        if needed.is_empty() {
-            let answers = std::mem::replace(&mut self.answers, answers);
-            // The contexts of one command do not use up the budget of another.
-            let handed = std::mem::take(&mut self.injected_bytes);
-            let beside = self.withheld_for_gate.take();
-            self.dispatch(command);
-            self.withheld_for_gate = beside;
-            self.answers = answers;
-            self.injected_bytes = handed;
-            return;
+        let answers = std::mem::replace(&mut self.answers, answers);
+        // The contexts of one command do not use up the budget of another.
+        let handed = std::mem::take(&mut self.injected_bytes);
+        let beside = self.withheld_for_gate.take();
+        let executed = execute_command(self, &command);
+        self.withheld_for_gate = beside;
+        let heard = std::mem::replace(&mut self.answers, answers);
+        self.injected_bytes = handed;
+        if let Err(StageExit::Suspended(calls)) = executed {
+            self.suspend(command, heard, calls);
         }
+    }
+
+    /// Suspends a command until extensions have answered these calls.
+    fn suspend(
+        &mut self,
+        command: EngineCommand,
+        answers: ExtensionAnswers,
+        calls: Vec<RequiredCall>,
+    ) {
         self.record_pending_attempt(&command);
         let mut open = BTreeMap::new();
         for RequiredCall {
             key,
             question,
             context,
-        } in needed
+        } in calls
         {
             let suspension = &mut self.state().suspension;
             suspension.calls_made += 1;

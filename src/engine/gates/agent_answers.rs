@@ -20,7 +20,7 @@ use crate::engine::command::{
     AcceptedEvent, AgentAnswer, AgentGate, AgentQuestions, CallerId, DenialReply, DenyCode,
     Injected, ReleaseTo, Reply, StateKind,
 };
-use crate::engine::extensions::suspension::{ExtensionAnswers, RequiredCall};
+use crate::engine::pipeline::StageResult;
 use crate::engine::records::redaction::scrubbed;
 use crate::engine::sessions::session::StartState;
 use crate::engine::transaction::Transaction;
@@ -30,14 +30,14 @@ const AGENT_METHOD: &str = "agent";
 
 impl Transaction<'_> {
     /// Handles an agent's answers to the gates that it may answer. All other gates stay.
-    pub(crate) fn answer(&mut self, ask: CallerId, answer: &AgentAnswer) {
+    pub(crate) fn answer(&mut self, ask: CallerId, answer: &AgentAnswer) -> StageResult {
         self.deadline_reached(&answer.gate);
         let held = match self.answerable(answer) {
             Ok(held) => held,
             Err(refusal) => {
                 self.record_refused_answers(answer, &refusal);
                 self.deny(ask, refusal.code, refusal.reason);
-                return;
+                return Ok(());
             }
         };
         let name = format!("agent {}", held.agent);
@@ -49,7 +49,8 @@ impl Transaction<'_> {
             side: DeciderSide::Agent,
         };
         let own = own_answers(&held, answer);
-        let judged = judge_gates(self, &held, UnansweredTreatment::LeftOpen, own);
+        let judged =
+            judge_gates(self, &held, UnansweredTreatment::LeftOpen, own).require_validators()?;
         self.record_responses(&held, &judged, by);
         if let Some(wrong) = self.apply_invalid_answers(&held, by, &judged) {
             let reply = match wrong {
@@ -59,7 +60,7 @@ impl Transaction<'_> {
                 }
             };
             self.reply(ask, reply);
-            return;
+            return Ok(());
         }
         let mut held = (*held).clone();
         let warnings = judged.warnings.clone();
@@ -79,6 +80,7 @@ impl Transaction<'_> {
             }
         }
         self.store_answers(ask, held, by, answer.release);
+        Ok(())
     }
 
     /// Returns the held request that an agent wants to answer, if it may.
@@ -279,19 +281,6 @@ impl Transaction<'_> {
             )),
             gate: Some(gate.clone()),
         })
-    }
-
-    /// Returns the extension calls that validate an agent's answers.
-    pub(crate) fn calls_for_answer(
-        &self,
-        answer: &AgentAnswer,
-        answers: &ExtensionAnswers,
-    ) -> Vec<RequiredCall> {
-        let Ok(held) = self.answerable(answer) else {
-            return Vec::new();
-        };
-        let own = own_answers(&held, answer);
-        self.validator_calls(&held, answers, own)
     }
 }
 

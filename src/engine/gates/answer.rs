@@ -13,7 +13,7 @@ use crate::atlas::model::CompiledQuestion;
 use crate::base::json::{self, StrictJsonError, compare_with};
 use crate::base::limits::{MAX_ANSWER_CHARS, MAX_PARAMS_DEPTH, MAX_SCHEMA_ERRORS};
 
-use crate::engine::requests::action::is_deeper;
+use crate::engine::admission::request_admission::is_deeper;
 
 /// Result of judging the answer to a question.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,9 +8,11 @@ use crate::atlas::model::CompiledQuestion;
 use super::agent_answers::ByQuestion;
 use super::answer::judge_answer;
 use super::held::{Gate, Held, HeldSubject};
-use crate::engine::command::{AnswerProblem, DecisionRequest, Ruling};
-use crate::engine::extensions::suspension::{CallKey, CallPurpose, ExtensionAnswers, RequiredCall};
+use crate::engine::command::AnswerProblem;
+use crate::engine::extensions::required_calls::session_state;
+use crate::engine::extensions::suspension::{CallKey, CallPurpose, RequiredCall};
 use crate::engine::extensions::{CallQuestion, CheckpointContext, RequestedAction};
+use crate::engine::pipeline::{StageExit, StageResult};
 use crate::engine::transaction::Transaction;
 
 /// Judged answers to all gates.
@@ -23,6 +25,20 @@ pub(crate) struct JudgedAnswers {
     pub(crate) block: Vec<AnswerProblem>,
     /// Broken rules of accepted answers. The operator and the agent are warned of them.
     pub(crate) warnings: Vec<String>,
+    /// Validators that have to judge an answer and were not called.
+    missing: Vec<RequiredCall>,
+}
+
+impl JudgedAnswers {
+    /// Fails with the calls to validators that have not answered yet.
+    pub(crate) fn require_validators(mut self) -> StageResult<Self> {
+        let missing = std::mem::take(&mut self.missing);
+        if missing.is_empty() {
+            Ok(self)
+        } else {
+            Err(StageExit::Suspended(missing))
+        }
+    }
 }
 
 /// Judged answers to one gate.
@@ -41,6 +57,8 @@ enum ValidatorOpinion {
     /// The validator failed to answer: the answer is not accepted, regardless of the question's rule for
     /// invalid answers.
     Failed(String),
+    /// The validator with this name was not called.
+    Unasked(String),
 }
 
 /// Treatment of a gate that is not answered.
@@ -57,7 +75,7 @@ pub(crate) enum UnansweredTreatment {
 /// Judges the answers to the gates of a held request. Earlier answers of an agent stay valid unless they are
 /// given again.
 pub(crate) fn judge_gates<'a>(
-    turn: &Transaction<'_>,
+    tx: &Transaction<'_>,
     held: &Held,
     unanswered: UnansweredTreatment,
     answers: impl Fn(usize, &Gate) -> Option<&'a ByQuestion>,
@@ -67,6 +85,7 @@ pub(crate) fn judge_gates<'a>(
         retry: Vec::new(),
         block: Vec::new(),
         warnings: Vec::new(),
+        missing: Vec::new(),
     };
     for (index, gate) in held.gates.iter().enumerate() {
         let given = answers(index, gate);
@@ -83,7 +102,8 @@ pub(crate) fn judge_gates<'a>(
                 continue;
             }
             judge_question(
-                turn,
+                tx,
+                held,
                 (index, gate),
                 question,
                 raw,
@@ -97,7 +117,8 @@ pub(crate) fn judge_gates<'a>(
 }
 
 fn judge_question(
-    turn: &Transaction<'_>,
+    tx: &Transaction<'_>,
+    held: &Held,
     (index, gate): (usize, &Gate),
     question: &CompiledQuestion,
     raw: Option<&Value>,
@@ -110,9 +131,15 @@ fn judge_question(
     let mut unheard = false;
     if let Some(answer) = judged.recorded_answer(raw) {
         if rules.is_empty() {
-            match opinion(turn, gate, question) {
+            match opinion(tx, gate, question) {
                 ValidatorOpinion::Good => {}
                 ValidatorOpinion::Bad(rule) => rules.push(rule),
+                ValidatorOpinion::Unasked(name) => {
+                    let call = validator_call(tx, held, gate, question, &name, &judged.answer);
+                    all.missing.extend(call);
+                    unheard = true;
+                    rules.push(format!("validator `{name}` was not asked"));
+                }
                 ValidatorOpinion::Failed(rule) => {
                     unheard = true;
                     rules.push(rule);
@@ -172,15 +199,15 @@ pub(crate) fn consequence(question: &CompiledQuestion, unheard: bool) -> Invalid
     }
 }
 
-fn opinion(turn: &Transaction<'_>, gate: &Gate, question: &CompiledQuestion) -> ValidatorOpinion {
+fn opinion(tx: &Transaction<'_>, gate: &Gate, question: &CompiledQuestion) -> ValidatorOpinion {
     let Some(name) = &question.validation().custom_validator else {
         return ValidatorOpinion::Good;
     };
-    if !turn.engine.extensions.validators.contains(name) {
+    if !tx.engine.extensions.validators.contains(name) {
         return ValidatorOpinion::Failed(format!("validator `{name}` is not there to judge it"));
     }
-    let Some(returned) = turn.answers.get(&key(gate, question, name)) else {
-        return ValidatorOpinion::Failed(format!("validator `{name}` was not asked"));
+    let Some(returned) = tx.answers.get(&key(gate, question, name)) else {
+        return ValidatorOpinion::Unasked(name.clone());
     };
     match returned.yes_no() {
         Ok(said) if said.yes => ValidatorOpinion::Good,
@@ -204,83 +231,34 @@ fn key(gate: &Gate, question: &CompiledQuestion, name: &str) -> CallKey {
     }
 }
 
-impl Transaction<'_> {
-    /// Returns the extension calls that validate an operator's answers.
-    pub(crate) fn calls_for_decision(
-        &self,
-        decide: &DecisionRequest,
-        answers: &ExtensionAnswers,
-    ) -> Vec<RequiredCall> {
-        let Ruling::Pass { answers: given } = &decide.ruling else {
-            return Vec::new();
-        };
-        let Some(waiting) = self.engine.state.held.get(&decide.gate) else {
-            return Vec::new();
-        };
-        self.validator_calls(&waiting.held, answers, |index, _| given.get(index))
-    }
-
-    /// Returns the extension calls that validate answers which keep every other rule.
-    pub(crate) fn validator_calls<'a>(
-        &self,
-        held: &Held,
-        answers: &ExtensionAnswers,
-        given: impl Fn(usize, &Gate) -> Option<&'a ByQuestion>,
-    ) -> Vec<RequiredCall> {
-        let mut needed = Vec::new();
-        for (index, gate) in held.gates.iter().enumerate() {
-            let Some(given) = given(index, gate) else {
-                continue;
-            };
-            for question in &gate.questions {
-                let Some(name) = &question.validation().custom_validator else {
-                    continue;
-                };
-                let judged =
-                    judge_answer(question, given.get(question.id()).unwrap_or(&Value::Null));
-                let key = key(gate, question, name);
-                let there = self.engine.extensions.validators.contains(name);
-                if let (true, true, Some(answer), None) =
-                    (there, judged.is_valid(), judged.answer, answers.get(&key))
-                {
-                    needed.extend(self.validation(held, gate, question, answer).map(
-                        |(question, context)| RequiredCall {
-                            key,
-                            question,
-                            context,
-                        },
-                    ));
-                }
-            }
-        }
-        needed
-    }
-
-    fn validation(
-        &self,
-        held: &Held,
-        gate: &Gate,
-        question: &CompiledQuestion,
-        answer: Value,
-    ) -> Option<(CallQuestion, CheckpointContext)> {
-        let session = self.live_session(&held.session)?;
-        let action = match &held.subject {
-            HeldSubject::Action(call) => Some(RequestedAction::of(call)),
-            HeldSubject::SessionStart | HeldSubject::Moment(_) => None,
-        };
-        let asked = CallQuestion::Validator {
+/// Returns the call that validates an answer which keeps every other rule.
+fn validator_call(
+    tx: &Transaction<'_>,
+    held: &Held,
+    gate: &Gate,
+    question: &CompiledQuestion,
+    name: &str,
+    answer: &Option<Value>,
+) -> Option<RequiredCall> {
+    let session = tx.live_session(&held.session)?;
+    let action = match &held.subject {
+        HeldSubject::Action(call) => Some(RequestedAction::of(call)),
+        HeldSubject::SessionStart | HeldSubject::Moment(_) => None,
+    };
+    Some(RequiredCall {
+        key: key(gate, question, name),
+        question: CallQuestion::Validator {
             question: question.id().to_owned(),
-            answer,
-        };
-        let context = CheckpointContext {
+            answer: answer.clone()?,
+        },
+        context: CheckpointContext {
             checkpoint_type: gate.origin.kind().to_owned(),
             checkpoint_id: gate.origin.id().to_owned(),
             trigger: gate.why.clone(),
             input: None,
             action,
-            session: self.session_state(session),
+            session: session_state(tx, session),
             cache: session.context_ids(),
-        };
-        Some((asked, context))
-    }
+        },
+    })
 }

@@ -16,13 +16,14 @@ use super::answer_validation::{JudgedAnswers, UnansweredTreatment, judge_gates};
 use super::approval::{self, Approver};
 use super::held::{Gate, GateOrigin, Held, HeldSubject};
 use super::settlement::RequestEnding;
-use crate::engine::HeldEntry;
 use crate::engine::command::{
     AnswerProblem, CallerId, DecisionRefusal, DecisionRequest, DenyCode, HeldOutcome, Injected,
     InvalidAnswers, Reply, Ruling, SettledRequest, StateKind,
 };
 use crate::engine::evaluation;
-use crate::engine::requests::attempt::override_key;
+use crate::engine::gates::permits::override_key;
+use crate::engine::gates::queue::HeldEntry;
+use crate::engine::pipeline::StageResult;
 use crate::engine::sessions::session::StartState;
 use crate::engine::transaction::Transaction;
 
@@ -65,17 +66,17 @@ pub(crate) enum InvalidAnswerOutcome {
 }
 
 impl Transaction<'_> {
-    pub(crate) fn decide(&mut self, ask: CallerId, decide: &DecisionRequest) {
+    pub(crate) fn decide(&mut self, ask: CallerId, decide: &DecisionRequest) -> StageResult {
         // A deadline that has passed counts, even if its wake-up arrives after this decision.
         self.deadline_reached(&decide.gate);
         let Some(waiting) = self.engine.state.held.get(&decide.gate) else {
             self.refuse_decision(ask, &decide.gate);
-            return;
+            return Ok(());
         };
         let held = Arc::clone(&waiting.held);
         if held.request_hash != decide.request_hash || held.atlas_hash != decide.atlas_hash {
             self.reply(ask, Reply::Refused(DecisionRefusal::RequestChanged));
-            return;
+            return Ok(());
         }
         let why: Option<String> = decide
             .justification
@@ -92,7 +93,7 @@ impl Transaction<'_> {
             Ruling::Deny { reason } => self.deny_held(ask, &held, &decide.operator, reason),
             Ruling::Pass { answers } => {
                 if held.atlas_hash == self.engine.atlas_hash {
-                    self.judge_and_pass(ask, &held, by, answers);
+                    self.judge_and_pass(ask, &held, by, answers)?;
                 } else {
                     self.reply(ask, Reply::Refused(DecisionRefusal::AtlasChanged));
                 }
@@ -106,6 +107,7 @@ impl Transaction<'_> {
                 self.reply(ask, Reply::Acted);
             }
         }
+        Ok(())
     }
 
     fn refuse_decision(&mut self, ask: CallerId, gate: &GateId) {
@@ -152,14 +154,15 @@ impl Transaction<'_> {
         held: &Held,
         by: Decider<'_>,
         answers: &[BTreeMap<String, Value>],
-    ) {
+    ) -> StageResult {
         if let Some(refused) = approval::bars(held, by.name) {
             self.reply(ask, Reply::Refused(refused));
-            return;
+            return Ok(());
         }
         let judged = judge_gates(self, held, UnansweredTreatment::Judged, |index, _| {
             answers.get(index)
-        });
+        })
+        .require_validators()?;
         self.record_responses(held, &judged, by);
         if let Some(wrong) = self.apply_invalid_answers(held, by, &judged) {
             let reply = match wrong {
@@ -167,10 +170,11 @@ impl Transaction<'_> {
                 InvalidAnswerOutcome::Refused(decided) => Reply::Decided(decided),
             };
             self.reply(ask, reply);
-            return;
+            return Ok(());
         }
         let reply = self.approve_or_pass(held, by, &judged);
         self.reply(ask, reply);
+        Ok(())
     }
 
     /// Passes a request whose gates are all answered, unless another rule refuses it by now.

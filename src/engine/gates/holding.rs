@@ -22,13 +22,13 @@ use crate::trace::event::{
 
 use super::approval::{self, JUSTIFICATION};
 use super::held::{Gate, GateOrigin, Held, HeldSubject, PassEffects};
+use super::queue::{AdvisoryEffects, HeldEntry};
 use crate::engine::command::{CallerId, DenyCode, Effect, Injected, Reply, StateKind};
 use crate::engine::evaluation::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
 use crate::engine::injection::contexts::{BudgetRule, Injection};
 use crate::engine::injection::withholding::WithheldInjection;
 use crate::engine::records::redaction::RedactedText;
 use crate::engine::transaction::{SpanPosition, Transaction, pass_effects};
-use crate::engine::{AdvisoryEffects, HeldEntry};
 
 /// A gate that is about to be raised, with its timeout.
 pub(crate) struct RaisedGate {

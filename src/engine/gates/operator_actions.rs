@@ -23,11 +23,11 @@ use crate::engine::transaction::Transaction;
 const FAULT_KEY: &str = "record";
 
 impl Transaction<'_> {
-    pub(crate) fn apply_operator_action(&mut self, ask: CallerId, operate: OperatorAction) {
+    pub(crate) fn apply_operator_action(&mut self, ask: CallerId, operate: &OperatorAction) {
         let done = match operate {
-            OperatorAction::Claim(claiming) => self.claim(&claiming),
-            OperatorAction::Acknowledge(acknowledge) => self.acknowledge(&acknowledge),
-            OperatorAction::ChangeOperator(seat) => self.change_operator(&seat),
+            OperatorAction::Claim(claiming) => self.claim(claiming),
+            OperatorAction::Acknowledge(acknowledge) => self.acknowledge(acknowledge),
+            OperatorAction::ChangeOperator(seat) => self.change_operator(seat),
         };
         let reply = done.map_or_else(Reply::Refused, |()| Reply::Acted);
         self.reply(ask, reply);

@@ -7,12 +7,52 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::base::digest::Digest;
 use crate::base::id::{GateId, SessionId};
 
-use super::held::Held;
-use crate::engine::command::{ActionRequest, CallerId};
-use crate::engine::{HeldEntry, Permit};
+use super::held::{Held, PassEffects};
+use super::permits::Permit;
+use crate::engine::command::{ActionRequest, CallerId, Injected};
+use crate::engine::injection::withholding::WithheldInjection;
+
+/// A held request, with the callers that wait for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct HeldEntry {
+    pub(crate) held: Arc<Held>,
+    /// Injections of advisory checkpoints, delivered when the request passes. Only earlier versions wrote
+    /// this field.
+    #[serde(default)]
+    pub(crate) given: Injected,
+    /// Injections of advisory checkpoints that wait until the request passes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) withheld: Vec<WithheldInjection>,
+    /// The agent's own identifier of the call, if it gave one. A repeated request with this identifier joins
+    /// the entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) call: Option<String>,
+    /// Grants of advisory checkpoints. They take effect when the request passes.
+    #[serde(default)]
+    pub(crate) advice: Vec<AdvisoryEffects>,
+    /// Input as an extension rewrote it. Like the input, it is not persisted.
+    #[serde(skip)]
+    pub(crate) modified_input: Option<String>,
+    /// Callers that wait for the decision, in the order asked. They are not persisted.
+    #[serde(skip)]
+    pub(crate) askers: Vec<CallerId>,
+    /// Size of the request in bytes, for the queue's byte limit.
+    #[serde(skip)]
+    pub(crate) bytes: usize,
+}
+
+/// Effects of an advisory checkpoint on a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AdvisoryEffects {
+    pub(crate) atlas_id: String,
+    pub(crate) checkpoint_id: String,
+    pub(crate) effects: PassEffects,
+}
 
 /// The queue of held requests.
 #[derive(Debug, Default)]

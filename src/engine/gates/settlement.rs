@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::base::id::GateId;
-use crate::base::limits::PERMIT_LIFETIME;
 use crate::trace::event::{ActionTaken, CheckpointBlocked, CheckpointCompleted, Durability};
 
 use super::agent_answers::is_for_agent;
 use super::approval;
 use super::decision::overruled_denials;
 use super::held::{ActionCall, Gate, Held, HeldSubject};
+use super::permits::{gate_key, passed_gates};
+use super::queue::HeldEntry;
 use crate::engine::command::{
     ActionRequest, CallerId, DenialReply, DenyCode, Effect, EngineCommand, HeldOutcome, Injected,
     Reply, SettledRequest, StateKind,
@@ -19,11 +20,9 @@ use crate::engine::evaluation;
 use crate::engine::evaluation::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
 use crate::engine::records::notice::ReleaseInfo;
 use crate::engine::records::redaction::{BlockReason, RedactedText, may_quote_request};
-use crate::engine::requests::attempt::{gate_key, passed_gates};
 use crate::engine::sessions::lifecycle::{millis, session_position};
 use crate::engine::sessions::session::{StartState, UnpassedGates};
 use crate::engine::transaction::{SpanPosition, Transaction};
-use crate::engine::{HeldEntry, Permit};
 
 /// The end of a request that does not pass.
 pub(crate) struct RequestEnding {
@@ -104,32 +103,6 @@ impl Transaction<'_> {
             approvals.map(|approval| gate_key("policy", &approval.atlas_id, &approval.policy_id));
         gates.any(|gate| !passed.contains(&gate))
             || approvals.any(|approval| !passed.contains(&approval))
-    }
-
-    fn store_permit(&mut self, held: &Held, given: Injected, approved_by: Option<String>) {
-        // The injections go with the next reply, so that no other request of the session runs without them.
-        self.add_pending_injections(&held.session, given);
-        self.unname_contexts(held);
-        let permit = Permit {
-            request_hash: held.request_hash,
-            atlas_hash: held.atlas_hash,
-            session: held.session.clone(),
-            gate: held.id.clone(),
-            expires_at: self.now.plus(PERMIT_LIFETIME),
-            given: Injected::default(),
-            overrides: overruled_denials(held),
-            passed: passed_gates(&held.gates),
-            approved_by,
-            trace_id: held.trace_id.clone(),
-            span_id: held.span_id.clone(),
-        };
-        let now = self.now;
-        let permits = &mut self.engine.state.permits;
-        for gate in permits.remove_where(|permit| permit.expires_at <= now) {
-            self.persist::<()>(StateKind::Permit, gate.as_str(), None);
-        }
-        self.persist(StateKind::Permit, permit.gate.as_str(), Some(&permit));
-        self.state().permits.insert(permit);
     }
 
     pub(crate) fn deadline_reached(&mut self, gate: &GateId) {

@@ -8,13 +8,15 @@
 use crate::atlas::document::TraceLevel;
 use crate::base::digest::Digest;
 use crate::base::id::{EventId, SessionId};
-use crate::trace::event::{Durability, PolicyChecked, PolicyOutcome as Verdict};
+use crate::trace::event::{Durability, PolicyChecked};
 
-use super::redaction::{BlockReason, PolicyCheck, atlas_ref};
-use crate::engine::command::{ActionRequest, CallerId, DenyCode, EngineCommand};
-use crate::engine::evaluation::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
-use crate::engine::evaluation::{self, Evaluation, EvaluationCase};
-use crate::engine::gates::held::{ActionCall, request_hash};
+use super::redaction::{BlockReason, PolicyCheck};
+use crate::engine::command::{ActionRequest, CallerId, DenyCode, EngineCommand, Injected};
+use crate::engine::evaluation::attempt_judgement::{JudgedRequest, judge_call};
+use crate::engine::evaluation::fired_checkpoint::OwnedFiredCheckpoint;
+use crate::engine::gates::held::{ActionCall, HeldSubject, request_hash};
+use crate::engine::pipeline::{StageExit, StageResult};
+use crate::engine::requests::attempt::Attempt;
 use crate::engine::transaction::{SpanPosition, Transaction};
 
 /// An attempt that is on record and not yet decided. It is not persisted.
@@ -35,14 +37,35 @@ impl PendingAttempt {
     }
 }
 
-/// An evaluation that owns its data.
-pub(crate) struct JudgedAttempt {
-    pub(crate) checked: PolicyChecked,
-    pub(crate) denial: Option<crate::engine::evaluation::denial::Denial>,
-    pub(crate) fired: Vec<OwnedFiredCheckpoint>,
-    pub(crate) approvals: Vec<OwnedRequiredApproval>,
-    /// True when a permit overrules a denial of the attempt.
-    pub(crate) overruled: bool,
+/// Records an attempt and the verdict of the policies on it.
+pub(crate) fn record_attempt(
+    tx: &mut Transaction<'_>,
+    ask: CallerId,
+    request: &ActionRequest,
+    judged: JudgedRequest,
+) -> StageResult<Attempt> {
+    let hash = judged.request.hash;
+    let Some(place) = tx.attempt_place(ask, &request.session, hash) else {
+        return Err(StageExit::Answered);
+    };
+    let durability = tx.attempt_durability(&judged);
+    let attempt = judged.attempt;
+    let call = judged.request.call;
+    let event = tx.record_judged(ask, (&place, &call), attempt.checked, durability);
+    Ok(Attempt {
+        subject: HeldSubject::Action(call.clone()),
+        call,
+        hash,
+        place,
+        event,
+        deadline: request.deadline,
+        same_call: request.call.clone(),
+        denial: attempt.denial,
+        handled: judged.handled,
+        approvals: attempt.approvals,
+        given: Injected::default(),
+        overruled: attempt.overruled,
+    })
 }
 
 impl Transaction<'_> {
@@ -60,7 +83,7 @@ impl Transaction<'_> {
         let Some(place) = self.attempt_place(*ask, &request.session, hash) else {
             return;
         };
-        let Some(judged) = self.judge_call(&request.session, &call, hash) else {
+        let Some(judged) = judge_call(self, &request.session, &call, hash) else {
             return;
         };
         let checked = judged.checked;
@@ -72,68 +95,6 @@ impl Transaction<'_> {
             checked,
         };
         self.state().pending_attempts.insert(*ask, begun);
-    }
-
-    /// Judges an action of a session, with the permit that is valid for it.
-    pub(crate) fn judge_call(
-        &self,
-        session: &SessionId,
-        call: &ActionCall,
-        hash: Digest,
-    ) -> Option<JudgedAttempt> {
-        let known = self.engine.state.sessions.get(session)?;
-        let overridden = self.permitted_overrides(hash);
-        let found = evaluation::evaluate_action(EvaluationCase {
-            overridden: &overridden,
-            ..self.evaluation_case(known, call)
-        });
-        let mut checked = self.policy_record(session, call, &found);
-        let denial = found.denial;
-        let fired: Vec<OwnedFiredCheckpoint> = found.fired.into_iter().map(Into::into).collect();
-        let approvals: Vec<OwnedRequiredApproval> =
-            found.approvals.into_iter().map(Into::into).collect();
-        let overruled = !overridden.is_empty();
-        let gated =
-            overruled || !approvals.is_empty() || fired.iter().any(OwnedFiredCheckpoint::is_gate);
-        let permit = self
-            .valid_permit(hash)
-            .filter(|_| gated && denial.is_none());
-        match permit {
-            Some(permit) if permit.opens(&fired, &approvals) => {
-                checked.permit = Some(permit.gate.to_string());
-                checked.approved_by.clone_from(&permit.approved_by);
-            }
-            // The overruled denial is asked about again, together with the gates that stand there now.
-            Some(_) if overruled => checked.decision = Verdict::RequireApproval,
-            Some(_) | None => {}
-        }
-        Some(JudgedAttempt {
-            checked,
-            denial,
-            fired,
-            approvals,
-            overruled,
-        })
-    }
-
-    fn policy_record(
-        &self,
-        session: &SessionId,
-        call: &ActionCall,
-        found: &Evaluation<'_>,
-    ) -> PolicyChecked {
-        let policy = &found.policy;
-        PolicyChecked {
-            policy_id: policy.policy_id.clone().into_owned(),
-            action_type: call.action.clone(),
-            decision: policy.decision,
-            conditions_evaluated: policy.looked_at,
-            matching_rule: policy.rule.map(str::to_owned),
-            context_used: self.contexts_in_use(session),
-            permit: None,
-            approved_by: None,
-            judged_under: policy.atlas.map(atlas_ref).into_iter().collect(),
-        }
     }
 
     /// Records an attempt and its policy verdict, unless they are on record. Returns the attempt's event.
@@ -201,13 +162,26 @@ impl Transaction<'_> {
         self.record_blocked_action(&begun.place, &begun.call, "withdrawn", why);
     }
 
+    /// Records that an action may not run.
+    pub(crate) fn record_blocked_action(
+        &mut self,
+        place: &SpanPosition,
+        call: &ActionCall,
+        by: &str,
+        why: BlockReason<'_>,
+    ) {
+        let record = self.blocked_record(call, by, why);
+        self.record_below(place, record);
+    }
+
     /// Returns the durability of an attempt's record.
     ///
     /// If an operator or an extension decides about the attempt, it is stored at every level of detail. A
     /// denied attempt is covered by the record of the denial.
-    pub(crate) fn attempt_durability(&self, judged: &JudgedAttempt) -> Durability {
-        let in_the_way = !judged.approvals.is_empty()
-            || judged.fired.iter().any(OwnedFiredCheckpoint::is_gate)
+    fn attempt_durability(&self, judged: &JudgedRequest) -> Durability {
+        let mut fired = judged.handled.fired.iter();
+        let in_the_way = !judged.attempt.approvals.is_empty()
+            || fired.any(OwnedFiredCheckpoint::is_gate)
             || !self.answers.is_empty();
         if in_the_way && self.engine.level < TraceLevel::Standard {
             Durability::Sync

@@ -13,7 +13,7 @@ use crate::trace::event::Payload;
 
 use crate::engine::command::Effect;
 use crate::engine::gates::held::{ActionCall, Gate, GateOrigin, Held};
-use crate::engine::requests::attempt::gates_of_atlas;
+use crate::engine::gates::permits::gates_of_atlas;
 use crate::engine::transaction::{SpanPosition, Transaction};
 
 /// A notice that the steward of an Atlas asked for.

@@ -1,7 +1,5 @@
 //! Attempts that were judged: denied, allowed to run, or held.
 
-use std::collections::BTreeSet;
-
 use crate::atlas::model::Trigger;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
@@ -9,23 +7,25 @@ use crate::base::id::{EventId, ExecutionId, SessionId};
 use crate::base::limits::{
     MAX_HELD, MAX_HELD_BYTES, MAX_HELD_PER_SESSION, MAX_RUNNING_PER_SESSION,
 };
-use crate::trace::event::{CheckpointPassed, Durability, Recommendation};
+use crate::trace::event::Recommendation;
 
-use crate::engine::Permit;
-use crate::engine::command::{CallerId, DenyCode, Injected, Reply, RunPermission, StateKind};
+use crate::engine::command::{
+    ActionRequest, CallerId, DenyCode, Injected, Reply, RunPermission, StateKind,
+};
 use crate::engine::evaluation::denial::Denial;
 use crate::engine::evaluation::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
 use crate::engine::evaluation::policy;
 use crate::engine::extensions::handler_effects::HandledCommandKind;
-use crate::engine::gates::held::{ActionCall, Gate, GateOrigin, HeldSubject};
+use crate::engine::extensions::required_calls::HandledCheckpoints;
+use crate::engine::gates::held::{ActionCall, HeldSubject};
 use crate::engine::gates::holding::{GatePresence, HoldRequest, RaisedGate};
+use crate::engine::gates::permits::names_of_gates;
 use crate::engine::injection::automatic_contexts::InjectionCause;
-use crate::engine::records::notice::ReleaseInfo;
 use crate::engine::records::redaction::BlockReason;
 use crate::engine::sessions::session::RunningAction;
 use crate::engine::transaction::{SpanPosition, Transaction};
 
-/// An attempt that nothing denies. Only gates can still stop it.
+/// An attempt that is judged and on record, and not decided.
 pub(crate) struct Attempt {
     pub(crate) call: ActionCall,
     pub(crate) subject: HeldSubject,
@@ -36,7 +36,9 @@ pub(crate) struct Attempt {
     pub(crate) deadline: Option<Timestamp>,
     /// The agent's own identifier of the call.
     pub(crate) same_call: Option<String>,
-    pub(crate) fired: Vec<OwnedFiredCheckpoint>,
+    /// A denial that no answer can lift.
+    pub(crate) denial: Option<Denial>,
+    pub(crate) handled: HandledCheckpoints,
     pub(crate) approvals: Vec<OwnedRequiredApproval>,
     pub(crate) given: Injected,
     /// True when a permit overrules a denial of the attempt. The permit is then used up even if other gates
@@ -48,10 +50,18 @@ pub(crate) struct Attempt {
 pub(crate) const OVERRULE_HELP: &str =
     "an operator can overrule this for exactly this request; ask again when that has happened";
 
+/// Denies an attempt, holds it at its gates, or allows it to run, and replies to the agent.
+pub(crate) fn decide_attempt(tx: &mut Transaction<'_>, ask: CallerId, mut attempt: Attempt) {
+    match attempt.denial.take() {
+        Some(denial) => tx.deny_attempt(ask, attempt, denial),
+        None => tx.apply_handlers(ask, attempt),
+    }
+}
+
 impl Transaction<'_> {
     /// Denies an attempt. If an operator may overrule the denial, it is queued for that, and no caller waits
     /// for it.
-    pub(crate) fn deny_attempt(&mut self, ask: CallerId, mut attempt: Attempt, denial: Denial) {
+    fn deny_attempt(&mut self, ask: CallerId, mut attempt: Attempt, denial: Denial) {
         self.apply_access_checkpoints(&attempt, &denial);
         let Denial {
             by,
@@ -71,7 +81,7 @@ impl Transaction<'_> {
             && self.overload(&attempt.place.session).is_none()
         {
             attempt.approvals.insert(0, overrides);
-            let raised = self.raise_all(&attempt.fired, &attempt.approvals);
+            let raised = self.raise_all(&attempt.handled.fired, &attempt.approvals);
             let request = HoldRequest {
                 subject: attempt.subject,
                 hash: attempt.hash,
@@ -89,17 +99,17 @@ impl Transaction<'_> {
     }
 
     /// Applies the results of the handlers of fired checkpoints, then allows or holds the attempt.
-    pub(crate) fn apply_handlers(&mut self, ask: CallerId, mut attempt: Attempt) {
+    fn apply_handlers(&mut self, ask: CallerId, mut attempt: Attempt) {
         let gated = !attempt.approvals.is_empty() || attempt.overruled;
         self.withheld_for_gate = gated.then(Vec::new);
         let handled = self.apply_handler_outcomes(
             &attempt.place,
             &attempt.subject,
-            &mut attempt.fired,
+            &mut attempt.handled,
             HandledCommandKind::Action,
         );
         if let Some(stop) = handled.stop {
-            let fired = attempt.fired.get(stop.index);
+            let fired = attempt.handled.fired.get(stop.index);
             let by = fired.map_or_else(String::new, |fired| fired.checkpoint.id.clone());
             let under = self.atlas_refs(fired.map(|fired| fired.atlas_id.as_str()));
             let why = BlockReason {
@@ -116,24 +126,6 @@ impl Transaction<'_> {
         self.pass_or_hold(ask, attempt);
     }
 
-    /// Returns the denials that a permit for exactly this request overrules.
-    pub(crate) fn permitted_overrides(&self, hash: Digest) -> BTreeSet<String> {
-        let permit = self.valid_permit(hash);
-        permit
-            .map(|permit| permit.overrides.clone())
-            .unwrap_or_default()
-    }
-
-    /// Returns the first permit for exactly this request that is valid now under the loaded Atlases.
-    pub(crate) fn valid_permit(&self, hash: Digest) -> Option<&Permit> {
-        let mut permits = self.engine.state.permits.of_request(&hash);
-        permits.find(|permit| self.is_good(permit))
-    }
-
-    fn is_good(&self, permit: &Permit) -> bool {
-        permit.atlas_hash == self.engine.atlas_hash && permit.expires_at > self.now
-    }
-
     /// Allows an attempt when no gate is in its way or a permit opens all of them. Otherwise holds it.
     fn pass_or_hold(&mut self, ask: CallerId, attempt: Attempt) {
         let Attempt {
@@ -144,7 +136,8 @@ impl Transaction<'_> {
             event,
             deadline,
             same_call,
-            fired,
+            denial: _,
+            handled: HandledCheckpoints { fired, .. },
             mut approvals,
             mut given,
             overruled,
@@ -249,50 +242,10 @@ impl Transaction<'_> {
             access && !fired.is_gate()
         };
         let (place, subject) = (&attempt.place, &attempt.subject);
-        for fired in attempt.fired.iter().filter(at_capability) {
+        for fired in attempt.handled.fired.iter().filter(at_capability) {
             let given = self.apply_non_blocking(place, fired, subject, GatePresence::NoGate);
             self.add_pending_injections(&place.session, given);
         }
-    }
-
-    /// Takes the permit that opens all gates in the way.
-    ///
-    /// If a gate stands there that was not passed, all gates are asked again, together with the denials that
-    /// the permit overruled.
-    fn permit_for(
-        &mut self,
-        hash: Digest,
-        fired: &[OwnedFiredCheckpoint],
-        approvals: &mut Vec<OwnedRequiredApproval>,
-    ) -> Option<Permit> {
-        let permit = self.take_permit(hash)?;
-        if permit.opens(fired, approvals) {
-            return Some(permit);
-        }
-        approvals.extend(self.overruled_approvals(&permit));
-        None
-    }
-
-    /// Returns the denials that a permit overrules, as approvals to ask for again.
-    fn overruled_approvals(&self, permit: &Permit) -> Vec<OwnedRequiredApproval> {
-        let mut again = Vec::new();
-        for atlas in self.engine.atlases.iter() {
-            for policy in &atlas.policies {
-                if permit
-                    .overrides
-                    .contains(&override_key(&atlas.id, &policy.id))
-                {
-                    again.push(OwnedRequiredApproval {
-                        atlas_id: atlas.id.clone(),
-                        policy_id: policy.id.clone(),
-                        reason: policy.reason.clone(),
-                        why: format!("deny: it was overruled at {}", permit.gate),
-                        overrides: true,
-                    });
-                }
-            }
-        }
-        again
     }
 
     /// Returns the gates of an attempt, in the order they are asked.
@@ -313,62 +266,6 @@ impl Transaction<'_> {
                 .map(|approval| self.raise_approval_gate(approval)),
         );
         raised
-    }
-
-    /// Allows a request that was approved while its caller was away.
-    fn run_by_permit(
-        &mut self,
-        ask: CallerId,
-        (place, event, call): (&SpanPosition, Option<&EventId>, &ActionCall),
-        gates: &[(String, String)],
-        permit: Permit,
-        mut given: Injected,
-    ) {
-        for (atlas_id, gate) in gates {
-            self.record_permitted(place, (atlas_id, gate), &permit);
-        }
-        given.extend(permit.given);
-        let mut allowed = self.allow_run(place, call, given);
-        self.amend_attempt(event, &allowed.given);
-        let release = ReleaseInfo {
-            gate: &permit.gate,
-            approver: permit.approved_by.as_deref(),
-            passed: &permit.passed,
-        };
-        self.notify_release(place, call, Some(&release));
-        allowed.approved_by = permit.approved_by;
-        self.reply(ask, Reply::Allowed(allowed));
-    }
-
-    /// Takes the permit for exactly this request under exactly the loaded Atlases, if there is one.
-    fn take_permit(&mut self, hash: Digest) -> Option<Permit> {
-        let gate = self.valid_permit(hash)?.gate.clone();
-        self.persist::<()>(StateKind::Permit, gate.as_str(), None);
-        self.state().permits.remove(&gate)
-    }
-
-    /// Records that a gate is open because the request was passed before.
-    fn record_permitted(
-        &mut self,
-        place: &SpanPosition,
-        (atlas_id, gate): (&str, &str),
-        permit: &Permit,
-    ) {
-        let held = &permit.gate;
-        let passed = CheckpointPassed {
-            checkpoint_id: gate.to_owned(),
-            unlocked_capabilities: Vec::new(),
-            injected_contexts: Vec::new(),
-            passed_by: format!("the permit of {held}"),
-            approval_method: Some("permit".to_owned()),
-            justification: None,
-            justification_source: None,
-            approvers: Vec::new(),
-            request_hash: Some(permit.request_hash.to_string()),
-            judged_under: self.atlas_refs(Some(atlas_id)),
-        };
-        let span = self.new_span();
-        self.record_as(&place.child(span), passed, Durability::Sync);
     }
 
     /// Registers a run of an action and counts it against its limits. Returns the reply to the agent.
@@ -416,6 +313,30 @@ impl Transaction<'_> {
         }
     }
 
+    /// Records and reports a refusal that was decided before any evaluation.
+    pub(crate) fn refuse_action(
+        &mut self,
+        ask: CallerId,
+        request: &ActionRequest,
+        code: DenyCode,
+        by: &str,
+        reason: String,
+    ) {
+        let Some(session) = self.engine.state.sessions.get(&request.session) else {
+            self.deny(ask, code, reason);
+            return;
+        };
+        let session = session.id.clone();
+        let call = ActionCall::of(&self.engine.atlases, &request.action, &request.params);
+        let Some(place) = self.new_position(&session) else {
+            return;
+        };
+        let place = self.record_unjudged(ask, place, &call);
+        self.record_risk(&place, &call, Recommendation::Block);
+        self.record_blocked_action(&place, &call, by, BlockReason::final_reason(code, &reason));
+        self.deny(ask, code, reason);
+    }
+
     /// Returns the reason why no more requests can be held, if a limit is reached.
     pub(crate) fn overload(&self, session: &SessionId) -> Option<String> {
         let held = &self.engine.state.held;
@@ -430,68 +351,4 @@ impl Transaction<'_> {
         }
         (held.len() >= MAX_HELD).then(|| format!("{MAX_HELD} requests are held already"))
     }
-}
-
-impl Permit {
-    /// Returns whether the permit was given for every gate that stands in the way now.
-    pub(crate) fn opens(
-        &self,
-        fired: &[OwnedFiredCheckpoint],
-        approvals: &[OwnedRequiredApproval],
-    ) -> bool {
-        let gates = fired
-            .iter()
-            .filter(|fired| fired.is_gate())
-            .map(|fired| ("checkpoint", &fired.atlas_id, &fired.checkpoint.id));
-        let approvals = approvals
-            .iter()
-            .map(|approval| ("policy", &approval.atlas_id, &approval.policy_id));
-        let mut all = gates.chain(approvals);
-        all.all(|(kind, atlas_id, id)| self.passed.contains(&gate_key(kind, atlas_id, id)))
-    }
-}
-
-/// Returns the Atlas and identifier of each gate in the way of an attempt: checkpoints first, then policies.
-fn names_of_gates(
-    fired: &[OwnedFiredCheckpoint],
-    approvals: &[OwnedRequiredApproval],
-) -> Vec<(String, String)> {
-    let checkpoints = fired.iter().filter(|fired| fired.is_gate());
-    let checkpoints =
-        checkpoints.map(|fired| (fired.atlas_id.clone(), fired.checkpoint.id.clone()));
-    let policies = approvals
-        .iter()
-        .map(|approval| (approval.atlas_id.clone(), approval.policy_id.clone()));
-    checkpoints.chain(policies).collect()
-}
-
-/// Returns the keys of the gates that a held request passes.
-pub(crate) fn passed_gates(gates: &[Gate]) -> BTreeSet<String> {
-    let keys = gates.iter().map(|gate| {
-        let kind = match &gate.origin {
-            GateOrigin::Checkpoint { .. } => "checkpoint",
-            GateOrigin::Approval { .. } | GateOrigin::Override { .. } => "policy",
-        };
-        gate_key(kind, gate.origin.atlas_id(), gate.origin.id())
-    });
-    keys.collect()
-}
-
-/// Returns the checkpoints and policies of one Atlas among passed gates.
-pub(crate) fn gates_of_atlas(passed: &BTreeSet<String>, atlas_id: &str) -> Vec<String> {
-    let kinds = ["checkpoint", "policy"].map(|kind| gate_key(kind, atlas_id, ""));
-    let own = |key: &String| {
-        let id = kinds.iter().find_map(|kind| key.strip_prefix(kind));
-        id.map(str::to_owned)
-    };
-    passed.iter().filter_map(own).collect()
-}
-
-pub(crate) fn gate_key(kind: &str, atlas_id: &str, id: &str) -> String {
-    format!("{kind}/{atlas_id}/{id}")
-}
-
-/// Returns the key under which an overruled denial is stored.
-pub(crate) fn override_key(atlas_id: &str, policy_id: &str) -> String {
-    format!("{atlas_id}/{policy_id}")
 }

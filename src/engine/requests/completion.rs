@@ -6,76 +6,45 @@ use crate::trace::event::{ActionCompleted as CompletedRecord, ErrorDetail};
 
 use super::events::RunResult;
 use crate::engine::admission::misuse::Misuse;
-use crate::engine::command::{ActionCompletion, CallerId, DeliveryTime, DenyCode, Injected, Reply};
+use crate::engine::command::{
+    ActionCompletion, ActionError, CallerId, DeliveryTime, DenyCode, Injected, Reply,
+};
+use crate::engine::evaluation::TriggerEvent;
+use crate::engine::extensions::required_calls::HandledCheckpoints;
+use crate::engine::pipeline::{StageExit, StageResult};
 use crate::engine::records::redaction::redaction_list;
 use crate::engine::sessions::lifecycle::{millis, session_position};
+use crate::engine::sessions::session::RunningAction;
 use crate::engine::transaction::{SpanPosition, Transaction};
 
 impl Transaction<'_> {
-    pub(crate) fn complete_action(&mut self, ask: CallerId, completed: ActionCompletion) {
-        if self.live_session(&completed.session).is_none() {
-            self.deny_unknown_session(ask, &completed.session);
-            return;
-        }
-        if is_too_long(&completed) {
-            let reason = format!("what came of a run is told in at most {MAX_TEXT_BYTES} bytes");
-            self.deny(ask, DenyCode::BadRequest, reason);
-            return;
-        }
+    pub(crate) fn complete_action(
+        &mut self,
+        ask: CallerId,
+        completed: &ActionCompletion,
+    ) -> StageResult {
+        let handled = self.evaluate_completion(ask, completed)?;
         let sessions = &mut self.engine.state.sessions;
         let Some(session) = sessions.get_mut(&completed.session) else {
-            return;
+            return Ok(());
         };
         let root = session_position(session);
         let Some(running) = session.running.remove(&completed.execution) else {
-            let message = format!(
-                "run `{}` was not allowed, or was completed before",
-                completed.execution
-            );
-            self.record_misuse(&completed.session, Misuse::Execution, message.clone());
-            self.deny(ask, DenyCode::BadRequest, message);
-            return;
+            return Ok(());
         };
         let place = SpanPosition {
             session: root.session.clone(),
-            trace_id: running.trace_id,
-            span_id: running.span_id,
+            trace_id: running.trace_id.clone(),
+            span_id: running.span_id.clone(),
             parent: Some(root.span_id),
         };
-        let mut redactor = Redactor::new(&self.engine.atlases, Some(&running.action));
-        let (success, result_summary, error) = match completed.result {
-            Ok(summary) if summary.is_empty() => (true, None, None),
-            Ok(summary) => (
-                true,
-                Some(redactor.redact_text("result_summary", &summary)),
-                None,
-            ),
-            Err(error) => (
-                false,
-                None,
-                Some(ErrorDetail {
-                    code: redactor.redact_text("error.code", &error.code),
-                    message: redactor.redact_text("error.message", &error.message),
-                }),
-            ),
+        let run = match completed.result {
+            Ok(_) => RunResult::Succeeded,
+            Err(_) => RunResult::Failed,
         };
-        let redacted = redaction_list(redactor.into_redactions());
-        let record = CompletedRecord {
-            action_type: running.action,
-            success,
-            duration_ms: millis(self.now, running.since),
-            result_summary,
-            error,
-            redacted,
-        };
-        let action = record.action_type.clone();
+        let record = self.completed_record(&running, &completed.result);
         self.record_below(&place, record);
-        let run = if success {
-            RunResult::Succeeded
-        } else {
-            RunResult::Failed
-        };
-        self.run_action_post_checkpoints(&place, &action, run);
+        self.run_action_post_checkpoints(&place, &running.action, run, handled);
         let given = match completed.delivery {
             // A later reply may never come.
             DeliveryTime::Now => self.take_pending_injections(&place.session),
@@ -83,6 +52,66 @@ impl Transaction<'_> {
         };
         self.mark_changed(&place.session);
         self.reply(ask, Reply::Completed(given));
+        Ok(())
+    }
+
+    /// Admits the report of a run, and evaluates the checkpoints that fire after it.
+    fn evaluate_completion(
+        &mut self,
+        ask: CallerId,
+        completed: &ActionCompletion,
+    ) -> StageResult<HandledCheckpoints> {
+        let Some(session) = self.live_session(&completed.session) else {
+            self.deny_unknown_session(ask, &completed.session);
+            return Err(StageExit::Answered);
+        };
+        if is_too_long(completed) {
+            let reason = format!("what came of a run is told in at most {MAX_TEXT_BYTES} bytes");
+            self.deny(ask, DenyCode::BadRequest, reason);
+            return Err(StageExit::Answered);
+        }
+        let Some(running) = session.running.get(&completed.execution) else {
+            let message = format!(
+                "run `{}` was not allowed, or was completed before",
+                completed.execution
+            );
+            self.record_misuse(&completed.session, Misuse::Execution, message.clone());
+            self.deny(ask, DenyCode::BadRequest, message);
+            return Err(StageExit::Answered);
+        };
+        let occasion = match completed.result {
+            Ok(_) => TriggerEvent::ActionSucceeded(&running.action),
+            Err(_) => TriggerEvent::ActionFailed(&running.action),
+        };
+        self.evaluate_event(&completed.session, occasion)
+    }
+
+    /// Builds the record of a run, with redacted texts.
+    fn completed_record(
+        &self,
+        running: &RunningAction,
+        result: &Result<String, ActionError>,
+    ) -> CompletedRecord {
+        let mut redactor = Redactor::new(&self.engine.atlases, Some(&running.action));
+        let (result_summary, error) = match result {
+            Ok(summary) if summary.is_empty() => (None, None),
+            Ok(summary) => (Some(redactor.redact_text("result_summary", summary)), None),
+            Err(error) => {
+                let error = ErrorDetail {
+                    code: redactor.redact_text("error.code", &error.code),
+                    message: redactor.redact_text("error.message", &error.message),
+                };
+                (None, Some(error))
+            }
+        };
+        CompletedRecord {
+            action_type: running.action.clone(),
+            success: result.is_ok(),
+            duration_ms: millis(self.now, running.since),
+            result_summary,
+            error,
+            redacted: redaction_list(redactor.into_redactions()),
+        }
     }
 }
 

@@ -22,8 +22,10 @@ use crate::trace::event::{ContextRequested, InjectTrigger, RequestType};
 use crate::engine::command::{CallerId, ContextRequest, DenyCode, Injected, RefusedContext, Reply};
 use crate::engine::evaluation::TriggerEvent;
 use crate::engine::extensions::handler_effects::HandledCommandKind;
+use crate::engine::extensions::required_calls::HandledCheckpoints;
 use crate::engine::gates::held::{HeldSubject, HeldText, SessionEvent};
 use crate::engine::injection::contexts::{BudgetRule, Injection, context_key};
+use crate::engine::pipeline::StageResult;
 use crate::engine::sessions::session::Session;
 use crate::engine::transaction::{SpanPosition, Transaction};
 
@@ -47,18 +49,33 @@ type ContextName = (String, String);
 
 impl Transaction<'_> {
     /// Handles a request for context, or for a checkpoint by its name.
-    pub(crate) fn request_context(&mut self, ask: CallerId, request: &ContextRequest) {
-        let Some(place) = self.event_position(ask, &request.session) else {
-            return;
-        };
+    pub(crate) fn request_context(
+        &mut self,
+        ask: CallerId,
+        request: &ContextRequest,
+    ) -> StageResult {
+        self.adopt_atlases_at_event(ask, &request.session)?;
         let query = request.query.as_deref().unwrap_or_default();
         if query.len() > MAX_TEXT_BYTES || request.hints.len() > MAX_HINTS {
             let reason = format!(
                 "context is asked for with at most {MAX_HINTS} hints and {MAX_TEXT_BYTES} bytes of query"
             );
             self.deny(ask, DenyCode::BadRequest, reason);
-            return;
+            return Ok(());
         }
+        let occasion = match &request.checkpoint {
+            Some(name) => TriggerEvent::CheckpointRequested(name),
+            None => TriggerEvent::ContextRequested,
+        };
+        let refused = self.refused_session_denial(&request.session);
+        let mut handled = if refused.is_none() {
+            self.evaluate_event(&request.session, occasion)?
+        } else {
+            HandledCheckpoints::default()
+        };
+        let Some(place) = self.new_position(&request.session) else {
+            return Ok(());
+        };
         let (query, redacted) = self.redact_optional_text("query", request.query.as_deref());
         // Naming a checkpoint is a request of type `checkpoint`.
         let named = request.checkpoint.as_ref();
@@ -72,22 +89,17 @@ impl Transaction<'_> {
             redacted,
         };
         self.record(&place, record);
-        let occasion = match &request.checkpoint {
-            Some(name) => TriggerEvent::CheckpointRequested(name),
-            None => TriggerEvent::ContextRequested,
-        };
-        if let Some(denied) = self.refused_session_denial(&request.session) {
+        if let Some(denied) = refused {
             self.reply(ask, Reply::Denied(denied));
-            return;
+            return Ok(());
         }
         // A lapsed start gate is raised again: the context is behind it.
         self.reenter(&request.session);
-        let mut fired = self.fired_on(&request.session, occasion);
-        if let (Some(name), true) = (&request.checkpoint, fired.is_empty()) {
+        if let (Some(name), true) = (&request.checkpoint, handled.fired.is_empty()) {
             let name = crate::base::text::one_line(name);
             let reason = format!("no interactive checkpoint is called `{name}`");
             self.deny(ask, DenyCode::BadRequest, reason);
-            return;
+            return Ok(());
         }
         self.expire_guidance(&request.session, &["explicit_request"]);
         let moment = SessionEvent {
@@ -99,12 +111,13 @@ impl Transaction<'_> {
             reached_agent: false,
         };
         let subject = HeldSubject::Moment(moment.clone());
-        let handled =
-            self.apply_handler_outcomes(&place, &subject, &mut fired, HandledCommandKind::Event);
+        let effects =
+            self.apply_handler_outcomes(&place, &subject, &mut handled, HandledCommandKind::Event);
         let given = self.inject_requested(&place, request);
         self.add_pending_injections(&request.session, given);
-        self.add_pending_injections(&request.session, handled.injected);
-        self.happen(Some(ask), &place, moment, &fired, None);
+        self.add_pending_injections(&request.session, effects.injected);
+        self.happen(Some(ask), &place, moment, &handled.fired, None);
+        Ok(())
     }
 
     /// Injects the contexts that hints name or the query finds, and lists the named ones that are not

@@ -19,12 +19,16 @@ use crate::engine::command::{
     AcceptedEvent, CallerId, DenyCode, ErrorReport, Injected, InputReport, Reply,
 };
 use crate::engine::evaluation::fired_checkpoint::OwnedFiredCheckpoint;
-use crate::engine::evaluation::intervals::{DueCause, sort_by_priority};
 use crate::engine::evaluation::{self, TriggerEvent};
 use crate::engine::extensions::handler_effects::HandledCommandKind;
+use crate::engine::extensions::required_calls::{
+    CallSubject, HandledCheckpoints, require_handler_answers, require_trigger_answers,
+};
 use crate::engine::gates::held::{ActionCall, HeldSubject, HeldText, SessionEvent, request_hash};
 use crate::engine::gates::holding::{GatePresence, HoldRequest};
+use crate::engine::gates::intervals::{DueCause, sort_by_priority};
 use crate::engine::injection::automatic_contexts::InjectionCause;
+use crate::engine::pipeline::{StageExit, StageResult};
 use crate::engine::records::redaction::redaction_list;
 use crate::engine::sessions::session::{ReportedError, Session, StartState, UnpassedGates};
 use crate::engine::transaction::{SpanPosition, Transaction};
@@ -40,14 +44,15 @@ pub(crate) enum RunResult {
 
 impl Transaction<'_> {
     /// Handles input that an agent received.
-    pub(crate) fn input(&mut self, ask: CallerId, input: &InputReport) {
+    pub(crate) fn input(&mut self, ask: CallerId, input: &InputReport) -> StageResult {
         if self.live_session(&input.session).is_none() {
             self.deny_unknown_session(ask, &input.session);
-            return;
+            return Ok(());
         }
-        if let Some((code, reason)) = self.process_input(Some(ask), input) {
+        if let Some((code, reason)) = self.process_input(Some(ask), input)? {
             self.deny(ask, code, reason);
         }
+        Ok(())
     }
 
     /// Processes input. Returns the reason if the input is refused at once.
@@ -55,24 +60,23 @@ impl Transaction<'_> {
         &mut self,
         ask: Option<CallerId>,
         input: &InputReport,
-    ) -> Option<(DenyCode, String)> {
-        let place = self.begin_operation(&input.session)?;
-        self.raise_due_intervals(&input.session, None);
+    ) -> StageResult<Option<(DenyCode, String)>> {
+        self.adopt_loaded_atlases(&input.session)?;
+        self.raise_due_intervals(&input.session, None)?;
         let hash = Digest::of(&input.text);
         let seen = self.sightings(hash, &input.text);
-        let occasion = TriggerEvent::Input {
-            text: &input.text,
-            seen: &seen,
-        };
-        let fired = self.fired_on(&input.session, occasion);
-        let (mut fired, dropped) = self.within_budget(fired, |fired| &fired.checkpoint);
+        let (mut handled, dropped) = self.evaluate_input(input, &seen)?;
         // A due interval belongs to no input, so the budget of inputs does not count it.
         let due = self.due_with_event(&input.session, DueCause::OnInput);
+        let Some(place) = self.begin_operation(&input.session) else {
+            return Ok(None);
+        };
         let record = InputReceived {
             input_hash: hash.to_string(),
             input_size_bytes: input.text.len() as u64,
             source: input.source,
-            checkpoints_triggered: fired
+            checkpoints_triggered: handled
+                .fired
                 .iter()
                 .chain(&due)
                 .map(|fired| fired.checkpoint.id.clone())
@@ -91,16 +95,17 @@ impl Transaction<'_> {
             reached_agent: input.reaches_asked_agent,
         };
         let subject = HeldSubject::Moment(moment.clone());
-        let handled =
-            self.apply_handler_outcomes(&place, &subject, &mut fired, HandledCommandKind::Input);
-        if let Some(stop) = handled.stop {
+        let effects =
+            self.apply_handler_outcomes(&place, &subject, &mut handled, HandledCommandKind::Input);
+        if let Some(stop) = effects.stop {
             // Refused input injects nothing.
-            return Some((DenyCode::Extension, stop.reason));
+            return Ok(Some((DenyCode::Extension, stop.reason)));
         }
+        let mut fired = handled.fired;
         if fired.iter().any(OwnedFiredCheckpoint::is_gate)
             && let Some(reason) = self.overload(&input.session)
         {
-            return Some((DenyCode::Overload, reason));
+            return Ok(Some((DenyCode::Overload, reason)));
         }
         fired.extend(due);
         sort_by_priority(&mut fired);
@@ -108,9 +113,44 @@ impl Transaction<'_> {
         self.record_keyword_request(&place, &seen.injecting_keywords());
         let given = self.give_on(&place, InjectionCause::Input(&seen));
         self.add_pending_injections(&input.session, given);
-        self.add_pending_injections(&input.session, handled.injected);
-        self.happen(ask, &place, moment, &fired, handled.input);
-        None
+        self.add_pending_injections(&input.session, effects.injected);
+        self.happen(ask, &place, moment, &fired, effects.input);
+        Ok(None)
+    }
+
+    /// Evaluates input. Returns the checkpoints that fire and those that exceed the budget, or fails with the
+    /// extension calls that are missing.
+    fn evaluate_input(
+        &self,
+        input: &InputReport,
+        seen: &KeywordMatches,
+    ) -> StageResult<(HandledCheckpoints, Vec<OwnedFiredCheckpoint>)> {
+        let Some(session) = self.live_session(&input.session) else {
+            return Err(StageExit::Answered);
+        };
+        let subject = CallSubject {
+            input: Some((&input.text, input.source.as_str())),
+            ..CallSubject::of_session(session)
+        };
+        let text = &input.text;
+        let fired = self.fired_on(&input.session, TriggerEvent::Input { text, seen });
+        require_trigger_answers(self, &fired, subject)?;
+        let (fired, dropped) = self.within_budget(fired, |fired| &fired.checkpoint);
+        let handled = require_handler_answers(self, fired, subject)?;
+        Ok((handled, dropped))
+    }
+
+    /// Evaluates an event other than input. Fails with the extension calls that are missing.
+    pub(crate) fn evaluate_event(
+        &self,
+        session: &SessionId,
+        occasion: TriggerEvent<'_>,
+    ) -> StageResult<HandledCheckpoints> {
+        let Some(known) = self.live_session(session) else {
+            return Err(StageExit::Answered);
+        };
+        let fired = self.fired_on(session, occasion);
+        require_handler_answers(self, fired, CallSubject::of_session(known))
     }
 
     /// Runs the checkpoints and handlers of an event that has already happened. If a handler stops it, it is
@@ -123,24 +163,22 @@ impl Transaction<'_> {
         place: &SpanPosition,
         moment: SessionEvent,
         call: Option<&ActionCall>,
-        mut fired: Vec<OwnedFiredCheckpoint>,
+        mut handled: HandledCheckpoints,
     ) {
         let subject = HeldSubject::Moment(moment.clone());
-        let handled = self.apply_handler_outcomes_for(
+        let effects = self.apply_handler_outcomes_for(
             place,
             (&subject, call),
-            &mut fired,
+            &mut handled,
             HandledCommandKind::Event,
         );
-        self.add_pending_injections(&place.session, handled.injected);
-        self.happen(ask, place, moment, &fired, None);
+        self.add_pending_injections(&place.session, effects.injected);
+        self.happen(ask, place, moment, &handled.fired, None);
     }
 
     /// Handles an error that an agent reports.
-    pub(crate) fn report_error(&mut self, ask: CallerId, report: &ErrorReport) {
-        let Some(place) = self.event_position(ask, &report.session) else {
-            return;
-        };
+    pub(crate) fn report_error(&mut self, ask: CallerId, report: &ErrorReport) -> StageResult {
+        self.adopt_atlases_at_event(ask, &report.session)?;
         let texts = [Some(&report.message), Some(&report.error_type)];
         let texts = texts
             .into_iter()
@@ -148,13 +186,16 @@ impl Transaction<'_> {
         if texts.flatten().any(|text| text.len() > MAX_TEXT_BYTES) {
             let reason = format!("an error is reported in at most {MAX_TEXT_BYTES} bytes");
             self.deny(ask, DenyCode::BadRequest, reason);
-            return;
+            return Ok(());
         }
+        let handled = self.evaluate_event(&report.session, TriggerEvent::ErrorReported)?;
+        let Some(place) = self.new_position(&report.session) else {
+            return Ok(());
+        };
         let record = self.error_record(report);
         let event = self.record_as(&place, record, Durability::Async);
         self.store_error(&place, &event);
         self.expire_guidance(&report.session, &["error_occurred"]);
-        let fired = self.fired_on(&report.session, TriggerEvent::ErrorReported);
         let moment = SessionEvent {
             kind: "error_occurred".to_owned(),
             label: "error".to_owned(),
@@ -163,7 +204,8 @@ impl Transaction<'_> {
             text: Some(HeldText::new(&report.message)),
             reached_agent: false,
         };
-        self.run_event_handlers(Some(ask), &place, moment, None, fired);
+        self.run_event_handlers(Some(ask), &place, moment, None, handled);
+        Ok(())
     }
 
     /// Handles the end of an action. A failed action also fires the error checkpoints.
@@ -172,16 +214,13 @@ impl Transaction<'_> {
         place: &SpanPosition,
         action: &str,
         run: RunResult,
+        handled: HandledCheckpoints,
     ) {
-        let (occasion, over): (_, &[&str]) = match run {
-            RunResult::Succeeded => (TriggerEvent::ActionSucceeded(action), &["action_post"]),
-            RunResult::Failed => (
-                TriggerEvent::ActionFailed(action),
-                &["action_post", "error_occurred"],
-            ),
+        let over: &[&str] = match run {
+            RunResult::Succeeded => &["action_post"],
+            RunResult::Failed => &["action_post", "error_occurred"],
         };
         self.expire_guidance(&place.session, over);
-        let fired = self.fired_on(&place.session, occasion);
         let moment = SessionEvent {
             kind: "action_post".to_owned(),
             label: format!("after {action}"),
@@ -193,14 +232,14 @@ impl Transaction<'_> {
             text: None,
             reached_agent: false,
         };
-        self.run_event_handlers(None, place, moment, None, fired);
+        self.run_event_handlers(None, place, moment, None, handled);
     }
 
     /// Fires the checkpoints of a session's end. They cannot hold it any more. Returns the last injections.
     pub(crate) fn run_end_checkpoints(
         &mut self,
-        session: &SessionId,
         place: &SpanPosition,
+        mut handled: HandledCheckpoints,
     ) -> Injected {
         let subject = HeldSubject::Moment(SessionEvent {
             kind: "session_end".to_owned(),
@@ -210,12 +249,11 @@ impl Transaction<'_> {
             text: None,
             reached_agent: false,
         });
-        let mut fired = self.fired_on(session, TriggerEvent::SessionEnd);
-        let handled =
-            self.apply_handler_outcomes(place, &subject, &mut fired, HandledCommandKind::End);
+        let effects =
+            self.apply_handler_outcomes(place, &subject, &mut handled, HandledCommandKind::End);
         // A handler cannot stop the end of a session. If it tries to, its injections are dropped.
-        let mut given = handled.injected;
-        for fired in fired {
+        let mut given = effects.injected;
+        for fired in handled.fired {
             given.extend(self.apply_non_blocking(place, &fired, &subject, GatePresence::NoGate));
         }
         given
@@ -346,7 +384,7 @@ impl Transaction<'_> {
         let Some(known) = self.engine.state.sessions.get(session) else {
             return Vec::new();
         };
-        let customs = self.custom_triggers(&self.answers);
+        let customs = self.custom_triggers();
         let fired =
             evaluation::fired_on_event(&self.engine.atlases, known, occasion, customs, self.now);
         fired.into_iter().map(Into::into).collect()
@@ -365,29 +403,23 @@ impl Transaction<'_> {
         seen
     }
 
-    /// Returns the span position for the records of an event. `None`, after a denial, if the session does not
-    /// exist.
-    pub(crate) fn event_position(
+    /// Moves the session of an event to the loaded Atlases. Denies the event of an unknown session.
+    pub(crate) fn adopt_atlases_at_event(
         &mut self,
         ask: CallerId,
         session: &SessionId,
-    ) -> Option<SpanPosition> {
+    ) -> StageResult {
         if self.live_session(session).is_none() {
             self.deny_unknown_session(ask, session);
+            return Err(StageExit::Answered);
         }
-        self.place_in(session)
-    }
-
-    fn place_in(&mut self, session: &SessionId) -> Option<SpanPosition> {
-        self.live_session(session)?;
-        self.adopt_loaded_atlases(session);
-        self.new_position(session)
+        self.adopt_loaded_atlases(session)?;
+        Ok(())
     }
 
     /// Returns the span position for input. Later actions of the session belong to the same trace.
     fn begin_operation(&mut self, session: &SessionId) -> Option<SpanPosition> {
         self.live_session(session)?;
-        self.adopt_loaded_atlases(session);
         let operation = self.new_trace();
         if let Some(known) = self.state().sessions.get_mut(session) {
             known.operation = Some(operation);

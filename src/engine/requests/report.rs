@@ -41,7 +41,7 @@ impl Transaction<'_> {
     }
 
     /// Records a finding of the runtime about a session.
-    pub(crate) fn note(&mut self, ask: CallerId, session: &SessionId, finding: RuntimeFinding) {
+    pub(crate) fn note(&mut self, ask: CallerId, session: &SessionId, finding: &RuntimeFinding) {
         if self.live_session(session).is_none() {
             self.deny_unknown_session(ask, session);
             return;
@@ -53,12 +53,12 @@ impl Transaction<'_> {
         match finding {
             RuntimeFinding::Event(payload) => {
                 if let Some(place) = self.new_position(session) {
-                    self.record(&place, payload);
+                    self.record(&place, payload.clone());
                     self.reply(ask, Reply::Noted(ReportReceipt::default()));
                 }
             }
             RuntimeFinding::Turn { event, message } => {
-                self.note_turn(ask, session, event, &message);
+                self.note_turn(ask, session, event.clone(), message);
             }
             RuntimeFinding::ThreadRefused { what, denied } => {
                 let trick = if denied.code == DenyCode::Limit {
@@ -66,8 +66,8 @@ impl Transaction<'_> {
                 } else {
                     Misuse::Thread
                 };
-                self.record_misuse(session, trick, what);
-                self.reply(ask, Reply::Denied(denied));
+                self.record_misuse(session, trick, what.clone());
+                self.reply(ask, Reply::Denied(denied.clone()));
             }
         }
     }

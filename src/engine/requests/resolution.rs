@@ -16,7 +16,7 @@ use crate::base::digest::Digest;
 use crate::base::id::{GateId, SessionId};
 use crate::base::limits::{MAX_RESOLUTIONS, RESOLUTION_LIFETIME};
 
-use super::action::call_fault;
+use crate::engine::admission::request_admission::call_fault;
 use crate::engine::command::{
     ActionRequest, CallerId, DenyCode, InjectedContext, InjectedGuidance, InputReport, InputSource,
     Reply, ResolveRequest,
@@ -24,6 +24,7 @@ use crate::engine::command::{
 use crate::engine::evaluation::{self, Evaluation, EvaluationCase};
 use crate::engine::gates::held::ActionCall;
 use crate::engine::gates::holding::SESSION_START;
+use crate::engine::pipeline::StageResult;
 use crate::engine::transaction::Transaction;
 
 /// The actions that an agent may run now.
@@ -117,17 +118,17 @@ impl IssuedResolution {
 }
 
 impl Transaction<'_> {
-    pub(crate) fn resolve(&mut self, ask: CallerId, resolve: &ResolveRequest) {
+    pub(crate) fn resolve(&mut self, ask: CallerId, resolve: &ResolveRequest) -> StageResult {
         if self.live_session(&resolve.session).is_none() {
             self.deny_unknown_session(ask, &resolve.session);
-            return;
+            return Ok(());
         }
         let mut actions = resolve.actions.iter();
         if let Some(fault) = actions.find_map(|asked| call_fault(&asked.action, &asked.params)) {
             self.deny(ask, DenyCode::BadRequest, fault);
-            return;
+            return Ok(());
         }
-        self.adopt_loaded_atlases(&resolve.session);
+        self.adopt_loaded_atlases(&resolve.session)?;
         self.reenter(&resolve.session);
         if let Some(text) = &resolve.input {
             let input = InputReport {
@@ -136,13 +137,13 @@ impl Transaction<'_> {
                 source: InputSource::User,
                 reaches_asked_agent: false,
             };
-            if let Some((code, reason)) = self.process_input(None, &input) {
+            if let Some((code, reason)) = self.process_input(None, &input)? {
                 self.deny(ask, code, reason);
-                return;
+                return Ok(());
             }
         }
         let Some(mut resolution) = self.resolution(resolve) else {
-            return;
+            return Ok(());
         };
         let mut owed = self.take_pending_injections(&resolve.session);
         self.deliver(&mut owed);
@@ -156,6 +157,7 @@ impl Transaction<'_> {
         self.mark_changed(&resolve.session);
         self.remember_resolution(&resolution);
         self.reply(ask, Reply::Resolved(Box::new(resolution)));
+        Ok(())
     }
 
     fn resolution(&mut self, resolve: &ResolveRequest) -> Option<Resolution> {

@@ -13,11 +13,12 @@ use crate::base::limits::PERMIT_LIFETIME;
 use crate::trace::event::ClockMoved;
 
 use super::session::Session;
+use crate::engine::Engine;
 use crate::engine::command::{ActionRequest, Effect, EngineCommand, StateKind};
 use crate::engine::evaluation::usage::UNKNOWN_KEY;
 use crate::engine::gates::held::Held;
+use crate::engine::gates::permits::Permit;
 use crate::engine::transaction::{Transaction, state_change};
-use crate::engine::{Engine, Permit};
 
 impl Session {
     /// Applies `adjust` to every timestamp that a duration is measured from.

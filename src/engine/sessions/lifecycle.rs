@@ -9,7 +9,7 @@ use crate::base::clock::Timestamp;
 use crate::base::id::{GateId, SessionId};
 use crate::base::limits::{MAX_NAME_LEN, MAX_TEXT_BYTES};
 use crate::base::text::one_line;
-use crate::trace::event::{Environment, SessionStarted as StartedRecord};
+use crate::trace::event::{Environment, SessionEnded, SessionStarted as StartedRecord};
 
 use super::session::{Session, StartState};
 use crate::engine::admission::access::foreign_session_denial;
@@ -19,14 +19,19 @@ use crate::engine::command::{
     StartSession, StartedSession, StateKind,
 };
 use crate::engine::evaluation;
+use crate::engine::evaluation::TriggerEvent;
 use crate::engine::evaluation::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
 use crate::engine::extensions::handler_effects::HandledCommandKind;
-use crate::engine::extensions::handler_outcomes::{HandlerStop, collect_outcomes, handlers_of};
+use crate::engine::extensions::handler_outcomes::{HandlerStop, handlers_of};
+use crate::engine::extensions::required_calls::{
+    CallSubject, HandledCheckpoints, require_handler_answers,
+};
 use crate::engine::gates::held::{HeldSubject, request_hash};
 use crate::engine::gates::holding::{
     GatePresence, HoldRequest, RaisedGate, SESSION_START, start_params,
 };
 use crate::engine::injection::automatic_contexts::InjectionCause;
+use crate::engine::pipeline::StageResult;
 use crate::engine::records::redaction::redaction_list;
 use crate::engine::transaction::{SpanPosition, Transaction};
 
@@ -34,7 +39,7 @@ use crate::engine::transaction::{SpanPosition, Transaction};
 pub(crate) const ATLAS_CHANGED: &str = "the Atlas changed while it was held; it is judged anew";
 
 impl Transaction<'_> {
-    pub(crate) fn start_session(&mut self, ask: CallerId, start: &StartSession) {
+    pub(crate) fn start_session(&mut self, ask: CallerId, start: &StartSession) -> StageResult {
         if let Some(known) = self.engine.state.sessions.get(&start.session) {
             let reply = if !known.belongs_to(start) {
                 let from = start.owner.as_ref().and_then(|owner| owner.from.as_ref());
@@ -43,36 +48,37 @@ impl Transaction<'_> {
             } else if let Some(denied) = self.admission_denial(start) {
                 Reply::Denied(denied)
             } else {
-                self.resume_session(&start.session)
+                self.resume_session(&start.session)?
             };
             self.reply(ask, reply);
-            return;
+            return Ok(());
         }
         if let Some(denied) = self.admission_denial(start) {
             self.reply(ask, Reply::Denied(denied));
-            return;
+            return Ok(());
         }
         if self.engine.state.ended.contains(&start.session) {
             self.deny_unknown_session(ask, &start.session);
-            return;
+            return Ok(());
         }
         if let Some(fault) = start_fault(start) {
             self.deny(ask, DenyCode::BadRequest, fault);
-            return;
+            return Ok(());
         }
         if let Err(denied) = self.make_room(start) {
             self.reply(ask, Reply::Denied(denied));
-            return;
+            return Ok(());
         }
         let predecessor = match self.predecessor(&start.session) {
             Ok(predecessor) => predecessor,
             Err(denied) => {
                 self.reply(ask, Reply::Denied(denied));
-                return;
+                return Ok(());
             }
         };
-        let spans = (self.new_trace(), self.new_span());
         let record = self.started_record(start);
+        let handled = self.evaluate_first_start(start, &record.agent_type, predecessor.as_ref())?;
+        let spans = (self.new_trace(), self.new_span());
         let mut session = Session::new(
             start.session.clone(),
             record.agent_type.clone(),
@@ -94,16 +100,17 @@ impl Transaction<'_> {
         self.state().add_session(session);
         self.record(&place, record);
         self.record_loaded_plugins(&place);
-        let given = self.enter_first(&start.session, &place);
+        let given = self.enter_first(&start.session, &place, handled);
         self.name_initial_contexts(&given);
         let started = self.started_reply(&start.session, given);
         self.reply(ask, started);
+        Ok(())
     }
 
     /// Resumes a started session: the agent, or this process, came back.
-    fn resume_session(&mut self, session: &SessionId) -> Reply {
+    fn resume_session(&mut self, session: &SessionId) -> StageResult<Reply> {
         let before = self.live_session(session).cloned();
-        self.adopt_loaded_atlases(session);
+        self.adopt_loaded_atlases(session)?;
         self.reenter(session);
         if let Some(place) = self.live_session(session).map(session_position) {
             self.record_loaded_plugins(&place);
@@ -113,7 +120,7 @@ impl Transaction<'_> {
         if self.live_session(session) != before.as_ref() {
             self.mark_changed(session);
         }
-        self.started_reply(session, given)
+        Ok(self.started_reply(session, given))
     }
 
     /// Builds the reply to a started session: its gate, and the questions for the agent.
@@ -132,55 +139,87 @@ impl Transaction<'_> {
         })
     }
 
-    /// Runs the checkpoints of a new session's start, with those that its conversation owes. A conversation that was
-    /// refused stays so.
-    fn enter_first(&mut self, session: &SessionId, place: &SpanPosition) -> Injected {
-        match self.live_session(session).map(|known| known.entry.clone()) {
-            None | Some(StartState::Refused { .. }) => Injected::default(),
-            Some(StartState::Lapsed { owed }) => self.run_start_checkpoints(session, place, &owed),
-            Some(StartState::Open | StartState::Held(_)) => {
-                self.run_start_checkpoints(session, place, &BTreeSet::new())
+    /// Evaluates the start of a new session, with the checkpoints that its conversation owes. A conversation
+    /// that was refused has no start.
+    fn evaluate_first_start(
+        &self,
+        start: &StartSession,
+        agent: &str,
+        predecessor: Option<&(SessionId, Arc<SessionEnded>)>,
+    ) -> StageResult<HandledCheckpoints> {
+        let mut session = Session::hypothetical(
+            start.session.clone(),
+            agent.to_owned(),
+            start.intent.clone(),
+            self.engine.atlas_hash,
+            self.now,
+        );
+        if let Some((predecessor, ended)) = predecessor {
+            session.take_over(predecessor.clone(), ended, self.now);
+        }
+        match &session.entry {
+            StartState::Refused { .. } => Ok(HandledCheckpoints::default()),
+            StartState::Lapsed { owed } => self.evaluate_start(&session, owed),
+            StartState::Open | StartState::Held(_) => {
+                self.evaluate_start(&session, &BTreeSet::new())
             }
         }
     }
 
-    /// Tells whether a gate stands at a session's start, by its checkpoints or by what their handlers say.
-    fn starts_gated(&self, session: &SessionId, owed: &BTreeSet<String>) -> bool {
+    /// Evaluates the start of a session, and of the checkpoints that it owes. Fails with the extension calls
+    /// that are missing.
+    fn evaluate_start(
+        &self,
+        session: &Session,
+        owed: &BTreeSet<String>,
+    ) -> StageResult<HandledCheckpoints> {
         let fired = self.start_checkpoints(session, owed);
-        let checkpoints = fired.iter();
-        let checkpoints = checkpoints.map(|fired| (fired.atlas_id.as_str(), &fired.checkpoint));
-        let heard = collect_outcomes(self, &self.answers, checkpoints);
-        heard.restricts() || fired.iter().any(OwnedFiredCheckpoint::is_gate)
+        require_handler_answers(self, fired, CallSubject::of_session(session))
     }
 
-    /// Runs the checkpoints of a session's start, and those that are owed. Where a gate stands there, everything else
-    /// that they give is withheld.
+    /// Runs the checkpoints of a new session's start. A conversation that was refused stays so.
+    fn enter_first(
+        &mut self,
+        session: &SessionId,
+        place: &SpanPosition,
+        handled: HandledCheckpoints,
+    ) -> Injected {
+        match self.live_session(session).map(|known| &known.entry) {
+            None | Some(StartState::Refused { .. }) => Injected::default(),
+            Some(StartState::Lapsed { .. } | StartState::Open | StartState::Held(_)) => {
+                self.run_start_checkpoints(session, place, handled)
+            }
+        }
+    }
+
+    /// Runs the checkpoints of a session's start. Where a gate stands there, everything else that they give
+    /// is withheld.
     fn run_start_checkpoints(
         &mut self,
         session: &SessionId,
         place: &SpanPosition,
-        owed: &BTreeSet<String>,
+        mut handled: HandledCheckpoints,
     ) -> Injected {
         let closed = StartState::Lapsed {
             owed: BTreeSet::new(),
         };
-        let gated = self.starts_gated(session, owed);
+        let gated = handled.are_gated();
         if let Some(known) = self.state().sessions.get_mut(session) {
             // The session is closed until its gate is held. The gate replaces this state below.
             known.entry = if gated { closed } else { StartState::Open };
         }
         let mut given = self.give_on(place, InjectionCause::Start);
-        let mut fired = self.start_checkpoints(session, owed);
         let subject = HeldSubject::SessionStart;
-        let handled =
-            self.apply_handler_outcomes(place, &subject, &mut fired, HandledCommandKind::Start);
-        given.extend(handled.injected);
-        if let Some(stop) = handled.stop {
+        let effects =
+            self.apply_handler_outcomes(place, &subject, &mut handled, HandledCommandKind::Start);
+        given.extend(effects.injected);
+        if let Some(stop) = effects.stop {
             self.withheld_for_gate = None;
             self.refuse_session(session, stop.reason);
             return Injected::default();
         }
-        let (more, raised) = self.apply_in_order(place, &subject, &fired, GatePresence::NoGate);
+        let (more, raised) =
+            self.apply_in_order(place, &subject, &handled.fired, GatePresence::NoGate);
         given.extend(more);
         for withheld in self.withheld_for_gate.take().unwrap_or_default() {
             self.withhold_from_session(place, withheld);
@@ -194,7 +233,7 @@ impl Transaction<'_> {
     ///
     /// Decisions under other Atlases do not count: the session starts anew, and loses what gates granted it.
     /// Restrictions by gates, and a refusal, stay.
-    pub(crate) fn adopt_loaded_atlases(&mut self, session: &SessionId) -> bool {
+    pub(crate) fn adopt_loaded_atlases(&mut self, session: &SessionId) -> StageResult<bool> {
         if let Some(gate) = self.start_gate(session)
             && !self.engine.state.held.contains(&gate)
         {
@@ -203,15 +242,21 @@ impl Transaction<'_> {
         }
         let atlas_hash = self.engine.atlas_hash;
         let known = self.engine.state.sessions.get(session);
-        if known.is_none_or(|known| known.atlas_hash == atlas_hash) {
-            return false;
-        }
-        let pending = known.map(|known| known.pending.clone()).unwrap_or_default();
+        let Some(known) = known.filter(|known| known.atlas_hash != atlas_hash) else {
+            return Ok(false);
+        };
+        let handled = match known.entry {
+            StartState::Refused { .. } => None,
+            StartState::Open | StartState::Held(_) | StartState::Lapsed { .. } => {
+                Some(self.evaluate_start(known, &BTreeSet::new())?)
+            }
+        };
+        let pending = known.pending.clone();
         for gate in self.start_gate(session).into_iter().chain(pending) {
             self.withdraw(&gate, HeldOutcome::Voided, ATLAS_CHANGED);
         }
         let Some(known) = self.state().sessions.get_mut(session) else {
-            return false;
+            return Ok(false);
         };
         known.atlas_hash = atlas_hash;
         known.unlocked.clear();
@@ -219,13 +264,12 @@ impl Transaction<'_> {
         known.allowed.clear();
         known.withheld.clear();
         let place = session_position(known);
-        let refused = matches!(known.entry, StartState::Refused { .. });
         self.mark_changed(session);
-        if !refused {
-            let given = self.run_start_checkpoints(session, &place, &BTreeSet::new());
+        if let Some(handled) = handled {
+            let given = self.run_start_checkpoints(session, &place, handled);
             self.add_pending_injections(session, given);
         }
-        true
+        Ok(true)
     }
 
     fn refuse_session(&mut self, session: &SessionId, reason: String) {
@@ -267,7 +311,7 @@ impl Transaction<'_> {
             return None;
         };
         let place = session_position(known);
-        let mut fired = self.start_checkpoints(session, &owed);
+        let mut fired = self.start_checkpoints(known, &owed);
         fired.retain(|fired| fired.checkpoint.mode == CheckpointMode::Blocking);
         let raised = fired
             .iter()
@@ -281,15 +325,12 @@ impl Transaction<'_> {
     /// Returns the start checkpoints that fire now, and those that are still required.
     fn start_checkpoints(
         &self,
-        session: &SessionId,
+        session: &Session,
         owed: &BTreeSet<String>,
     ) -> Vec<OwnedFiredCheckpoint> {
-        let Some(known) = self.engine.state.sessions.get(session) else {
-            return Vec::new();
-        };
         let fired = evaluation::fired_at_start(
             &self.engine.atlases,
-            (known, &self.engine.extensions),
+            (session, &self.engine.extensions),
             owed,
             self.now,
         );
@@ -353,10 +394,10 @@ impl Transaction<'_> {
         }
     }
 
-    pub(crate) fn end_session(&mut self, ask: CallerId, end: EndSession) {
+    pub(crate) fn end_session(&mut self, ask: CallerId, end: &EndSession) -> StageResult {
         if self.live_session(&end.session).is_none() {
             self.deny_unknown_session(ask, &end.session);
-            return;
+            return Ok(());
         }
         if end
             .summary
@@ -365,14 +406,20 @@ impl Transaction<'_> {
         {
             let reason = format!("a session is summed up in at most {MAX_TEXT_BYTES} bytes");
             self.deny(ask, DenyCode::BadRequest, reason);
-            return;
+            return Ok(());
         }
-        let given = self.finish_session(end);
+        let handled = self.evaluate_event(&end.session, TriggerEvent::SessionEnd)?;
+        let given = self.finish_session(end, handled);
         self.reply(ask, Reply::Ended(given));
+        Ok(())
     }
 
     /// Ends a session and all its waiting requests. Returns the injections for the reply.
-    pub(crate) fn finish_session(&mut self, end: EndSession) -> Injected {
+    pub(crate) fn finish_session(
+        &mut self,
+        end: &EndSession,
+        handled: HandledCheckpoints,
+    ) -> Injected {
         let held = self.engine.state.held.of_session(&end.session);
         let held: Vec<_> = held.cloned().collect();
         for gate in held {
@@ -394,7 +441,7 @@ impl Transaction<'_> {
             return Injected::default();
         };
         let root = session_position(session);
-        let given = self.take_final_injections(&end.session, &root, end.delivery);
+        let given = self.take_final_injections(&root, handled, end.delivery);
         let Some(session) = self.engine.state.sessions.get(&end.session) else {
             return given;
         };
@@ -406,7 +453,7 @@ impl Transaction<'_> {
         for key in self.state().usage.forget(&end.session) {
             self.persist::<()>(StateKind::Usage, &key, None);
         }
-        self.state().ended.insert_end(end.session, ended);
+        self.state().ended.insert_end(end.session.clone(), ended);
         given
     }
 
@@ -414,19 +461,19 @@ impl Transaction<'_> {
     /// receive them, delivers nothing.
     fn take_final_injections(
         &mut self,
-        session: &SessionId,
         root: &SpanPosition,
+        handled: HandledCheckpoints,
         delivery: DeliveryTime,
     ) -> Injected {
         if delivery == DeliveryTime::Later {
             self.withheld_for_gate = Some(Vec::new());
-            self.run_end_checkpoints(session, root);
+            self.run_end_checkpoints(root, handled);
             self.withheld_for_gate = None;
             return Injected::default();
         }
-        let last = self.run_end_checkpoints(session, root);
+        let last = self.run_end_checkpoints(root, handled);
         self.withheld_for_gate = None;
-        let mut given = self.take_pending_injections(session);
+        let mut given = self.take_pending_injections(&root.session);
         given.extend(last);
         self.deliver(&mut given);
         given

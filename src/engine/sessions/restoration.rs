@@ -12,11 +12,13 @@ use crate::base::id::{GateId, IdSource, SessionId};
 use crate::base::json::{self, StrictJsonError};
 
 use super::session::Session;
+use crate::engine::Engine;
 use crate::engine::command::{Effect, EngineCommand, OverruledDenial, StateChange, StateKind};
 use crate::engine::evaluation::usage::{UNKNOWN_KEY, UnknownUsage};
 use crate::engine::gates::held::Held;
+use crate::engine::gates::permits::Permit;
+use crate::engine::gates::queue::HeldEntry;
 use crate::engine::transaction::state_change;
-use crate::engine::{Engine, HeldEntry, Permit};
 
 /// Error for persisted state that cannot be read.
 #[derive(Debug, thiserror::Error)]

@@ -109,7 +109,12 @@ impl Session {
     }
 
     /// Takes over what a session left behind. Limits are kept elsewhere.
-    fn take_over(&mut self, predecessor: SessionId, ended: &SessionEnded, now: Timestamp) {
+    pub(crate) fn take_over(
+        &mut self,
+        predecessor: SessionId,
+        ended: &SessionEnded,
+        now: Timestamp,
+    ) {
         self.continues = Some(predecessor);
         let owed = ended.owed.clone().unwrap_or_default();
         self.earlier = Earlier {

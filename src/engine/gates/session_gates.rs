@@ -1,4 +1,7 @@
-//! Requests that wait for a gate of their whole session.
+//! Gates of a whole session, and the requests that wait for them.
+//!
+//! Contract: while such a gate is not passed, no request of the session is judged. Requests are parked, or
+//! refused where no operator can be asked.
 
 use crate::base::id::SessionId;
 use crate::base::limits::{MAX_HELD_PER_SESSION, MAX_PARKED_BYTES};
@@ -7,7 +10,63 @@ use super::holding::SESSION_START;
 use crate::engine::command::{
     ActionRequest, AgentQuestions, CallerId, DenyCode, EngineCommand, Reply,
 };
+use crate::engine::pipeline::{StageExit, StageResult};
+use crate::engine::sessions::session::StartState;
 use crate::engine::transaction::Transaction;
+
+/// Lets a request pass when no gate blocks its whole session. Otherwise parks or refuses it.
+pub(crate) fn pass_session_gates(
+    tx: &mut Transaction<'_>,
+    ask: CallerId,
+    request: &ActionRequest,
+) -> StageResult {
+    if let Some(asked) = tx.reenter(&request.session) {
+        tx.reply(ask, Reply::Asked(asked));
+        return Err(StageExit::Answered);
+    }
+    let entry = tx.live_session(&request.session);
+    match entry.map(|session| session.entry.clone()) {
+        Some(StartState::Open) => pass_required_gates(tx, ask, request),
+        Some(StartState::Held(_)) => {
+            tx.park_request(ask, request.clone());
+            Err(StageExit::Answered)
+        }
+        Some(StartState::Lapsed { .. }) => {
+            let reason = "too much is held to ask about this session".to_owned();
+            tx.refuse_action(ask, request, DenyCode::Overload, SESSION_START, reason);
+            Err(StageExit::Answered)
+        }
+        Some(StartState::Refused { reason }) => {
+            let reason = format!("this session may not act: {reason}");
+            tx.refuse_action(ask, request, DenyCode::Refused, SESSION_START, reason);
+            Err(StageExit::Answered)
+        }
+        None => Err(StageExit::Answered),
+    }
+}
+
+/// Raises the gates that are still required and the due intervals, and lets the request pass if none of them
+/// blocks the session.
+fn pass_required_gates(
+    tx: &mut Transaction<'_>,
+    ask: CallerId,
+    request: &ActionRequest,
+) -> StageResult {
+    tx.raise_required_gates(request)?;
+    let Some(session) = tx.live_session(&request.session) else {
+        return Err(StageExit::Answered);
+    };
+    if !session.unpassed.is_empty() {
+        let reason = "too much is held to ask about this session".to_owned();
+        tx.refuse_action(ask, request, DenyCode::Overload, SESSION_START, reason);
+        return Err(StageExit::Answered);
+    }
+    if session.pending.is_empty() {
+        return Ok(());
+    }
+    tx.park_request(ask, request.clone());
+    Err(StageExit::Answered)
+}
 
 impl Transaction<'_> {
     /// Parks a request until its session's gate is passed. No operator is asked about it before that.

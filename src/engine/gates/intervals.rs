@@ -18,11 +18,13 @@ use crate::atlas::model::{Checkpoint, Trigger};
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 
-use super::TriggerEvent;
-use super::fired_checkpoint::OwnedFiredCheckpoint;
+use super::held::{ActionCall, GateOrigin, Held, HeldSubject, SessionEvent};
 use crate::engine::command::ActionRequest;
+use crate::engine::evaluation::TriggerEvent;
+use crate::engine::evaluation::fired_checkpoint::OwnedFiredCheckpoint;
 use crate::engine::extensions::handler_outcomes::{can_restrict, handlers_of};
-use crate::engine::gates::held::{ActionCall, GateOrigin, Held, HeldSubject, SessionEvent};
+use crate::engine::extensions::required_calls::{CallSubject, require_handler_answers};
+use crate::engine::pipeline::StageResult;
 use crate::engine::sessions::lifecycle::session_position;
 use crate::engine::sessions::session::{IntervalMark, Session};
 use crate::engine::transaction::Transaction;
@@ -41,17 +43,17 @@ const INTERVAL: &str = "interval";
 
 impl Transaction<'_> {
     /// Raises gates that are still required, then due intervals that have to come before the request.
-    pub(crate) fn raise_required_gates(&mut self, request: &ActionRequest) {
+    pub(crate) fn raise_required_gates(&mut self, request: &ActionRequest) -> StageResult {
         let session = &request.session;
         let Some(known) = self.state().sessions.get_mut(session) else {
-            return;
+            return Ok(());
         };
         let place = session_position(known);
         for unpassed in std::mem::take(&mut known.unpassed) {
             let fired = self.fired_by_name(&unpassed.checkpoints);
             self.happen(None, &place, unpassed.moment, &fired, None);
         }
-        self.raise_due_intervals(session, Some(request));
+        self.raise_due_intervals(session, Some(request))
     }
 
     /// Fires the due intervals that must come before the request or input.
@@ -62,9 +64,9 @@ impl Transaction<'_> {
         &mut self,
         session: &SessionId,
         request: Option<&ActionRequest>,
-    ) {
+    ) -> StageResult {
         if self.is_blocked(session) {
-            return;
+            return Ok(());
         }
         let due = request.map_or(DueCause::OnInput, |_| DueCause::OnRequest);
         let fired = self.due_intervals(session);
@@ -73,13 +75,22 @@ impl Transaction<'_> {
             .filter(|fired| !self.fires_with_event(&fired.checkpoint, due))
             .collect();
         let Some(known) = self.live_session(session) else {
-            return;
+            return Ok(());
         };
         if first.is_empty() {
-            return;
+            return Ok(());
         }
+        let call = request
+            .map(|request| ActionCall::of(&self.engine.atlases, &request.action, &request.params));
+        let subject = CallSubject {
+            action: call.as_ref(),
+            ..CallSubject::of_session(known)
+        };
+        let handled = require_handler_answers(self, first, subject)?;
         let place = session_position(known);
-        self.store_interval_firings(session, &first);
+        self.store_interval_firings(session, &handled.fired);
+        // An interval that is due again asks its handlers again.
+        self.answers.remove_handlers_of(&handled.fired);
         let moment = SessionEvent {
             kind: INTERVAL.to_owned(),
             label: INTERVAL.to_owned(),
@@ -88,9 +99,8 @@ impl Transaction<'_> {
             text: None,
             reached_agent: false,
         };
-        let call = request
-            .map(|request| ActionCall::of(&self.engine.atlases, &request.action, &request.params));
-        self.run_event_handlers(None, &place, moment, call.as_ref(), first);
+        self.run_event_handlers(None, &place, moment, call.as_ref(), handled);
+        Ok(())
     }
 
     /// Returns whether an interval is due that has to come before the next request of a session.

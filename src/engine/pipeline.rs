@@ -1,0 +1,96 @@
+//! Stages of a command, in order.
+//!
+//! [`handle_command`] is the way of every command through the engine, and [`request_action`] the way of a
+//! request to run an action. Each stage is a function in the folder of its concern.
+//!
+//! Contract: a stage either goes on, or ends the command with a [`StageExit`]. A stage that needs answers of
+//! extensions changes nothing before it has them.
+
+use super::admission::request_admission::admit_request;
+use super::command::{ActionRequest, CallerId, EngineCommand};
+use super::evaluation::attempt_judgement::judge_request;
+use super::extensions::suspension::RequiredCall;
+use super::gates::identical_requests::identify_request;
+use super::gates::session_gates::pass_session_gates;
+use super::records::attempts::record_attempt;
+use super::requests::attempt::decide_attempt;
+use super::transaction::Transaction;
+
+/// Result of a stage.
+pub(crate) type StageResult<T = ()> = Result<T, StageExit>;
+
+/// Reason why a command goes through no further stage now.
+pub(crate) enum StageExit {
+    /// The caller has its reply, or waits for it in a queue.
+    Answered,
+    /// Extensions have to answer these calls first. Then the command is executed again.
+    Suspended(Vec<RequiredCall>),
+}
+
+/// Handles one command.
+pub(crate) fn handle_command(tx: &mut Transaction<'_>, command: EngineCommand) {
+    tx.record_due_misuse(&command);
+    if tx.deny_if_rate_limited(&command) {
+        return;
+    }
+    tx.start_command(command);
+}
+
+/// Executes a command with the answers of extensions so far.
+pub(crate) fn execute_command(tx: &mut Transaction<'_>, command: &EngineCommand) -> StageResult {
+    match command {
+        EngineCommand::StartSession(ask, start) => return tx.start_session(*ask, start),
+        EngineCommand::EndSession(ask, end) => return tx.end_session(*ask, end),
+        EngineCommand::RequestAction(ask, request) => return request_action(tx, *ask, request),
+        EngineCommand::CompleteAction(ask, completed) => {
+            return tx.complete_action(*ask, completed);
+        }
+        EngineCommand::Input(ask, input) => return tx.input(*ask, input),
+        EngineCommand::ReportError(ask, report) => return tx.report_error(*ask, report),
+        EngineCommand::RequestContext(ask, request) => return tx.request_context(*ask, request),
+        EngineCommand::Answer(ask, answer) => return tx.answer(*ask, answer),
+        EngineCommand::Resolve(ask, resolve) => return tx.resolve(*ask, resolve),
+        EngineCommand::Decide(ask, decide) => return tx.decide(*ask, decide),
+        EngineCommand::Report(ask, report) => tx.report(*ask, report),
+        EngineCommand::CallerLeft(ask) => drop_caller(tx, *ask),
+        EngineCommand::Operate(ask, operate) => tx.apply_operator_action(*ask, operate),
+        EngineCommand::RecordFinding(ask, session, finding) => tx.note(*ask, session, finding),
+        EngineCommand::RecordIntact => tx.record_intact(),
+        EngineCommand::ClockMoved(step) => tx.clock_moved(*step),
+        EngineCommand::Consult(ask, consult) => tx.consult(*ask, consult),
+        EngineCommand::DeadlineReached(gate) => tx.deadline_reached(gate),
+        EngineCommand::ExtensionReturned(id, returned) => {
+            tx.handle_call_result(*id, returned.clone());
+        }
+    }
+    Ok(())
+}
+
+/// Handles a request to run an action, stage by stage.
+///
+/// 1. Admission: the session is live, the request is well-formed, the session has adopted the loaded Atlases.
+/// 2. Gates of the whole session: its start gate, gates that are still required, due intervals. They come
+///    before every request, because their answers can change the session's rights.
+/// 3. Identical requests: a repeated call joins its held request instead of running twice.
+/// 4. Evaluation: triggers, policies, limits and handlers, once. Missing answers of extensions suspend the
+///    request here; nothing about it is decided yet.
+/// 5. Record of the attempt and of the policies' verdict, before anything follows from them.
+/// 6. Decision: the attempt is denied, held at its gates, or allowed to run, and the agent gets its reply.
+fn request_action(tx: &mut Transaction<'_>, ask: CallerId, request: &ActionRequest) -> StageResult {
+    admit_request(tx, ask, request)?;
+    pass_session_gates(tx, ask, request)?;
+    let identified = identify_request(tx, ask, request)?;
+    let judged = judge_request(tx, request, identified)?;
+    let attempt = record_attempt(tx, ask, request, judged)?;
+    decide_attempt(tx, ask, attempt);
+    Ok(())
+}
+
+/// Drops the waiting commands and requests of a caller that is gone.
+fn drop_caller(tx: &mut Transaction<'_>, ask: CallerId) {
+    tx.drop_suspended(ask);
+    tx.abandon_attempt(ask);
+    let state = tx.state();
+    state.held.remove_asker(ask);
+    state.parked.remove_asker(ask);
+}
