@@ -36,21 +36,21 @@ pub(crate) fn call_fault(action: &str, params: &Value) -> Option<String> {
     let length = action.chars().count();
     if length == 0 || length > MAX_ACTION_LEN {
         return Some(format!(
-            "an action's name has 1 to {MAX_ACTION_LEN} characters, not {length}"
+            "an action name must have 1 to {MAX_ACTION_LEN} characters, not {length}"
         ));
     }
     if !(params.is_object() || params.is_null()) {
-        return Some("parameters are a JSON object".to_owned());
+        return Some("parameters must be a JSON object".to_owned());
     }
     // This comes first: parameters that are nested too deep must not be traversed.
     if is_deeper(params, MAX_PARAMS_DEPTH) {
         return Some(format!(
-            "parameters are nested at most {MAX_PARAMS_DEPTH} levels deep"
+            "parameters must be nested at most {MAX_PARAMS_DEPTH} levels deep"
         ));
     }
     let size = canonical(params).len();
     (size > MAX_PARAMS_BYTES)
-        .then(|| format!("parameters have at most {MAX_PARAMS_BYTES} bytes, not {size}"))
+        .then(|| format!("parameters must have at most {MAX_PARAMS_BYTES} bytes, not {size}"))
 }
 
 /// Returns whether `value` is nested more than `levels` deep.

@@ -138,7 +138,7 @@ fn judge_question(
                     let call = validator_call(tx, held, gate, question, &name, &judged.answer);
                     all.missing.extend(call);
                     unheard = true;
-                    rules.push(format!("validator `{name}` was not asked"));
+                    rules.push(format!("validator `{name}` was not called"));
                 }
                 ValidatorOpinion::Failed(rule) => {
                     unheard = true;
@@ -164,7 +164,7 @@ fn judge_question(
         InvalidAnswerConsequence::Warn => {
             let (at, asked) = (gate.origin.id(), question.id());
             let rules = problem.rules.join(", ");
-            let told = format!("`{at}`: the answer to `{asked}` was taken although: {rules}");
+            let told = format!("`{at}`: an invalid answer to `{asked}` was accepted: {rules}");
             all.warnings.push(told);
         }
         // Recorded with the response, without any other effect.
@@ -204,7 +204,7 @@ fn opinion(tx: &Transaction<'_>, gate: &Gate, question: &CompiledQuestion) -> Va
         return ValidatorOpinion::Good;
     };
     if !tx.engine.extensions.validators.contains(name) {
-        return ValidatorOpinion::Failed(format!("validator `{name}` is not there to judge it"));
+        return ValidatorOpinion::Failed(format!("validator `{name}` is not available"));
     }
     let Some(returned) = tx.answers.get(&key(gate, question, name)) else {
         return ValidatorOpinion::Unasked(name.clone());
@@ -216,9 +216,7 @@ fn opinion(tx: &Transaction<'_>, gate: &Gate, question: &CompiledQuestion) -> Va
             let reason = crate::base::text::one_line(&reason);
             ValidatorOpinion::Bad(format!("{reason} (validator `{name}`)"))
         }
-        Err(fault) => {
-            ValidatorOpinion::Failed(format!("validator `{name}` could not be heard: {fault}"))
-        }
+        Err(fault) => ValidatorOpinion::Failed(format!("validator `{name}` failed: {fault}")),
     }
 }
 

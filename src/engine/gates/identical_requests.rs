@@ -113,7 +113,7 @@ impl Transaction<'_> {
         };
         self.record_unjudged(ask, place, call);
         if let Some(earliest) = earliest {
-            let reason = "the same call was asked again too often";
+            let reason = "the agent repeated the same call too often";
             self.reply(earliest, denied(&waiting.held, DenyCode::Withdrawn, reason));
         }
         self.persist(StateKind::Held, waiting.held.id.as_str(), Some(&waiting));
@@ -175,4 +175,4 @@ impl Transaction<'_> {
 }
 
 /// Reason why a gate is voided that stood only because a policy denied the request.
-const NO_LONGER_DENIED: &str = "no policy denies the request any more; it was judged again";
+const NO_LONGER_DENIED: &str = "no policy denies the request any more; cra checked it again";

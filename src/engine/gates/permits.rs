@@ -143,7 +143,7 @@ impl Transaction<'_> {
                         atlas_id: atlas.id.clone(),
                         policy_id: policy.id.clone(),
                         reason: policy.reason.clone(),
-                        why: format!("deny: it was overruled at {}", permit.gate),
+                        why: format!("an operator overruled this denial at {}", permit.gate),
                         overrides: true,
                     });
                 }

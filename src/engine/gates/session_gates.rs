@@ -32,7 +32,7 @@ pub(crate) fn pass_session_gates(
             Err(StageExit::Answered)
         }
         Some(StartState::Lapsed { .. }) => {
-            let reason = "too much is held to ask about this session".to_owned();
+            let reason = "too many requests are held to open the gates of this session".to_owned();
             tx.refuse_action(ask, request, DenyCode::Overload, SESSION_START, reason);
             Err(StageExit::Answered)
         }
@@ -57,7 +57,7 @@ fn pass_required_gates(
         return Err(StageExit::Answered);
     };
     if !session.unpassed.is_empty() {
-        let reason = "too much is held to ask about this session".to_owned();
+        let reason = "too many requests are held to open the gates of this session".to_owned();
         tx.refuse_action(ask, request, DenyCode::Overload, SESSION_START, reason);
         return Err(StageExit::Answered);
     }
@@ -79,11 +79,11 @@ impl Transaction<'_> {
         let parked = &mut self.state().parked;
         let full = if parked.count_of(&session) >= MAX_HELD_PER_SESSION {
             Some(format!(
-                "{MAX_HELD_PER_SESSION} requests of this session wait already"
+                "{MAX_HELD_PER_SESSION} requests of this session are already waiting"
             ))
         } else if parked.bytes() >= MAX_PARKED_BYTES {
             let most = MAX_PARKED_BYTES / (1024 * 1024);
-            Some(format!("requests of {most} MiB wait already"))
+            Some(format!("waiting requests already use {most} MiB"))
         } else {
             None
         };

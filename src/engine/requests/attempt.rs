@@ -48,7 +48,7 @@ pub(crate) struct Attempt {
 
 /// Help text for an agent whose denial an operator may overrule.
 pub(crate) const OVERRULE_HELP: &str =
-    "an operator can overrule this for exactly this request; ask again when that has happened";
+    "an operator can overrule this denial for exactly this request; repeat the request after that";
 
 /// Denies an attempt, holds it at its gates, or allows it to run, and replies to the agent.
 pub(crate) fn decide_attempt(tx: &mut Transaction<'_>, ask: CallerId, mut attempt: Attempt) {
@@ -342,13 +342,13 @@ impl Transaction<'_> {
         let held = &self.engine.state.held;
         if held.count_of(session) >= MAX_HELD_PER_SESSION {
             return Some(format!(
-                "{MAX_HELD_PER_SESSION} requests of this session are held"
+                "{MAX_HELD_PER_SESSION} requests of this session are already held"
             ));
         }
         if held.bytes() >= MAX_HELD_BYTES {
             let most = MAX_HELD_BYTES / (1024 * 1024);
-            return Some(format!("requests of {most} MiB are held already"));
+            return Some(format!("held requests already use {most} MiB"));
         }
-        (held.len() >= MAX_HELD).then(|| format!("{MAX_HELD} requests are held already"))
+        (held.len() >= MAX_HELD).then(|| format!("{MAX_HELD} requests are already held"))
     }
 }

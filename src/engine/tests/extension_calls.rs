@@ -193,6 +193,6 @@ proptest! {
         consulted.sort();
         prop_assert_eq!(called, consulted);
         let effects = format!("{:?}", bench.effects);
-        prop_assert!(!effects.contains("was not asked"), "{}", effects);
+        prop_assert!(!effects.contains("was not called"), "{}", effects);
     }
 }

@@ -137,7 +137,7 @@ fn an_approval_before_a_tool_is_in_each_agents_own_format() {
             Host::Cursor => json!({"permission": "allow"}),
         };
         wrong.check(host, event, &pass(None, None), &plain);
-        let why = "cra: op-1 let it pass";
+        let why = "cra: approved by op-1";
         let allowed = json!({"permissionDecision": "allow", "permissionDecisionReason": why});
         let approved = match host {
             Host::ClaudeCode => specific(event, &allowed),
@@ -147,13 +147,13 @@ fn an_approval_before_a_tool_is_in_each_agents_own_format() {
         wrong.check(
             host,
             event,
-            &pass(None, Some("cra: op-1 let it pass")),
+            &pass(None, Some("cra: approved by op-1")),
             &approved,
         );
     }
-    let both = pass(Some("be kind"), Some("cra: op-1 let it pass"));
+    let both = pass(Some("be kind"), Some("cra: approved by op-1"));
     let wanted = json!({"permissionDecision": "allow",
-        "permissionDecisionReason": "cra: op-1 let it pass", "additionalContext": "be kind"});
+        "permissionDecisionReason": "cra: approved by op-1", "additionalContext": "be kind"});
     let wanted = specific("PreToolUse", &wanted);
     wrong.check(Host::ClaudeCode, "PreToolUse", &both, &wanted);
     // Codex treats a bare `allow` as an error: it gets only the context.
@@ -257,8 +257,8 @@ fn codex_can_read_every_answer() {
         ask(),
         pass(None, None),
         pass(Some("be kind"), None),
-        pass(None, Some("cra: op-1 let it pass")),
-        pass(Some("be kind"), Some("cra: op-1 let it pass")),
+        pass(None, Some("cra: approved by op-1")),
+        pass(Some("be kind"), Some("cra: approved by op-1")),
     ];
     for event in events(Host::Codex)
         .into_iter()
