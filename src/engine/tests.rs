@@ -228,21 +228,21 @@ impl EngineBench {
 
     fn allowed(&self, ask: CallerId) -> &RunPermission {
         match self.reply(ask) {
-            Reply::Allowed(allowed) => allowed,
+            Reply::Agent(AgentReply::Allowed(allowed)) => allowed,
             other => panic!("not allowed: {other:?}"),
         }
     }
 
     fn denied(&self, ask: CallerId) -> &DenialReply {
         match self.reply(ask) {
-            Reply::Denied(denied) => denied,
+            Reply::Agent(AgentReply::Denied(denied)) => denied,
             other => panic!("not denied: {other:?}"),
         }
     }
 
     fn outcome(&self, ask: CallerId) -> HeldOutcome {
         match self.reply(ask) {
-            Reply::Decided(decided) => decided.outcome,
+            Reply::Operator(OperatorReply::Decided(decided)) => decided.outcome,
             other => panic!("not decided: {other:?}"),
         }
     }

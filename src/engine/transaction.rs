@@ -8,7 +8,8 @@ use crate::base::id::{EventId, SessionId, SpanId, TraceId};
 use crate::trace::event::{Draft, Durability, Payload, RiskTierInfo};
 
 use super::command::{
-    CallerId, DenialReply, DenyCode, Effect, Injected, Reply, StateChange, StateKind,
+    AgentReply, CallerId, DenialReply, DenyCode, Effect, Injected, OperatorReply, StateChange,
+    StateKind,
 };
 use super::evaluation::{EvaluationCase, NOTHING_OVERRIDDEN};
 use super::extensions::suspension::ExtensionAnswers;
@@ -215,12 +216,17 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Sends a reply to a caller. The contexts that it carries are recorded as injected.
-    pub(crate) fn reply(&mut self, ask: CallerId, mut reply: Reply) {
+    /// Sends a reply to an agent. The contexts that it carries are recorded as injected.
+    pub(crate) fn reply_to_agent(&mut self, ask: CallerId, mut reply: AgentReply) {
         if let Some(given) = reply.injected_mut() {
             self.deliver(given);
         }
-        self.effects.push(Effect::Reply(ask, reply));
+        self.effects.push(Effect::Reply(ask, reply.into()));
+    }
+
+    /// Sends a reply to an operator.
+    pub(crate) fn reply_to_operator(&mut self, ask: CallerId, reply: OperatorReply) {
+        self.effects.push(Effect::Reply(ask, reply.into()));
     }
 
     pub(crate) fn deny(&mut self, ask: CallerId, code: DenyCode, reason: impl Into<String>) {
@@ -230,7 +236,7 @@ impl<'a> Transaction<'a> {
             help: None,
             gate: None,
         };
-        self.reply(ask, Reply::Denied(denied));
+        self.reply_to_agent(ask, AgentReply::Denied(denied));
     }
 
     /// Changes a record of this command before it is written.

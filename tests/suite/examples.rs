@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use cra_core::atlas::load_file;
-use cra_core::engine::command::{DenyCode, InputReport, InputSource, Reply, Ruling};
+use cra_core::engine::command::{DenyCode, InputReport, InputSource, OperatorReply, Ruling};
 use cra_core::runtime::RequestReply;
 use cra_core::runtime::extension::Registry;
 use cra_core::store::memory::MemoryStore;
@@ -81,7 +81,7 @@ async fn an_address_where_nobody_answers_lets_no_answer_pass() {
     let ruling = Ruling::Pass { answers };
     let desk = bench.runtime.operator_handle();
     let reply = desk.decide(decide(&picture.held[0], ruling)).await;
-    assert!(matches!(reply, Reply::Invalid(_)), "{reply:?}");
+    assert!(matches!(reply, OperatorReply::Invalid(_)), "{reply:?}");
     waiting.abort();
 }
 

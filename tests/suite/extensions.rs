@@ -9,7 +9,7 @@ use cra_core::atlas::document::{CheckpointConfig, InjectMode};
 use cra_core::atlas::{Atlas, load_str, load_str_with};
 use cra_core::base::clock::Boxed;
 use cra_core::engine::command::{
-    AgentAnswer, DenyCode, HeldOutcome, InputReport, InputSource, Reply, Ruling,
+    AgentAnswer, DenyCode, HeldOutcome, InputReport, InputSource, OperatorReply, Ruling,
 };
 use cra_core::engine::extensions::{
     CheckpointContext, CheckpointResult, ExtensionCall, PolicyDecisionKind, YesNo,
@@ -235,7 +235,7 @@ async fn a_plugin_brings_types_handlers_validators_and_its_say_about_the_configu
         .operator_handle()
         .decide(decide(&held, answer("X-1")))
         .await;
-    let Reply::Invalid(invalid) = wrong else {
+    let OperatorReply::Invalid(invalid) = wrong else {
         panic!("{wrong:?}")
     };
     assert!(invalid.problems[0].rules[0].contains("begins with T-"));
@@ -244,7 +244,9 @@ async fn a_plugin_brings_types_handlers_validators_and_its_say_about_the_configu
         .operator_handle()
         .decide(decide(&held, answer("T-1")))
         .await;
-    assert!(matches!(right, Reply::Decided(decided) if decided.outcome == HeldOutcome::Passed));
+    assert!(
+        matches!(right, OperatorReply::Decided(decided) if decided.outcome == HeldOutcome::Passed)
+    );
     assert!(matches!(asked.await.unwrap(), Ok(RequestReply::Allowed(_))));
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cra_core::atlas::{Atlas, load_str};
 use cra_core::base::clock::{Clock, ManualClock, SystemClock};
-use cra_core::engine::command::{HeldOutcome, Reply, Ruling};
+use cra_core::engine::command::{HeldOutcome, OperatorReply, Ruling};
 use cra_core::gateway::client::{CallError, GatewayClient};
 use cra_core::gateway::gateway_state::GatewayState;
 use cra_core::gateway::socket_lock::{SocketError, SocketLock};
@@ -146,7 +146,7 @@ impl House {
     pub(crate) async fn pass(&self) {
         let picture = self.bench.until(|it| it.held.len() == 1).await;
         let reply = self.bench.pass(&picture.held[0]).await;
-        assert!(matches!(reply, Reply::Decided(_)), "{reply:?}");
+        assert!(matches!(reply, OperatorReply::Decided(_)), "{reply:?}");
     }
 
     pub(crate) async fn deny(&self, reason: &str) {
@@ -155,7 +155,7 @@ impl House {
         let ruling = Ruling::Deny { reason };
         let decided = decide(&picture.held[0], ruling);
         let reply = self.bench.runtime.operator_handle().decide(decided).await;
-        assert!(matches!(reply, Reply::Decided(_)), "{reply:?}");
+        assert!(matches!(reply, OperatorReply::Decided(_)), "{reply:?}");
     }
 }
 

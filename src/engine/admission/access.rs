@@ -15,7 +15,9 @@ use crate::base::limits::MAX_COUNTED_CALLERS;
 use crate::base::pattern::Pattern;
 
 use super::session_limits::peer;
-use crate::engine::command::{CallerId, DenialReply, DenyCode, EngineCommand, Reply, StartSession};
+use crate::engine::command::{
+    AgentReply, CallerId, DenialReply, DenyCode, EngineCommand, StartSession,
+};
 use crate::engine::sessions::session::Session;
 use crate::engine::transaction::Transaction;
 
@@ -141,7 +143,7 @@ impl Transaction<'_> {
             help: Some(format!("try again in {} s", wait.as_secs().max(1))),
             gate: None,
         };
-        self.reply(ask, Reply::Denied(denied));
+        self.reply_to_agent(ask, AgentReply::Denied(denied));
         true
     }
 
@@ -186,7 +188,7 @@ impl Transaction<'_> {
         } else {
             session_denied(format!("session `{session}` does not exist"))
         };
-        self.reply(ask, Reply::Denied(denied));
+        self.reply_to_agent(ask, AgentReply::Denied(denied));
     }
 }
 

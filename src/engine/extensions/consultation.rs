@@ -15,7 +15,7 @@ use super::PolicyDecisionKind;
 use crate::engine::admission::access::foreign_session_denial;
 use crate::engine::admission::misuse::ShownSecret;
 use crate::engine::admission::request_admission::call_fault;
-use crate::engine::command::{Caller, CallerId, DenyCode, InjectedContext, Reply};
+use crate::engine::command::{AgentReply, Caller, CallerId, DenyCode, InjectedContext};
 use crate::engine::evaluation;
 use crate::engine::gates::held::{ActionCall, request_hash};
 use crate::engine::transaction::Transaction;
@@ -137,13 +137,13 @@ impl Transaction<'_> {
                 if !theirs {
                     let shown = owner.map_or(ShownSecret::Nothing, |_| ShownSecret::Wrong);
                     self.record_takeover_attempt(session, from.as_ref(), shown);
-                    self.reply(ask, Reply::Denied(foreign_session_denial(session)));
+                    self.reply_to_agent(ask, AgentReply::Denied(foreign_session_denial(session)));
                     return;
                 }
                 ConsultationAnswer::Owned
             }
         };
-        self.reply(ask, Reply::Consulted(answer));
+        self.reply_to_agent(ask, AgentReply::Consulted(answer));
     }
 
     /// Returns the contexts of a mode, or those that match a text or hints, highest priority first.

@@ -89,14 +89,14 @@ pub(crate) fn require_handler_answers(
     fired: Vec<OwnedFiredCheckpoint>,
     subject: CallSubject<'_>,
 ) -> StageResult<HandledCheckpoints> {
-    let mut handled = collect_known_answers(tx, fired);
-    let Some((index, handler)) = &handled.outcomes.next else {
-        return Ok(handled);
+    let known = collect_known_answers(tx, fired);
+    let Some((index, handler)) = &known.outcomes.next else {
+        return Ok(known);
     };
-    let Some(next) = handled.fired.get(*index) else {
-        return Ok(handled);
+    let Some(next) = known.fired.get(*index) else {
+        return Ok(known);
     };
-    let modified = handled.outcomes.input.take();
+    let modified = known.outcomes.input.clone();
     Err(StageExit::Suspended(vec![RequiredCall {
         key: call_key(next, handler, CallPurpose::Handler),
         question: CallQuestion::Handler,

@@ -17,8 +17,8 @@ use super::holding::SESSION_START;
 use super::settlement::denied;
 use crate::engine::admission::misuse::Misuse;
 use crate::engine::command::{
-    AcceptedEvent, AgentAnswer, AgentGate, AgentQuestions, CallerId, DenialReply, DenyCode,
-    Injected, ReleaseTo, Reply, StateKind,
+    AcceptedEvent, AgentAnswer, AgentGate, AgentQuestions, AgentReply, CallerId, DenialReply,
+    DenyCode, Injected, ReleaseTo, StateKind,
 };
 use crate::engine::pipeline::StageResult;
 use crate::engine::records::redaction::scrubbed;
@@ -54,12 +54,12 @@ impl Transaction<'_> {
         self.record_responses(&held, &judged, by);
         if let Some(wrong) = self.apply_invalid_answers(&held, by, &judged) {
             let reply = match wrong {
-                InvalidAnswerOutcome::StillHeld(invalid) => Reply::Invalid(invalid),
+                InvalidAnswerOutcome::StillHeld(invalid) => AgentReply::Invalid(invalid),
                 InvalidAnswerOutcome::Refused(over) => {
                     denied(&held, DenyCode::InvalidAnswer, &over.detail)
                 }
             };
-            self.reply(ask, reply);
+            self.reply_to_agent(ask, reply);
             return Ok(());
         }
         let mut held = (*held).clone();
@@ -217,7 +217,7 @@ impl Transaction<'_> {
         };
         self.persist(StateKind::Held, held.id.as_str(), Some(&waiting));
         if let Some(rest) = rest {
-            self.reply(ask, Reply::Asked(rest));
+            self.reply_to_agent(ask, AgentReply::Asked(rest));
             return;
         }
         let refused = if complete && repeats {
@@ -230,7 +230,7 @@ impl Transaction<'_> {
             self.pass_or_refuse(&held, by, &judged);
         }
         if let Some((code, reason)) = refused {
-            self.reply(ask, denied(&held, code, &reason));
+            self.reply_to_agent(ask, denied(&held, code, &reason));
         } else if repeats {
             let permit = self.engine.state.permits.of_gate(&held.id);
             let accepted = AcceptedEvent {
@@ -238,7 +238,7 @@ impl Transaction<'_> {
                 needs_operator: !complete,
                 ..AcceptedEvent::default()
             };
-            self.reply(ask, Reply::Accepted(accepted));
+            self.reply_to_agent(ask, AgentReply::Accepted(accepted));
         } else if !waits {
             self.reply_accepted(Some(ask), &held.session, Injected::default());
         }

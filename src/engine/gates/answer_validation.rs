@@ -135,7 +135,8 @@ fn judge_question(
                 ValidatorOpinion::Good => {}
                 ValidatorOpinion::Bad(rule) => rules.push(rule),
                 ValidatorOpinion::Unasked(name) => {
-                    let call = validator_call(tx, held, gate, question, &name, &judged.answer);
+                    let call =
+                        validator_call(tx, held, gate, question, &name, judged.answer.as_ref());
                     all.missing.extend(call);
                     unheard = true;
                     rules.push(format!("validator `{name}` was not called"));
@@ -236,7 +237,7 @@ fn validator_call(
     gate: &Gate,
     question: &CompiledQuestion,
     name: &str,
-    answer: &Option<Value>,
+    answer: Option<&Value>,
 ) -> Option<RequiredCall> {
     let session = tx.live_session(&held.session)?;
     let action = match &held.subject {
@@ -247,7 +248,7 @@ fn validator_call(
         key: key(gate, question, name),
         question: CallQuestion::Validator {
             question: question.id().to_owned(),
-            answer: answer.clone()?,
+            answer: answer?.clone(),
         },
         context: CheckpointContext {
             checkpoint_type: gate.origin.kind().to_owned(),

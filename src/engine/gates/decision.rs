@@ -18,7 +18,7 @@ use super::held::{Gate, GateOrigin, Held, HeldSubject};
 use super::settlement::RequestEnding;
 use crate::engine::command::{
     AnswerProblem, CallerId, DecisionRefusal, DecisionRequest, DenyCode, HeldOutcome, Injected,
-    InvalidAnswers, Reply, Ruling, SettledRequest, StateKind,
+    InvalidAnswers, OperatorReply, Ruling, SettledRequest, StateKind,
 };
 use crate::engine::evaluation;
 use crate::engine::gates::permits::override_key;
@@ -75,7 +75,7 @@ impl Transaction<'_> {
         };
         let held = Arc::clone(&waiting.held);
         if held.request_hash != decide.request_hash || held.atlas_hash != decide.atlas_hash {
-            self.reply(ask, Reply::Refused(DecisionRefusal::RequestChanged));
+            self.reply_to_operator(ask, OperatorReply::Refused(DecisionRefusal::RequestChanged));
             return Ok(());
         }
         let why: Option<String> = decide
@@ -95,7 +95,10 @@ impl Transaction<'_> {
                 if held.atlas_hash == self.engine.atlas_hash {
                     self.judge_and_pass(ask, &held, by, answers)?;
                 } else {
-                    self.reply(ask, Reply::Refused(DecisionRefusal::AtlasChanged));
+                    self.reply_to_operator(
+                        ask,
+                        OperatorReply::Refused(DecisionRefusal::AtlasChanged),
+                    );
                 }
             }
             Ruling::Invalid { answers } => self.reject_invalid_answers(ask, &held, by, answers),
@@ -104,7 +107,7 @@ impl Transaction<'_> {
                 typed_text: typed,
             } => {
                 self.record_wrong_confirmation(&held, by, *wanted, typed);
-                self.reply(ask, Reply::Acted);
+                self.reply_to_operator(ask, OperatorReply::Acted);
             }
         }
         Ok(())
@@ -121,13 +124,13 @@ impl Transaction<'_> {
             || DecisionRefusal::NotHeld(gate.clone()),
             |decided| DecisionRefusal::AlreadySettled(Box::new((**decided).clone())),
         );
-        self.reply(ask, Reply::Refused(refused));
+        self.reply_to_operator(ask, OperatorReply::Refused(refused));
     }
 
     fn deny_held(&mut self, ask: CallerId, held: &Held, operator: &str, reason: &str) {
         let given = reason.trim();
         if given.is_empty() && held.tier() > RiskTier::Low {
-            self.reply(ask, Reply::Refused(DecisionRefusal::ReasonMissing));
+            self.reply_to_operator(ask, OperatorReply::Refused(DecisionRefusal::ReasonMissing));
             return;
         }
         let given: String = given.chars().take(MAX_ANSWER_CHARS).collect();
@@ -145,7 +148,7 @@ impl Transaction<'_> {
                 reason,
             },
         );
-        self.reply(ask, Reply::Decided(decided));
+        self.reply_to_operator(ask, OperatorReply::Decided(decided));
     }
 
     fn judge_and_pass(
@@ -156,7 +159,7 @@ impl Transaction<'_> {
         answers: &[BTreeMap<String, Value>],
     ) -> StageResult {
         if let Some(refused) = approval::bars(held, by.name) {
-            self.reply(ask, Reply::Refused(refused));
+            self.reply_to_operator(ask, OperatorReply::Refused(refused));
             return Ok(());
         }
         let judged = judge_gates(self, held, UnansweredTreatment::Judged, |index, _| {
@@ -166,14 +169,14 @@ impl Transaction<'_> {
         self.record_responses(held, &judged, by);
         if let Some(wrong) = self.apply_invalid_answers(held, by, &judged) {
             let reply = match wrong {
-                InvalidAnswerOutcome::StillHeld(invalid) => Reply::Invalid(invalid),
-                InvalidAnswerOutcome::Refused(decided) => Reply::Decided(decided),
+                InvalidAnswerOutcome::StillHeld(invalid) => OperatorReply::Invalid(invalid),
+                InvalidAnswerOutcome::Refused(decided) => OperatorReply::Decided(decided),
             };
-            self.reply(ask, reply);
+            self.reply_to_operator(ask, reply);
             return Ok(());
         }
         let reply = self.approve_or_pass(held, by, &judged);
-        self.reply(ask, reply);
+        self.reply_to_operator(ask, reply);
         Ok(())
     }
 

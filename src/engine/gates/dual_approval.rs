@@ -13,7 +13,7 @@ use super::approval;
 use super::decision::Decider;
 use super::held::{FirstApproval, Held};
 use super::settlement::RequestEnding;
-use crate::engine::command::{DenyCode, HeldOutcome, Reply, SettledRequest, StateKind};
+use crate::engine::command::{DenyCode, HeldOutcome, OperatorReply, SettledRequest, StateKind};
 use crate::engine::transaction::Transaction;
 
 impl Transaction<'_> {
@@ -23,20 +23,25 @@ impl Transaction<'_> {
         held: &Held,
         by: Decider<'_>,
         judged: &JudgedAnswers,
-    ) -> Reply {
+    ) -> OperatorReply {
         match (held.approvers(), held.first_approval()) {
             (Approvers::One, _) | (Approvers::Two, Some(_)) => {
-                Reply::Decided(self.pass_or_refuse(held, by, judged))
+                OperatorReply::Decided(self.pass_or_refuse(held, by, judged))
             }
             (Approvers::Two, None) => self.approve_first(held, by, judged),
         }
     }
 
     /// Stores the first of two approvals. The request stays held under unchanged conditions.
-    fn approve_first(&mut self, held: &Held, by: Decider<'_>, judged: &JudgedAnswers) -> Reply {
+    fn approve_first(
+        &mut self,
+        held: &Held,
+        by: Decider<'_>,
+        judged: &JudgedAnswers,
+    ) -> OperatorReply {
         if let Some((code, reason)) = self.current_denial(held) {
             // A second operator is not asked about a request that is refused anyway.
-            return Reply::Decided(self.refuse_held(held, code, reason));
+            return OperatorReply::Decided(self.refuse_held(held, code, reason));
         }
         let place = self.held_position(held);
         let answers = |at: usize| Some(&judged.gates.get(at)?.as_ref()?.answers);
@@ -63,12 +68,12 @@ impl Transaction<'_> {
     }
 
     /// Stores a changed held request.
-    pub(crate) fn store_held(&mut self, held: Held) -> Reply {
+    pub(crate) fn store_held(&mut self, held: Held) -> OperatorReply {
         let held = Arc::new(held);
         if let Some(waiting) = self.state().held.replace(Arc::clone(&held)).cloned() {
             self.persist(StateKind::Held, held.id.as_str(), Some(&waiting));
         }
-        Reply::Approved(Box::new((*held).clone()))
+        OperatorReply::Approved(Box::new((*held).clone()))
     }
 
     /// Ends a request that a rule refuses regardless of the operators.

@@ -23,7 +23,7 @@ use crate::trace::event::{
 use super::approval::{self, JUSTIFICATION};
 use super::held::{Gate, GateOrigin, Held, HeldSubject, PassEffects};
 use super::queue::{AdvisoryEffects, HeldEntry};
-use crate::engine::command::{CallerId, DenyCode, Effect, Injected, Reply, StateKind};
+use crate::engine::command::{AgentReply, CallerId, DenyCode, Effect, Injected, StateKind};
 use crate::engine::evaluation::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
 use crate::engine::injection::contexts::{BudgetRule, Injection};
 use crate::engine::injection::withholding::WithheldInjection;
@@ -301,8 +301,8 @@ impl Transaction<'_> {
             span_id: request.place.span_id,
         };
         // An agent that is asked questions has its reply, and comes back with the answers.
-        let asked = self.agent_questions(&held).map(Reply::Asked);
-        let asked = asked.or_else(|| self.later_questions_denial(&held).map(Reply::Denied));
+        let asked = self.agent_questions(&held).map(AgentReply::Asked);
+        let asked = asked.or_else(|| self.later_questions_denial(&held).map(AgentReply::Denied));
         let asked = ask.zip(asked);
         let askers = ask.filter(|_| asked.is_none());
         // The caller's deadline counts while it waits. A caller that has its reply may answer later.
@@ -324,7 +324,7 @@ impl Transaction<'_> {
         self.push(Effect::SetDeadline(id.clone(), deadline));
         self.push(Effect::RequestHeld(id.clone()));
         if let Some((ask, asked)) = asked {
-            self.reply(ask, asked);
+            self.reply_to_agent(ask, asked);
         }
         Some(id)
     }

@@ -11,7 +11,7 @@ use super::decision::overruled_denials;
 use super::held::{ActionCall, HeldSubject};
 use super::settlement::denied;
 use crate::engine::command::{
-    ActionRequest, CallerId, DenyCode, EngineCommand, HeldOutcome, Reply, StateKind,
+    ActionRequest, AgentReply, CallerId, DenyCode, EngineCommand, HeldOutcome, StateKind,
 };
 use crate::engine::evaluation::attempt_judgement::judge_call;
 use crate::engine::pipeline::{StageExit, StageResult};
@@ -96,7 +96,7 @@ impl Transaction<'_> {
         let held = Arc::clone(&waiting.held);
         let trace_id = held.trace_id.clone();
         if let Some(asked) = self.agent_questions(&held) {
-            self.reply(ask, Reply::Asked(asked));
+            self.reply_to_agent(ask, AgentReply::Asked(asked));
             return;
         }
         let mut held = (*held).clone();
@@ -114,7 +114,7 @@ impl Transaction<'_> {
         self.record_unjudged(ask, place, call);
         if let Some(earliest) = earliest {
             let reason = "the agent repeated the same call too often";
-            self.reply(earliest, denied(&waiting.held, DenyCode::Withdrawn, reason));
+            self.reply_to_agent(earliest, denied(&waiting.held, DenyCode::Withdrawn, reason));
         }
         self.persist(StateKind::Held, waiting.held.id.as_str(), Some(&waiting));
     }
@@ -170,7 +170,7 @@ impl Transaction<'_> {
             denied.help = Some(OVERRULE_HELP.to_owned());
             denied.gate = Some(gate.clone());
         }
-        self.reply(ask, Reply::Denied(denied));
+        self.reply_to_agent(ask, AgentReply::Denied(denied));
     }
 }
 

@@ -8,7 +8,7 @@ use super::answer_validation::{UnansweredTreatment, judge_gates};
 use super::approval;
 use super::decision::{Decider, InvalidAnswerOutcome};
 use super::held::Held;
-use crate::engine::command::{CallerId, Confirmation, DecisionRefusal, Reply};
+use crate::engine::command::{CallerId, Confirmation, DecisionRefusal, OperatorReply};
 use crate::engine::transaction::Transaction;
 
 /// Maximum number of characters of a wrong confirmation that are recorded.
@@ -29,7 +29,7 @@ impl Transaction<'_> {
             Some(DecisionRefusal::AtlasChanged)
         };
         if let Some(refused) = refused {
-            self.reply(ask, Reply::Refused(refused));
+            self.reply_to_operator(ask, OperatorReply::Refused(refused));
             return;
         }
         let judged = judge_gates(self, held, UnansweredTreatment::Skipped, |at, _| {
@@ -37,16 +37,16 @@ impl Transaction<'_> {
         });
         if judged.block.is_empty() && judged.retry.is_empty() {
             // The console showed other questions than these.
-            self.reply(ask, Reply::Refused(DecisionRefusal::RequestChanged));
+            self.reply_to_operator(ask, OperatorReply::Refused(DecisionRefusal::RequestChanged));
             return;
         }
         self.record_responses(held, &judged, by);
         let reply = match self.apply_invalid_answers(held, by, &judged) {
-            Some(InvalidAnswerOutcome::StillHeld(invalid)) => Reply::Invalid(invalid),
-            Some(InvalidAnswerOutcome::Refused(decided)) => Reply::Decided(decided),
-            None => Reply::Refused(DecisionRefusal::RequestChanged),
+            Some(InvalidAnswerOutcome::StillHeld(invalid)) => OperatorReply::Invalid(invalid),
+            Some(InvalidAnswerOutcome::Refused(decided)) => OperatorReply::Decided(decided),
+            None => OperatorReply::Refused(DecisionRefusal::RequestChanged),
         };
-        self.reply(ask, reply);
+        self.reply_to_operator(ask, reply);
     }
 
     /// Records a wrong text where the operator had to confirm a decision.

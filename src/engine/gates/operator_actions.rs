@@ -14,8 +14,8 @@ use super::decision::overruled_denials;
 use super::held::{Claim, Held};
 use crate::engine::command::{
     AcknowledgedSubject, CallerId, ClaimChange, ClaimChangeKind, DecisionRefusal, Effect,
-    OperatorAcknowledgement, OperatorAction, OperatorChange, OverruledDenial, RecordFault, Reply,
-    StateKind,
+    OperatorAcknowledgement, OperatorAction, OperatorChange, OperatorReply, OverruledDenial,
+    RecordFault, StateKind,
 };
 use crate::engine::transaction::Transaction;
 
@@ -29,8 +29,8 @@ impl Transaction<'_> {
             OperatorAction::Acknowledge(acknowledge) => self.acknowledge(acknowledge),
             OperatorAction::ChangeOperator(seat) => self.change_operator(seat),
         };
-        let reply = done.map_or_else(Reply::Refused, |()| Reply::Acted);
-        self.reply(ask, reply);
+        let reply = done.map_or_else(OperatorReply::Refused, |()| OperatorReply::Acted);
+        self.reply_to_operator(ask, reply);
     }
 
     /// Changes the claim on a held request, if the claim is still as the operator saw it.

@@ -15,7 +15,7 @@ use crate::trace::event::{CheckpointPassed, Durability};
 
 use super::decision::overruled_denials;
 use super::held::{ActionCall, Gate, GateOrigin, Held};
-use crate::engine::command::{CallerId, Injected, Reply, StateKind};
+use crate::engine::command::{AgentReply, CallerId, Injected, StateKind};
 use crate::engine::evaluation::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
 use crate::engine::records::notice::ReleaseInfo;
 use crate::engine::transaction::{SpanPosition, Transaction};
@@ -174,7 +174,7 @@ impl Transaction<'_> {
         };
         self.notify_release(place, call, Some(&release));
         allowed.approved_by = permit.approved_by;
-        self.reply(ask, Reply::Allowed(allowed));
+        self.reply_to_agent(ask, AgentReply::Allowed(allowed));
     }
 
     /// Takes the permit for exactly this request under exactly the loaded Atlases, if there is one.

@@ -8,7 +8,7 @@ use crate::base::limits::{MAX_HELD_PER_SESSION, MAX_PARKED_BYTES};
 
 use super::holding::SESSION_START;
 use crate::engine::command::{
-    ActionRequest, AgentQuestions, CallerId, DenyCode, EngineCommand, Reply,
+    ActionRequest, AgentQuestions, AgentReply, CallerId, DenyCode, EngineCommand,
 };
 use crate::engine::pipeline::{StageExit, StageResult};
 use crate::engine::sessions::session::StartState;
@@ -21,7 +21,7 @@ pub(crate) fn pass_session_gates(
     request: &ActionRequest,
 ) -> StageResult {
     if let Some(asked) = tx.reenter(&request.session) {
-        tx.reply(ask, Reply::Asked(asked));
+        tx.reply_to_agent(ask, AgentReply::Asked(asked));
         return Err(StageExit::Answered);
     }
     let entry = tx.live_session(&request.session);
@@ -73,7 +73,7 @@ impl Transaction<'_> {
     pub(crate) fn park_request(&mut self, ask: CallerId, request: ActionRequest) {
         let session = request.session.clone();
         if let Some(asked) = self.first_agent_questions(&session) {
-            self.reply(ask, Reply::Asked(asked));
+            self.reply_to_agent(ask, AgentReply::Asked(asked));
             return;
         }
         let parked = &mut self.state().parked;
@@ -108,7 +108,7 @@ impl Transaction<'_> {
             return;
         };
         for (ask, _) in self.state().parked.take(session) {
-            self.reply(ask, Reply::Asked(asked.clone()));
+            self.reply_to_agent(ask, AgentReply::Asked(asked.clone()));
         }
     }
 

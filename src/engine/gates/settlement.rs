@@ -13,8 +13,8 @@ use super::held::{ActionCall, Gate, Held, HeldSubject};
 use super::permits::{gate_key, passed_gates};
 use super::queue::HeldEntry;
 use crate::engine::command::{
-    ActionRequest, CallerId, DenialReply, DenyCode, Effect, EngineCommand, HeldOutcome, Injected,
-    Reply, SettledRequest, StateKind,
+    ActionRequest, AgentReply, CallerId, DenialReply, DenyCode, Effect, EngineCommand, HeldOutcome,
+    Injected, SettledRequest, StateKind,
 };
 use crate::engine::evaluation;
 use crate::engine::evaluation::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
@@ -51,7 +51,7 @@ impl Transaction<'_> {
         };
         for earlier in askers {
             let reason = "the agent repeated the same call, and cra allowed the repeat";
-            self.reply(earlier, denied(held, DenyCode::Withdrawn, reason));
+            self.reply_to_agent(earlier, denied(held, DenyCode::Withdrawn, reason));
         }
         if self.blocking_gate(held).is_some() || self.meets_new_gate(held, call) {
             // It runs when the gates that stand in its way by now are passed as well.
@@ -75,7 +75,7 @@ impl Transaction<'_> {
         };
         self.notify_release(place, call, Some(&release));
         allowed.approved_by = approved_by;
-        self.reply(last, Reply::Allowed(allowed));
+        self.reply_to_agent(last, AgentReply::Allowed(allowed));
     }
 
     /// Returns whether a request whose gates are passed would be held if it were made now.
@@ -190,7 +190,7 @@ impl Transaction<'_> {
             .unwrap_or_default();
         self.forget_undelivered_contexts(held, &given);
         for asker in askers {
-            self.reply(asker, denied(held, ending.code, &ending.reason));
+            self.reply_to_agent(asker, denied(held, ending.code, &ending.reason));
         }
         // The outcome names the operator, so the reason need not repeat the name.
         let refused_by = ending.by.as_ref().map(|by| format!("denied by {by}: "));
@@ -331,12 +331,12 @@ impl Transaction<'_> {
     }
 }
 
-pub(crate) fn denied(held: &Held, code: DenyCode, reason: &str) -> Reply {
+pub(crate) fn denied(held: &Held, code: DenyCode, reason: &str) -> AgentReply {
     let hint = match code {
         DenyCode::Expired => Some("try again when an operator is at the console".to_owned()),
         _ => None,
     };
-    Reply::Denied(DenialReply {
+    AgentReply::Denied(DenialReply {
         code,
         reason: reason.to_owned(),
         help: hint,

@@ -10,7 +10,7 @@ use crate::base::limits::{
 use crate::trace::event::Recommendation;
 
 use crate::engine::command::{
-    ActionRequest, CallerId, DenyCode, Injected, Reply, RunPermission, StateKind,
+    ActionRequest, AgentReply, CallerId, DenyCode, Injected, RunPermission, StateKind,
 };
 use crate::engine::evaluation::denial::Denial;
 use crate::engine::evaluation::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
@@ -95,7 +95,7 @@ impl Transaction<'_> {
             denied.gate = self.hold_request(None, request, raised);
             denied.help = Some(OVERRULE_HELP.to_owned());
         }
-        self.reply(ask, Reply::Denied(denied));
+        self.reply_to_agent(ask, AgentReply::Denied(denied));
     }
 
     /// Applies the results of the handlers of fired checkpoints, then allows or holds the attempt.
@@ -168,7 +168,7 @@ impl Transaction<'_> {
             let allowed = self.allow_run(&place, &call, given);
             self.amend_attempt(event.as_ref(), &allowed.given);
             self.notify_release(&place, &call, None);
-            self.reply(ask, Reply::Allowed(allowed));
+            self.reply_to_agent(ask, AgentReply::Allowed(allowed));
             return;
         }
         if let Some(permit) = permit {

@@ -7,7 +7,7 @@ use crate::trace::event::{ActionCompleted as CompletedRecord, ErrorDetail};
 use super::events::RunResult;
 use crate::engine::admission::misuse::Misuse;
 use crate::engine::command::{
-    ActionCompletion, ActionError, CallerId, DeliveryTime, DenyCode, Injected, Reply,
+    ActionCompletion, ActionError, AgentReply, CallerId, DeliveryTime, DenyCode, Injected,
 };
 use crate::engine::evaluation::TriggerEvent;
 use crate::engine::extensions::required_calls::HandledCheckpoints;
@@ -51,7 +51,7 @@ impl Transaction<'_> {
             DeliveryTime::Later => Injected::default(),
         };
         self.mark_changed(&place.session);
-        self.reply(ask, Reply::Completed(given));
+        self.reply_to_agent(ask, AgentReply::Completed(given));
         Ok(())
     }
 

@@ -19,7 +19,9 @@ use crate::base::limits::{MAX_HINTS, MAX_TEXT_BYTES};
 use crate::base::text::one_line;
 use crate::trace::event::{ContextRequested, InjectTrigger, RequestType};
 
-use crate::engine::command::{CallerId, ContextRequest, DenyCode, Injected, RefusedContext, Reply};
+use crate::engine::command::{
+    AgentReply, CallerId, ContextRequest, DenyCode, Injected, RefusedContext,
+};
 use crate::engine::evaluation::TriggerEvent;
 use crate::engine::extensions::handler_effects::HandledCommandKind;
 use crate::engine::extensions::required_calls::HandledCheckpoints;
@@ -90,7 +92,7 @@ impl Transaction<'_> {
         };
         self.record(&place, record);
         if let Some(denied) = refused {
-            self.reply(ask, Reply::Denied(denied));
+            self.reply_to_agent(ask, AgentReply::Denied(denied));
             return Ok(());
         }
         // A lapsed start gate is raised again: the context is behind it.

@@ -16,7 +16,7 @@ use crate::base::limits::{MAX_ERRORS_PER_SESSION, MAX_TEXT_BYTES};
 use crate::trace::event::{Durability, ErrorOccurred, InputReceived};
 
 use crate::engine::command::{
-    AcceptedEvent, CallerId, DenyCode, ErrorReport, Injected, InputReport, Reply,
+    AcceptedEvent, AgentReply, CallerId, DenyCode, ErrorReport, Injected, InputReport,
 };
 use crate::engine::evaluation::fired_checkpoint::OwnedFiredCheckpoint;
 use crate::engine::evaluation::{self, TriggerEvent};
@@ -363,7 +363,7 @@ impl Transaction<'_> {
             held: held.unwrap_or_default(),
             ..AcceptedEvent::default()
         };
-        self.reply(ask, Reply::Accepted(accepted));
+        self.reply_to_agent(ask, AgentReply::Accepted(accepted));
     }
 
     /// Continues with parked requests when no gate blocks the session any more.

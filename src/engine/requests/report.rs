@@ -9,7 +9,7 @@ use crate::trace::event::{
 
 use crate::engine::admission::misuse::Misuse;
 use crate::engine::command::{
-    AgentReport, CallerId, DenyCode, Feedback, OutputReport, Recovery, Reply, ReportReceipt,
+    AgentReply, AgentReport, CallerId, DenyCode, Feedback, OutputReport, Recovery, ReportReceipt,
     RuntimeFinding, Wrapper, WrapperCheck,
 };
 use crate::engine::injection::automatic_contexts::InjectionCause;
@@ -47,14 +47,14 @@ impl Transaction<'_> {
             return;
         }
         if let Some(denied) = self.refused_session_denial(session) {
-            self.reply(ask, Reply::Denied(denied));
+            self.reply_to_agent(ask, AgentReply::Denied(denied));
             return;
         }
         match finding {
             RuntimeFinding::Event(payload) => {
                 if let Some(place) = self.new_position(session) {
                     self.record(&place, payload.clone());
-                    self.reply(ask, Reply::Noted(ReportReceipt::default()));
+                    self.reply_to_agent(ask, AgentReply::Noted(ReportReceipt::default()));
                 }
             }
             RuntimeFinding::Turn { event, message } => {
@@ -67,7 +67,7 @@ impl Transaction<'_> {
                     Misuse::Thread
                 };
                 self.record_misuse(session, trick, what.clone());
-                self.reply(ask, Reply::Denied(denied.clone()));
+                self.reply_to_agent(ask, AgentReply::Denied(denied.clone()));
             }
         }
     }
@@ -95,7 +95,7 @@ impl Transaction<'_> {
             held: held.unwrap_or_default(),
             ..ReportReceipt::default()
         };
-        self.reply(ask, Reply::Noted(noted));
+        self.reply_to_agent(ask, AgentReply::Noted(noted));
     }
 
     /// Records the result of a wrapper check. The reply is sent when the record is on disk.
@@ -114,7 +114,7 @@ impl Transaction<'_> {
         };
         let here = root.child(self.new_span());
         self.record(&here, verified);
-        self.reply(ask, Reply::Noted(ReportReceipt::default()));
+        self.reply_to_agent(ask, AgentReply::Noted(ReportReceipt::default()));
     }
 
     /// Records the construction of a wrapper, and its verification. The reply is sent when both are on disk.
@@ -145,7 +145,7 @@ impl Transaction<'_> {
             failures,
             ..ReportReceipt::default()
         };
-        self.reply(ask, Reply::Noted(noted));
+        self.reply_to_agent(ask, AgentReply::Noted(noted));
     }
 
     /// A wrapper as it is recorded: without secrets in the texts that the agent sent.
@@ -183,7 +183,7 @@ impl Transaction<'_> {
             redacted,
         };
         self.record(&place, record);
-        self.reply(ask, Reply::Noted(ReportReceipt::default()));
+        self.reply_to_agent(ask, AgentReply::Noted(ReportReceipt::default()));
     }
 
     /// Returns whether the session may have received a context: one of an Atlas, or a text of a handler.
@@ -209,7 +209,7 @@ impl Transaction<'_> {
             contains_action: output.contains_action,
         };
         self.record(&place, record);
-        self.reply(ask, Reply::Noted(ReportReceipt::default()));
+        self.reply_to_agent(ask, AgentReply::Noted(ReportReceipt::default()));
     }
 
     /// Records a recovery below its error. A failed recovery can be reported again.
@@ -241,7 +241,7 @@ impl Transaction<'_> {
         };
         self.record_below(&place, record);
         self.mark_changed(&recovery.session);
-        self.reply(ask, Reply::Noted(ReportReceipt::default()));
+        self.reply_to_agent(ask, AgentReply::Noted(ReportReceipt::default()));
     }
 }
 

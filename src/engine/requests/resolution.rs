@@ -18,8 +18,8 @@ use crate::base::limits::{MAX_RESOLUTIONS, RESOLUTION_LIFETIME};
 
 use crate::engine::admission::request_admission::call_fault;
 use crate::engine::command::{
-    ActionRequest, CallerId, DenyCode, InjectedContext, InjectedGuidance, InputReport, InputSource,
-    Reply, ResolveRequest,
+    ActionRequest, AgentReply, CallerId, DenyCode, InjectedContext, InjectedGuidance, InputReport,
+    InputSource, ResolveRequest,
 };
 use crate::engine::evaluation::{self, Evaluation, EvaluationCase};
 use crate::engine::gates::held::ActionCall;
@@ -156,7 +156,7 @@ impl Transaction<'_> {
             .unwrap_or_default();
         self.mark_changed(&resolve.session);
         self.remember_resolution(&resolution);
-        self.reply(ask, Reply::Resolved(Box::new(resolution)));
+        self.reply_to_agent(ask, AgentReply::Resolved(Box::new(resolution)));
         Ok(())
     }
 

@@ -15,8 +15,8 @@ use super::session::{Session, StartState};
 use crate::engine::admission::access::foreign_session_denial;
 use crate::engine::admission::misuse::ShownSecret;
 use crate::engine::command::{
-    AgentQuestions, CallerId, DeliveryTime, DenyCode, EndSession, HeldOutcome, Injected, Reply,
-    StartSession, StartedSession, StateKind,
+    AgentQuestions, AgentReply, CallerId, DeliveryTime, DenyCode, EndSession, HeldOutcome,
+    Injected, StartSession, StartedSession, StateKind,
 };
 use crate::engine::evaluation;
 use crate::engine::evaluation::TriggerEvent;
@@ -44,17 +44,17 @@ impl Transaction<'_> {
             let reply = if !known.belongs_to(start) {
                 let from = start.owner.as_ref().and_then(|owner| owner.from.as_ref());
                 self.record_takeover_attempt(&start.session, from, ShownSecret::Wrong);
-                Reply::Denied(foreign_session_denial(&start.session))
+                AgentReply::Denied(foreign_session_denial(&start.session))
             } else if let Some(denied) = self.admission_denial(start) {
-                Reply::Denied(denied)
+                AgentReply::Denied(denied)
             } else {
                 self.resume_session(&start.session)?
             };
-            self.reply(ask, reply);
+            self.reply_to_agent(ask, reply);
             return Ok(());
         }
         if let Some(denied) = self.admission_denial(start) {
-            self.reply(ask, Reply::Denied(denied));
+            self.reply_to_agent(ask, AgentReply::Denied(denied));
             return Ok(());
         }
         if self.engine.state.ended.contains(&start.session) {
@@ -66,13 +66,13 @@ impl Transaction<'_> {
             return Ok(());
         }
         if let Err(denied) = self.make_room(start) {
-            self.reply(ask, Reply::Denied(denied));
+            self.reply_to_agent(ask, AgentReply::Denied(denied));
             return Ok(());
         }
         let predecessor = match self.predecessor(&start.session) {
             Ok(predecessor) => predecessor,
             Err(denied) => {
-                self.reply(ask, Reply::Denied(denied));
+                self.reply_to_agent(ask, AgentReply::Denied(denied));
                 return Ok(());
             }
         };
@@ -103,12 +103,12 @@ impl Transaction<'_> {
         let given = self.enter_first(&start.session, &place, handled);
         self.name_initial_contexts(&given);
         let started = self.started_reply(&start.session, given);
-        self.reply(ask, started);
+        self.reply_to_agent(ask, started);
         Ok(())
     }
 
     /// Resumes a started session: the agent, or this process, came back.
-    fn resume_session(&mut self, session: &SessionId) -> StageResult<Reply> {
+    fn resume_session(&mut self, session: &SessionId) -> StageResult<AgentReply> {
         let before = self.live_session(session).cloned();
         self.adopt_loaded_atlases(session)?;
         self.reenter(session);
@@ -124,14 +124,14 @@ impl Transaction<'_> {
     }
 
     /// Builds the reply to a started session: its gate, and the questions for the agent.
-    fn started_reply(&self, session: &SessionId, given: Injected) -> Reply {
+    fn started_reply(&self, session: &SessionId, given: Injected) -> AgentReply {
         let gate = self.start_gate(session);
         let waiting = gate
             .as_ref()
             .and_then(|gate| self.engine.state.held.get(gate));
         let asked = waiting.and_then(|waiting| self.agent_questions(&waiting.held));
         let known = self.live_session(session);
-        Reply::Started(StartedSession {
+        AgentReply::Started(StartedSession {
             wrapper_reported: known.is_some_and(|known| known.wrapper_reported),
             asked: asked.into_iter().collect(),
             held: gate.into_iter().collect(),
@@ -411,7 +411,7 @@ impl Transaction<'_> {
         }
         let handled = self.evaluate_event(&end.session, TriggerEvent::SessionEnd)?;
         let given = self.finish_session(end, handled);
-        self.reply(ask, Reply::Ended(given));
+        self.reply_to_agent(ask, AgentReply::Ended(given));
         Ok(())
     }
 

@@ -245,7 +245,7 @@ fn an_atlas_yields_permissions_capabilities_contexts_and_records() {
         actions: Vec::new(),
     };
     let ask = bench.ask(|ask| EngineCommand::Resolve(ask, resolve));
-    let Reply::Resolved(resolution) = bench.reply(ask) else {
+    let Reply::Agent(AgentReply::Resolved(resolution)) = bench.reply(ask) else {
         panic!()
     };
     assert_eq!(resolution.allowed, ["ticket.comment", "ticket.list"]);

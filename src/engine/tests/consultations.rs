@@ -28,7 +28,7 @@ impl EngineBench {
     fn consult(&mut self, consult: Consultation) -> ConsultationAnswer {
         let ask = self.ask(|ask| EngineCommand::Consult(ask, consult));
         match self.reply(ask) {
-            Reply::Consulted(consulted) => consulted.clone(),
+            Reply::Agent(AgentReply::Consulted(consulted)) => consulted.clone(),
             other => panic!("not consulted: {other:?}"),
         }
     }

@@ -124,7 +124,12 @@ fn take(bench: &mut EngineBench, step: Step, asks: &mut Vec<CallerId>) {
         Step::Input => drop(bench.input("hello")),
         Step::Request => asks.push(bench.request("s-1", "act", json!({}))),
         Step::Complete => {
-            let run = |ask: &CallerId| matches!(bench.replies.get(ask), Some(Reply::Allowed(_)));
+            let run = |ask: &CallerId| {
+                matches!(
+                    bench.replies.get(ask),
+                    Some(Reply::Agent(AgentReply::Allowed(_)))
+                )
+            };
             if let Some(index) = asks.iter().position(run) {
                 let ask = asks.remove(index);
                 bench.complete(ask, Ok("done"));

@@ -199,7 +199,7 @@ fn validated(on_invalid: &str, extensions: Extensions) -> EngineBench {
 
 fn problems(bench: &EngineBench, ask: CallerId) -> Vec<String> {
     match bench.reply(ask) {
-        Reply::Invalid(invalid) => invalid.problems[0].rules.clone(),
+        Reply::Operator(OperatorReply::Invalid(invalid)) => invalid.problems[0].rules.clone(),
         other => panic!("not invalid: {other:?}"),
     }
 }
@@ -257,7 +257,9 @@ fn a_decision_that_waits_for_a_validator_can_still_expire() {
     bench.advance(301);
     bench.wake();
     bench.returns(json!(true));
-    let Reply::Refused(DecisionRefusal::AlreadySettled(settled)) = bench.reply(ask) else {
+    let Reply::Operator(OperatorReply::Refused(DecisionRefusal::AlreadySettled(settled))) =
+        bench.reply(ask)
+    else {
         panic!("{:?}", bench.reply(ask));
     };
     assert_eq!(settled.outcome, HeldOutcome::Expired);

@@ -22,7 +22,7 @@ impl EngineBench {
 
     pub(super) fn noted(&self, ask: CallerId) -> &ReportReceipt {
         match self.reply(ask) {
-            Reply::Noted(noted) => noted,
+            Reply::Agent(AgentReply::Noted(noted)) => noted,
             other => panic!("not noted: {other:?}"),
         }
     }
@@ -67,7 +67,9 @@ impl EngineBench {
         };
         let ask = self.ask(|ask| EngineCommand::ReportError(ask, report));
         match self.reply(ask) {
-            Reply::Accepted(accepted) => accepted.error.clone().expect("it has an event"),
+            Reply::Agent(AgentReply::Accepted(accepted)) => {
+                accepted.error.clone().expect("it has an event")
+            }
             other => panic!("not accepted: {other:?}"),
         }
     }

@@ -51,7 +51,7 @@ impl EngineBench {
 
     fn resolved(&self, ask: CallerId) -> &Resolution {
         match self.reply(ask) {
-            Reply::Resolved(resolution) => resolution,
+            Reply::Agent(AgentReply::Resolved(resolution)) => resolution,
             other => panic!("not resolved: {other:?}"),
         }
     }

@@ -73,7 +73,7 @@ impl InlineExtensions {
                     && let Some(answer) = consult(command)
                 {
                     // An extension that has given up waiting is not an error of the engine.
-                    let _ = reply.send(answer);
+                    reply.send(answer);
                 }
             }
             let answered = asked.join();

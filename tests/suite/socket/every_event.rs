@@ -15,7 +15,7 @@ use cra_core::atlas::load_file;
 use cra_core::base::canonical_json::canonical;
 use cra_core::base::clock::{Clock, ManualClock, SystemClock};
 use cra_core::engine::command::{
-    ClaimChange, ClaimChangeKind, DecisionRequest, OperatorAction, Reply, Ruling,
+    ClaimChange, ClaimChangeKind, DecisionRequest, OperatorAction, OperatorReply, Ruling,
 };
 use cra_core::engine::held::Held;
 use cra_core::gateway::client::CallError;
@@ -168,7 +168,7 @@ async fn held(house: &House) -> Arc<Held> {
 }
 
 /// Passes what is held, as this operator.
-async fn pass(house: &House, held: &Held, operator: &str) -> Reply {
+async fn pass(house: &House, held: &Held, operator: &str) -> OperatorReply {
     let answers = good_answers(held);
     let passing = DecisionRequest {
         operator: operator.to_owned(),
@@ -244,7 +244,7 @@ async fn decide_all(house: &House, key: &Value) {
     let first = held(house).await;
     assert!(matches!(
         pass(house, &first, "op-1").await,
-        Reply::Decided(_)
+        OperatorReply::Decided(_)
     ));
     merge.await.unwrap().unwrap();
 
@@ -260,11 +260,11 @@ async fn decide_all(house: &House, key: &Value) {
     desk.operate(OperatorAction::Claim(claiming)).await.unwrap();
     assert!(matches!(
         pass(house, &risky, "op-1").await,
-        Reply::Approved(_)
+        OperatorReply::Approved(_)
     ));
     assert!(matches!(
         pass(house, &risky, "op-2").await,
-        Reply::Decided(_)
+        OperatorReply::Decided(_)
     ));
     delete.await.unwrap().unwrap();
 
