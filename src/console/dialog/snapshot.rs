@@ -18,11 +18,11 @@ use super::super::request::{ConsoleRequest, Ticket};
 use super::super::theme::Appearance;
 use super::confirmation::ConfirmDialog;
 use super::sheet::TextSheet;
+use crate::base::atomic_file::ExistingFile;
 use crate::base::id::SessionId;
 use crate::base::limits::MAX_COPY_BYTES;
 use crate::memento::ExternalName;
 use crate::reconstruct::{Artifact, Reconstruction};
-use crate::runtime::export_file::ExistingFile;
 
 mod messages;
 mod view;
