@@ -53,6 +53,17 @@ impl Engine {
             return Some((session.id, session.agent, account));
         }
         let session = self.state.sessions.get(command.session()?)?;
+        let account = self.preview_in_session(command, session, now)?;
+        Some((session.id.clone(), session.agent.clone(), account))
+    }
+
+    /// Evaluates a command of a live session.
+    fn preview_in_session(
+        &self,
+        command: &EngineCommand,
+        session: &Session,
+        now: Timestamp,
+    ) -> Option<FullExplanation> {
         let account = match command {
             EngineCommand::RequestAction(_, request) => {
                 let call = ActionCall::of(&self.atlases, &request.action, &request.params);
@@ -108,7 +119,7 @@ impl Engine {
             | EngineCommand::DeadlineReached(_)
             | EngineCommand::ExtensionReturned(..) => return None,
         };
-        Some((session.id.clone(), session.agent.clone(), account))
+        Some(account)
     }
 
     /// Returns the usage of every limit, by session.

@@ -25,7 +25,7 @@ use crate::engine::gates::permits::override_key;
 use crate::engine::gates::queue::HeldEntry;
 use crate::engine::pipeline::StageResult;
 use crate::engine::sessions::session::StartState;
-use crate::engine::transaction::Transaction;
+use crate::engine::transaction::{SpanPosition, Transaction};
 
 /// The operator or agent that decides, and the method.
 #[derive(Clone, Copy)]
@@ -359,18 +359,23 @@ impl Transaction<'_> {
             let (atlas_id, from) = (&advice.atlas_id, &advice.checkpoint_id);
             self.apply_effects(&place, atlas_id, from, &advice.effects);
         }
-        let words = pass_text(held, judged, by.justification);
-        let words = words.unwrap_or_else(|| format!("{} answered", held.gates.len()));
-        let mut detail = match by.first_approver {
-            Some(first) => format!("with {first}: {words}"),
-            None => words,
-        };
-        if !judged.warnings.is_empty() {
-            detail = format!("{detail} (WARNING: {})", judged.warnings.join("; "));
-        }
+        let detail = pass_detail(held, judged, by);
         self.store_overruled(held, by.name);
         let decided =
             self.record_outcome(held, HeldOutcome::Passed, Some(by.name.to_owned()), detail);
+        self.release_subject(held, &place, by, waiting, given);
+        decided
+    }
+
+    /// Lets the subject of a passed request go on: the session acts, the event is accepted, the action runs.
+    fn release_subject(
+        &mut self,
+        held: &Held,
+        place: &SpanPosition,
+        by: Decider<'_>,
+        waiting: Option<HeldEntry>,
+        given: Injected,
+    ) {
         match &held.subject {
             HeldSubject::SessionStart => {
                 self.add_pending_injections(&held.session, given);
@@ -399,10 +404,9 @@ impl Transaction<'_> {
                     DeciderSide::Operator => Some(by.name.to_owned()),
                     DeciderSide::Agent => None,
                 };
-                self.release_request(held, &place, call, given, (askers, approved_by));
+                self.release_request(held, place, call, given, (askers, approved_by));
             }
         }
-        decided
     }
 
     /// Removes a passed gate from its session. Injections of the gate then wait only for the session's other
@@ -423,6 +427,20 @@ impl Transaction<'_> {
 pub(crate) fn pass_text(held: &Held, judged: &JudgedAnswers, why: Option<&str>) -> Option<String> {
     let answers = |at: usize| Some(&judged.gates.get(at)?.as_ref()?.answers);
     approval::approval_text(held, answers, why).map(str::to_owned)
+}
+
+/// Returns the recorded detail of a passed request: the justification, both approvers, and warnings.
+fn pass_detail(held: &Held, judged: &JudgedAnswers, by: Decider<'_>) -> String {
+    let words = pass_text(held, judged, by.justification);
+    let words = words.unwrap_or_else(|| format!("{} answered", held.gates.len()));
+    let detail = match by.first_approver {
+        Some(first) => format!("with {first}: {words}"),
+        None => words,
+    };
+    if judged.warnings.is_empty() {
+        return detail;
+    }
+    format!("{detail} (WARNING: {})", judged.warnings.join("; "))
 }
 
 /// Returns the capabilities that checkpoints of the same request lock. A lock beats an unlock there.
