@@ -1,6 +1,6 @@
 //! Evaluation: every denial, checkpoint and approval in the way of a request or event.
 //!
-//! This folder owns triggers, policies, risk tiers, limits and intervals.
+//! This folder owns triggers, policies, risk tiers, limits, and the judgement of an attempt.
 //!
 //! Contract: an evaluation reads state and changes none. A condition that cannot be judged counts against the
 //! agent. The result is data; `gates` and `requests` act on it.
@@ -9,7 +9,6 @@ mod action_evaluation;
 pub(crate) mod attempt_judgement;
 pub(crate) mod denial;
 pub(crate) mod fired_checkpoint;
-
 pub mod judgement;
 pub(crate) mod policy;
 pub mod risk;

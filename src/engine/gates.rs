@@ -1,7 +1,7 @@
 //! Gates: requests that are held until an operator, or the agent where its steward allows it, answers.
 //!
-//! This folder owns the queue of held requests, their questions and answers, decisions, and the ends of held
-//! requests.
+//! This folder owns the queue of held requests, their questions and answers, decisions, permits, intervals, and the
+//! ends of held requests.
 //!
 //! Contract: a held request passes only by valid answers to every gate. Silence, a full queue and every fault
 //! end it without passing. An agent never approves.

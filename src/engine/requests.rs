@@ -1,7 +1,6 @@
-//! Commands of agents: one file for each kind of request or report, as a list of stages.
+//! Commands of agents: the decision about an attempt, and one file for each other kind of request or report.
 //!
-//! This folder owns the order of the stages. The stages themselves are in `admission`, `evaluation`,
-//! `extensions`, `gates`, `injection` and `records`.
+//! The stages of a request to run an action are in `pipeline`.
 //!
 //! Contract: every command gets exactly one reply, at once or when its gates are decided.
 
