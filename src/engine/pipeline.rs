@@ -6,14 +6,30 @@
 //! Contract: a stage either goes on, or ends the command with a [`StageExit`]. A stage that needs answers of
 //! extensions changes nothing before it has them.
 
+use super::admission::access::deny_if_rate_limited;
+use super::admission::misuse::record_due_misuse;
 use super::admission::request_admission::admit_request;
 use super::command::{ActionRequest, CallerId, EngineCommand};
 use super::evaluation::attempt_judgement::judge_request;
-use super::extensions::suspension::RequiredCall;
+use super::extensions::consultation::answer_consultation;
+use super::extensions::suspension::{
+    RequiredCall, drop_suspended, handle_call_result, start_command,
+};
+use super::gates::agent_answers::answer_gates;
+use super::gates::decision::decide_held;
 use super::gates::identical_requests::identify_request;
+use super::gates::operator_actions::{apply_operator_action, clear_acknowledged_fault};
 use super::gates::session_gates::pass_session_gates;
-use super::records::attempts::record_attempt;
+use super::gates::settlement::expire_held;
+use super::records::attempts::{abandon_attempt, record_attempt};
 use super::requests::attempt::decide_attempt;
+use super::requests::completion::complete_action;
+use super::requests::context_request::request_context;
+use super::requests::events::{receive_input, report_error};
+use super::requests::report::{handle_report, record_finding};
+use super::requests::resolution::resolve_actions;
+use super::sessions::clock_step::move_clock;
+use super::sessions::lifecycle::{end_session, start_session};
 use super::transaction::Transaction;
 
 /// Result of a stage.
@@ -29,38 +45,40 @@ pub(crate) enum StageExit {
 
 /// Handles one command.
 pub(crate) fn handle_command(tx: &mut Transaction<'_>, command: EngineCommand) {
-    tx.record_due_misuse(&command);
-    if tx.deny_if_rate_limited(&command) {
+    record_due_misuse(tx, &command);
+    if deny_if_rate_limited(tx, &command) {
         return;
     }
-    tx.start_command(command);
+    start_command(tx, command);
 }
 
 /// Executes a command with the answers of extensions so far.
 pub(crate) fn execute_command(tx: &mut Transaction<'_>, command: &EngineCommand) -> StageResult {
     match command {
-        EngineCommand::StartSession(ask, start) => return tx.start_session(*ask, start),
-        EngineCommand::EndSession(ask, end) => return tx.end_session(*ask, end),
+        EngineCommand::StartSession(ask, start) => return start_session(tx, *ask, start),
+        EngineCommand::EndSession(ask, end) => return end_session(tx, *ask, end),
         EngineCommand::RequestAction(ask, request) => return request_action(tx, *ask, request),
         EngineCommand::CompleteAction(ask, completed) => {
-            return tx.complete_action(*ask, completed);
+            return complete_action(tx, *ask, completed);
         }
-        EngineCommand::Input(ask, input) => return tx.input(*ask, input),
-        EngineCommand::ReportError(ask, report) => return tx.report_error(*ask, report),
-        EngineCommand::RequestContext(ask, request) => return tx.request_context(*ask, request),
-        EngineCommand::Answer(ask, answer) => return tx.answer(*ask, answer),
-        EngineCommand::Resolve(ask, resolve) => return tx.resolve(*ask, resolve),
-        EngineCommand::Decide(ask, decide) => return tx.decide(*ask, decide),
-        EngineCommand::Report(ask, report) => tx.report(*ask, report),
+        EngineCommand::Input(ask, input) => return receive_input(tx, *ask, input),
+        EngineCommand::ReportError(ask, report) => return report_error(tx, *ask, report),
+        EngineCommand::RequestContext(ask, request) => return request_context(tx, *ask, request),
+        EngineCommand::Answer(ask, answer) => return answer_gates(tx, *ask, answer),
+        EngineCommand::Resolve(ask, resolve) => return resolve_actions(tx, *ask, resolve),
+        EngineCommand::Decide(ask, decide) => return decide_held(tx, *ask, decide),
+        EngineCommand::Report(ask, report) => handle_report(tx, *ask, report),
         EngineCommand::CallerLeft(ask) => drop_caller(tx, *ask),
-        EngineCommand::Operate(ask, operate) => tx.apply_operator_action(*ask, operate),
-        EngineCommand::RecordFinding(ask, session, finding) => tx.note(*ask, session, finding),
-        EngineCommand::RecordIntact => tx.record_intact(),
-        EngineCommand::ClockMoved(step) => tx.clock_moved(*step),
-        EngineCommand::Consult(ask, consult) => tx.consult(*ask, consult),
-        EngineCommand::DeadlineReached(gate) => tx.deadline_reached(gate),
+        EngineCommand::Operate(ask, operate) => apply_operator_action(tx, *ask, operate),
+        EngineCommand::RecordFinding(ask, session, finding) => {
+            record_finding(tx, *ask, session, finding);
+        }
+        EngineCommand::RecordIntact => clear_acknowledged_fault(tx),
+        EngineCommand::ClockMoved(step) => move_clock(tx, *step),
+        EngineCommand::Consult(ask, consult) => answer_consultation(tx, *ask, consult),
+        EngineCommand::DeadlineReached(gate) => expire_held(tx, gate),
         EngineCommand::ExtensionReturned(id, returned) => {
-            tx.handle_call_result(*id, returned.clone());
+            handle_call_result(tx, *id, returned.clone());
         }
     }
     Ok(())
@@ -88,8 +106,8 @@ fn request_action(tx: &mut Transaction<'_>, ask: CallerId, request: &ActionReque
 
 /// Drops the waiting commands and requests of a caller that is gone.
 fn drop_caller(tx: &mut Transaction<'_>, ask: CallerId) {
-    tx.drop_suspended(ask);
-    tx.abandon_attempt(ask);
+    drop_suspended(tx, ask);
+    abandon_attempt(tx, ask);
     let state = tx.state();
     state.held.remove_asker(ask);
     state.parked.remove_asker(ask);

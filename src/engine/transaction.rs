@@ -12,8 +12,10 @@ use super::command::{
     StateKind,
 };
 use super::evaluation::{EvaluationCase, NOTHING_OVERRIDDEN};
+use super::extensions::custom_triggers::CustomTriggers;
 use super::extensions::suspension::ExtensionAnswers;
 use super::gates::held::ActionCall;
+use super::injection::delivery::{deliver_injected, retract_undelivered_records};
 use super::injection::withholding::WithheldInjection;
 use super::records::redaction::atlas_ref;
 use super::sessions::lifecycle::session_position;
@@ -68,6 +70,19 @@ impl<'a> Transaction<'a> {
         }
     }
 
+    /// Returns the session, if it exists and has not ended.
+    pub(crate) fn live_session(&self, session: &SessionId) -> Option<&Session> {
+        self.engine.state.sessions.get(session)
+    }
+
+    /// Returns the evaluator for custom triggers, with the answers so far.
+    pub(crate) fn custom_triggers(&self) -> CustomTriggers<'_> {
+        CustomTriggers {
+            extensions: &self.engine.extensions,
+            answers: &self.answers,
+        }
+    }
+
     /// Returns the inputs for evaluating an action of a session.
     pub(crate) fn evaluation_case<'s>(
         &'s self,
@@ -87,7 +102,7 @@ impl<'a> Transaction<'a> {
 
     /// Returns the effects. Changed sessions are stored right after the records that changed them.
     pub(crate) fn finish(mut self) -> Vec<Effect> {
-        self.retract_undelivered_records();
+        retract_undelivered_records(&mut self);
         let touched = std::mem::take(&mut self.changed_sessions);
         for id in &touched {
             if let Some(session) = self.engine.state.sessions.get_mut(id) {
@@ -219,7 +234,7 @@ impl<'a> Transaction<'a> {
     /// Sends a reply to an agent. The contexts that it carries are recorded as injected.
     pub(crate) fn reply_to_agent(&mut self, ask: CallerId, mut reply: AgentReply) {
         if let Some(given) = reply.injected_mut() {
-            self.deliver(given);
+            deliver_injected(self, given);
         }
         self.effects.push(Effect::Reply(ask, reply.into()));
     }

@@ -93,103 +93,101 @@ fn rate_limit_key(start: &StartSession) -> Option<Digest> {
     })
 }
 
-impl Transaction<'_> {
-    /// Returns the denial for an agent without a valid API key, if any Atlas requires one. Every Atlas has to
-    /// admit the agent.
-    pub(crate) fn admission_denial(&self, start: &StartSession) -> Option<DenialReply> {
-        let owner = start.owner.as_ref()?;
-        let key = owner.api_key.as_deref();
-        let mut atlases = self.engine.atlases.iter();
-        let closed =
-            atlases.find(|atlas| access(atlas).is_some_and(|access| !admits(access, key)))?;
-        let reason = match key {
-            None => format!(
-                "Atlas `{}` requires an API key, and none was sent",
-                closed.id
-            ),
-            Some(_) => format!(
-                "Atlas `{}` does not accept the API key that was sent",
-                closed.id
-            ),
-        };
-        Some(DenialReply {
-            code: DenyCode::Unauthorized,
-            reason,
-            help: Some(
-                "send a key that `steward.access` of the Atlas lists: `api_key`, or --api-key of cra hook"
-                    .to_owned(),
-            ),
-            gate: None,
-        })
-    }
+/// Returns the denial for an agent without a valid API key, if any Atlas requires one. Every Atlas has to
+/// admit the agent.
+pub(crate) fn admission_denial(tx: &Transaction<'_>, start: &StartSession) -> Option<DenialReply> {
+    let owner = start.owner.as_ref()?;
+    let key = owner.api_key.as_deref();
+    let mut atlases = tx.engine.atlases.iter();
+    let closed = atlases.find(|atlas| access(atlas).is_some_and(|access| !admits(access, key)))?;
+    let reason = match key {
+        None => format!(
+            "Atlas `{}` requires an API key, and none was sent",
+            closed.id
+        ),
+        Some(_) => format!(
+            "Atlas `{}` does not accept the API key that was sent",
+            closed.id
+        ),
+    };
+    Some(DenialReply {
+        code: DenyCode::Unauthorized,
+        reason,
+        help: Some(
+            "send a key that `steward.access` of the Atlas lists: `api_key`, or --api-key of cra hook"
+                .to_owned(),
+        ),
+        gate: None,
+    })
+}
 
-    /// Denies a command that exceeds the request rate. Returns whether it was denied.
-    pub(crate) fn deny_if_rate_limited(&mut self, command: &EngineCommand) -> bool {
-        let Some((ask, asker)) = self.rate_limited_caller(command) else {
-            return false;
-        };
-        let limits = self.engine.atlases.iter().filter_map(access);
-        let limits = limits.filter_map(|access| Some(access.rate_limit?.requests_per_minute));
-        let Some(most) = limits.min() else {
-            return false;
-        };
-        let now = self.now;
-        let Err(wait) = self.state().request_rates.count(asker, most, now) else {
-            return false;
-        };
-        let denied = DenialReply {
-            code: DenyCode::Limit,
-            reason: format!("the limit of {most} requests per minute is used up"),
-            help: Some(format!("try again in {} s", wait.as_secs().max(1))),
-            gate: None,
-        };
-        self.reply_to_agent(ask, AgentReply::Denied(denied));
-        true
-    }
+/// Denies a command that exceeds the request rate. Returns whether it was denied.
+pub(crate) fn deny_if_rate_limited(tx: &mut Transaction<'_>, command: &EngineCommand) -> bool {
+    let Some((ask, asker)) = rate_limited_caller(tx, command) else {
+        return false;
+    };
+    let limits = tx.engine.atlases.iter().filter_map(access);
+    let limits = limits.filter_map(|access| Some(access.rate_limit?.requests_per_minute));
+    let Some(most) = limits.min() else {
+        return false;
+    };
+    let now = tx.now;
+    let Err(wait) = tx.state().request_rates.count(asker, most, now) else {
+        return false;
+    };
+    let denied = DenialReply {
+        code: DenyCode::Limit,
+        reason: format!("the limit of {most} requests per minute is used up"),
+        help: Some(format!("try again in {} s", wait.as_secs().max(1))),
+        gate: None,
+    };
+    tx.reply_to_agent(ask, AgentReply::Denied(denied));
+    true
+}
 
-    /// Returns the waiting caller and the key it is counted under, for commands that count. Reports of
-    /// results and resuming a session do not count.
-    fn rate_limited_caller(&self, command: &EngineCommand) -> Option<(CallerId, Digest)> {
-        let of = |session: &SessionId| self.live_session(session)?.asker;
-        match command {
-            EngineCommand::StartSession(ask, start)
-                if self.live_session(&start.session).is_none() =>
-            {
-                Some((*ask, rate_limit_key(start)?))
-            }
-            EngineCommand::RequestAction(..)
-            | EngineCommand::Input(..)
-            | EngineCommand::RequestContext(..)
-            | EngineCommand::Resolve(..) => Some((command.caller()?, of(command.session()?)?)),
-            EngineCommand::StartSession(..)
-            | EngineCommand::EndSession(..)
-            | EngineCommand::CompleteAction(..)
-            | EngineCommand::ReportError(..)
-            | EngineCommand::Report(..)
-            | EngineCommand::CallerLeft(_)
-            | EngineCommand::Decide(..)
-            | EngineCommand::Operate(..)
-            | EngineCommand::RecordFinding(..)
-            | EngineCommand::RecordIntact
-            | EngineCommand::ClockMoved(_)
-            | EngineCommand::Answer(..)
-            | EngineCommand::Consult(..)
-            | EngineCommand::DeadlineReached(_)
-            | EngineCommand::ExtensionReturned(..) => None,
+/// Returns the waiting caller and the key it is counted under, for commands that count. Reports of
+/// results and resuming a session do not count.
+fn rate_limited_caller(
+    tx: &Transaction<'_>,
+    command: &EngineCommand,
+) -> Option<(CallerId, Digest)> {
+    let of = |session: &SessionId| tx.live_session(session)?.asker;
+    match command {
+        EngineCommand::StartSession(ask, start) if tx.live_session(&start.session).is_none() => {
+            Some((*ask, rate_limit_key(start)?))
         }
+        EngineCommand::RequestAction(..)
+        | EngineCommand::Input(..)
+        | EngineCommand::RequestContext(..)
+        | EngineCommand::Resolve(..) => Some((command.caller()?, of(command.session()?)?)),
+        EngineCommand::StartSession(..)
+        | EngineCommand::EndSession(..)
+        | EngineCommand::CompleteAction(..)
+        | EngineCommand::ReportError(..)
+        | EngineCommand::Report(..)
+        | EngineCommand::CallerLeft(_)
+        | EngineCommand::Decide(..)
+        | EngineCommand::Operate(..)
+        | EngineCommand::RecordFinding(..)
+        | EngineCommand::RecordIntact
+        | EngineCommand::ClockMoved(_)
+        | EngineCommand::Answer(..)
+        | EngineCommand::Consult(..)
+        | EngineCommand::DeadlineReached(_)
+        | EngineCommand::ExtensionReturned(..) => None,
     }
+}
 
-    pub(crate) fn deny_unknown_session(&mut self, ask: CallerId, session: &SessionId) {
-        let denied = if self.engine.state.ended.contains(session) {
-            DenialReply {
-                code: DenyCode::Ended,
-                ..session_denied(format!("session `{session}` has ended"))
-            }
-        } else {
-            session_denied(format!("session `{session}` does not exist"))
-        };
-        self.reply_to_agent(ask, AgentReply::Denied(denied));
-    }
+pub(crate) fn deny_unknown_session(tx: &mut Transaction<'_>, ask: CallerId, session: &SessionId) {
+    let denied = if tx.engine.state.ended.contains(session) {
+        DenialReply {
+            code: DenyCode::Ended,
+            ..session_denied(format!("session `{session}` has ended"))
+        }
+    } else {
+        session_denied(format!("session `{session}` does not exist"))
+    };
+    tx.reply_to_agent(ask, AgentReply::Denied(denied));
 }
 
 fn access(atlas: &Atlas) -> Option<&AccessRules> {

@@ -91,106 +91,110 @@ impl MisuseTally {
     }
 }
 
-impl Transaction<'_> {
-    /// Records that a caller used a session without its secret.
-    pub(crate) fn record_takeover_attempt(
-        &mut self,
-        session: &SessionId,
-        from: Option<&Caller>,
-        shown: ShownSecret,
-    ) {
-        let who = from.map_or_else(|| "in this process".to_owned(), ToString::to_string);
-        let shown = match shown {
-            ShownSecret::Nothing => "without its key",
-            ShownSecret::Wrong => "with a wrong key",
-        };
-        let what = format!("a caller {who} named this session {shown}, and was refused");
-        self.record_misuse(session, Misuse::Takeover, what);
-    }
+/// Records that a caller used a session without its secret.
+pub(crate) fn record_takeover_attempt(
+    tx: &mut Transaction<'_>,
+    session: &SessionId,
+    from: Option<&Caller>,
+    shown: ShownSecret,
+) {
+    let who = from.map_or_else(|| "in this process".to_owned(), ToString::to_string);
+    let shown = match shown {
+        ShownSecret::Nothing => "without its key",
+        ShownSecret::Wrong => "with a wrong key",
+    };
+    let what = format!("a caller {who} named this session {shown}, and was refused");
+    record_misuse(tx, session, Misuse::Takeover, what);
+}
 
-    /// Records an attempt, or counts it if a similar one was recorded within the last minute.
-    pub(crate) fn record_misuse(&mut self, session: &SessionId, trick: Misuse, what: String) {
-        if self.live_session(session).is_none() {
-            return;
-        }
-        let now = self.now;
+/// Records an attempt, or counts it if a similar one was recorded within the last minute.
+pub(crate) fn record_misuse(
+    tx: &mut Transaction<'_>,
+    session: &SessionId,
+    trick: Misuse,
+    what: String,
+) {
+    if tx.live_session(session).is_none() {
+        return;
+    }
+    let now = tx.now;
+    let key = (session.clone(), trick);
+    if let Some(tally) = tx.state().misuse.0.get_mut(&key)
+        && !tally.is_due(now)
+    {
+        tally.attempts = tally.attempts.saturating_add(1);
+        tally.last = what;
+        return;
+    }
+    let before = tx.state().misuse.0.remove(&key);
+    write_misuse_record(
+        tx,
+        session,
+        trick,
+        what,
+        before.map_or(0, |tally| tally.attempts),
+    );
+}
+
+/// Records the counted attempts of a session when a minute has passed, or when the session ends.
+pub(crate) fn record_due_misuse(tx: &mut Transaction<'_>, command: &EngineCommand) {
+    if tx.engine.state.misuse.0.is_empty() {
+        return;
+    }
+    let Some(session) = command.session() else {
+        return;
+    };
+    let ends = matches!(command, EngineCommand::EndSession(..));
+    for trick in Misuse::ALL {
         let key = (session.clone(), trick);
-        if let Some(tally) = self.state().misuse.0.get_mut(&key)
-            && !tally.is_due(now)
-        {
-            tally.attempts = tally.attempts.saturating_add(1);
-            tally.last = what;
-            return;
-        }
-        let before = self.state().misuse.0.remove(&key);
-        self.write_misuse_record(
-            session,
-            trick,
-            what,
-            before.map_or(0, |tally| tally.attempts),
-        );
-    }
-
-    /// Records the counted attempts of a session when a minute has passed, or when the session ends.
-    pub(crate) fn record_due_misuse(&mut self, command: &EngineCommand) {
-        if self.engine.state.misuse.0.is_empty() {
-            return;
-        }
-        let Some(session) = command.session() else {
-            return;
-        };
-        let ends = matches!(command, EngineCommand::EndSession(..));
-        for trick in Misuse::ALL {
-            let key = (session.clone(), trick);
-            let now = self.now;
-            let tallies = &mut self.state().misuse.0;
-            let due = tallies
-                .get(&key)
-                .is_some_and(|tally| ends || tally.is_due(now));
-            let told = due.then(|| tallies.remove(&key)).flatten();
-            if let Some(tally) = told.filter(|tally| tally.attempts > 0) {
-                self.write_misuse_record(session, trick, tally.last, tally.attempts - 1);
-            }
+        let now = tx.now;
+        let tallies = &mut tx.state().misuse.0;
+        let due = tallies
+            .get(&key)
+            .is_some_and(|tally| ends || tally.is_due(now));
+        let told = due.then(|| tallies.remove(&key)).flatten();
+        if let Some(tally) = told.filter(|tally| tally.attempts > 0) {
+            write_misuse_record(tx, session, trick, tally.last, tally.attempts - 1);
         }
     }
+}
 
-    fn write_misuse_record(
-        &mut self,
-        session: &SessionId,
-        trick: Misuse,
-        what: String,
-        others: u64,
-    ) {
-        let Some(root) = self.live_session(session).map(session_position) else {
-            return;
-        };
-        let message = match others {
-            0 => what,
-            others => format!("{what} ({others} more since the last record)"),
-        };
-        let record = ErrorOccurred {
-            error_type: trick.error_type().to_owned(),
-            error_code: None,
-            message,
-            recoverable: true,
-            context_provided: None,
-            stack_trace: None,
-            redacted: Vec::new(),
-        };
-        let place = root.child(self.new_span());
-        // Stored at every level of detail, and on disk before the caller gets the refusal.
-        self.record_as(&place, record, Durability::Sync);
-        let tally = MisuseTally {
-            recorded_at: self.now,
-            attempts: 0,
-            last: String::new(),
-        };
-        let key = (session.clone(), trick);
-        self.state().misuse.0.insert(key, tally);
-    }
+fn write_misuse_record(
+    tx: &mut Transaction<'_>,
+    session: &SessionId,
+    trick: Misuse,
+    what: String,
+    others: u64,
+) {
+    let Some(root) = tx.live_session(session).map(session_position) else {
+        return;
+    };
+    let message = match others {
+        0 => what,
+        others => format!("{what} ({others} more since the last record)"),
+    };
+    let record = ErrorOccurred {
+        error_type: trick.error_type().to_owned(),
+        error_code: None,
+        message,
+        recoverable: true,
+        context_provided: None,
+        stack_trace: None,
+        redacted: Vec::new(),
+    };
+    let place = root.child(tx.new_span());
+    // Stored at every level of detail, and on disk before the caller gets the refusal.
+    tx.record_as(&place, record, Durability::Sync);
+    let tally = MisuseTally {
+        recorded_at: tx.now,
+        attempts: 0,
+        last: String::new(),
+    };
+    let key = (session.clone(), trick);
+    tx.state().misuse.0.insert(key, tally);
+}
 
-    /// Forgets the attempts on an ended session.
-    pub(crate) fn forget_misuse(&mut self, session: &SessionId) {
-        self.state().misuse.0.retain(|(of, _), _| of != session);
-    }
+/// Forgets the attempts on an ended session.
+pub(crate) fn forget_misuse(tx: &mut Transaction<'_>, session: &SessionId) {
+    tx.state().misuse.0.retain(|(of, _), _| of != session);
 }

@@ -5,8 +5,11 @@ use serde_json::Value;
 use crate::base::canonical_json::canonical;
 use crate::base::limits::{MAX_ACTION_LEN, MAX_PARAMS_BYTES, MAX_PARAMS_DEPTH};
 
+use super::access::deny_unknown_session;
 use crate::engine::command::{ActionRequest, CallerId, DenyCode, EngineCommand};
+use crate::engine::extensions::suspension::start_command;
 use crate::engine::pipeline::{StageExit, StageResult};
+use crate::engine::sessions::lifecycle::adopt_loaded_atlases;
 use crate::engine::transaction::Transaction;
 
 /// Admits a request to run an action, or denies it.
@@ -16,16 +19,16 @@ pub(crate) fn admit_request(
     request: &ActionRequest,
 ) -> StageResult {
     if tx.live_session(&request.session).is_none() {
-        tx.deny_unknown_session(ask, &request.session);
+        deny_unknown_session(tx, ask, &request.session);
         return Err(StageExit::Answered);
     }
     if let Some(fault) = call_fault(&request.action, &request.params) {
         tx.deny(ask, DenyCode::BadRequest, fault);
         return Err(StageExit::Answered);
     }
-    if tx.adopt_loaded_atlases(&request.session)? {
+    if adopt_loaded_atlases(tx, &request.session)? {
         // The session's new start is finished. The request is handled as a command of its own.
-        tx.start_command(EngineCommand::RequestAction(ask, request.clone()));
+        start_command(tx, EngineCommand::RequestAction(ask, request.clone()));
         return Err(StageExit::Answered);
     }
     Ok(())

@@ -13,6 +13,9 @@ use crate::engine::extensions::required_calls::{
 };
 use crate::engine::gates::held::ActionCall;
 use crate::engine::gates::identical_requests::IdentifiedRequest;
+use crate::engine::gates::intervals::add_due_intervals;
+use crate::engine::gates::permits::{permitted_overrides, valid_permit};
+use crate::engine::injection::delivery::contexts_in_use;
 use crate::engine::pipeline::{StageExit, StageResult};
 use crate::engine::records::redaction::atlas_ref;
 use crate::engine::transaction::Transaction;
@@ -52,7 +55,7 @@ pub(crate) fn judge_request(
         ..CallSubject::of_session(session)
     };
     require_trigger_answers(tx, &attempt.fired, subject)?;
-    let fired = tx.with_due(&request.session, std::mem::take(&mut attempt.fired));
+    let fired = add_due_intervals(tx, &request.session, std::mem::take(&mut attempt.fired));
     let handled = if attempt.denial.is_none() {
         require_handler_answers(tx, fired, subject)?
     } else {
@@ -76,7 +79,7 @@ pub(crate) fn judge_call(
     hash: Digest,
 ) -> Option<JudgedAttempt> {
     let known = tx.live_session(session)?;
-    let overridden = tx.permitted_overrides(hash);
+    let overridden = permitted_overrides(tx, hash);
     let found = evaluate_action(EvaluationCase {
         overridden: &overridden,
         ..tx.evaluation_case(known, call)
@@ -89,7 +92,7 @@ pub(crate) fn judge_call(
     let overruled = !overridden.is_empty();
     let gated =
         overruled || !approvals.is_empty() || fired.iter().any(OwnedFiredCheckpoint::is_gate);
-    let permit = tx.valid_permit(hash).filter(|_| gated && denial.is_none());
+    let permit = valid_permit(tx, hash).filter(|_| gated && denial.is_none());
     match permit {
         Some(permit) if permit.opens(&fired, &approvals) => {
             checked.permit = Some(permit.gate.to_string());
@@ -121,7 +124,7 @@ fn policy_record(
         decision: policy.decision,
         conditions_evaluated: policy.looked_at,
         matching_rule: policy.rule.map(str::to_owned),
-        context_used: tx.contexts_in_use(session),
+        context_used: contexts_in_use(tx, session),
         permit: None,
         approved_by: None,
         judged_under: policy.atlas.map(atlas_ref).into_iter().collect(),

@@ -11,55 +11,54 @@ use crate::trace::event::{ActionTaken, CheckpointCompleted};
 use super::FiredCheckpoint;
 use super::policy::RequiredApproval;
 use crate::engine::gates::held::HeldSubject;
+use crate::engine::gates::holding::{raise_checkpoint_gate, record_triggered};
 use crate::engine::gates::queue::AdvisoryEffects;
-use crate::engine::records::redaction::RedactedText;
+use crate::engine::records::redaction::{RedactedText, atlas_refs};
 use crate::engine::transaction::{SpanPosition, Transaction, pass_effects};
 
-impl Transaction<'_> {
-    /// Records that a checkpoint fired, before the answers of its handlers. Later records use the same span
-    /// as parent.
-    pub(crate) fn record_fired(
-        &mut self,
-        place: &SpanPosition,
-        fired: &mut OwnedFiredCheckpoint,
-        subject: &HeldSubject,
-    ) {
-        if fired.recorded_span.is_some() {
-            return;
-        }
-        let mut raised = self.raise_checkpoint_gate(fired);
-        raised.mode = fired.checkpoint.mode;
-        self.record_triggered(place, &raised, subject);
-        fired.recorded_span = Some(raised.gate.span_id);
+/// Records that a checkpoint fired, before the answers of its handlers. Later records use the same span
+/// as parent.
+pub(crate) fn record_fired(
+    tx: &mut Transaction<'_>,
+    place: &SpanPosition,
+    fired: &mut OwnedFiredCheckpoint,
+    subject: &HeldSubject,
+) {
+    if fired.recorded_span.is_some() {
+        return;
     }
+    let mut raised = raise_checkpoint_gate(tx, fired);
+    raised.mode = fired.checkpoint.mode;
+    record_triggered(tx, place, &raised, subject);
+    fired.recorded_span = Some(raised.gate.span_id);
+}
 
-    /// Records that a checkpoint is completed because of its handlers' answers.
-    pub(crate) fn record_handler_completion(
-        &mut self,
-        place: &SpanPosition,
-        fired: &OwnedFiredCheckpoint,
-        stopped: Option<RedactedText>,
-    ) {
-        let Some(span) = fired.recorded_span.clone() else {
-            return;
-        };
-        let (taken, told) = match stopped {
-            Some(told) => (ActionTaken::Block, Some(told)),
-            None => (ActionTaken::Continue, None),
-        };
-        let (reason, redacted) = told.map(|told| (told.text, told.redacted)).unzip();
-        let completed = CheckpointCompleted {
-            checkpoint_id: fired.checkpoint.id.clone(),
-            checkpoint_type: fired.checkpoint.kind.to_owned(),
-            duration_ms: fired.took_ms(),
-            contexts_injected: Vec::new(),
-            action_taken: Some(taken),
-            block_reason: reason,
-            judged_under: self.atlas_refs(Some(&fired.atlas_id)),
-            redacted: redacted.unwrap_or_default(),
-        };
-        self.record_below(&place.child(span), completed);
-    }
+/// Records that a checkpoint is completed because of its handlers' answers.
+pub(crate) fn record_handler_completion(
+    tx: &mut Transaction<'_>,
+    place: &SpanPosition,
+    fired: &OwnedFiredCheckpoint,
+    stopped: Option<RedactedText>,
+) {
+    let Some(span) = fired.recorded_span.clone() else {
+        return;
+    };
+    let (taken, told) = match stopped {
+        Some(told) => (ActionTaken::Block, Some(told)),
+        None => (ActionTaken::Continue, None),
+    };
+    let (reason, redacted) = told.map(|told| (told.text, told.redacted)).unzip();
+    let completed = CheckpointCompleted {
+        checkpoint_id: fired.checkpoint.id.clone(),
+        checkpoint_type: fired.checkpoint.kind.to_owned(),
+        duration_ms: fired.took_ms(),
+        contexts_injected: Vec::new(),
+        action_taken: Some(taken),
+        block_reason: reason,
+        judged_under: atlas_refs(tx, Some(&fired.atlas_id)),
+        redacted: redacted.unwrap_or_default(),
+    };
+    tx.record_below(&place.child(span), completed);
 }
 
 /// A fired checkpoint as owned data.

@@ -12,8 +12,8 @@ use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 
 use super::PolicyDecisionKind;
-use crate::engine::admission::access::foreign_session_denial;
-use crate::engine::admission::misuse::ShownSecret;
+use crate::engine::admission::access::{deny_unknown_session, foreign_session_denial};
+use crate::engine::admission::misuse::{ShownSecret, record_takeover_attempt};
 use crate::engine::admission::request_admission::call_fault;
 use crate::engine::command::{AgentReply, Caller, CallerId, DenyCode, InjectedContext};
 use crate::engine::evaluation;
@@ -99,148 +99,146 @@ pub struct PolicyAnswer {
     pub cached: bool,
 }
 
-impl Transaction<'_> {
-    pub(crate) fn consult(&mut self, ask: CallerId, consult: &Consultation) {
-        if self.live_session(consult.session()).is_none() {
-            self.deny_unknown_session(ask, consult.session());
-            return;
+pub(crate) fn answer_consultation(tx: &mut Transaction<'_>, ask: CallerId, consult: &Consultation) {
+    if tx.live_session(consult.session()).is_none() {
+        deny_unknown_session(tx, ask, consult.session());
+        return;
+    }
+    let answer = match consult {
+        Consultation::Contexts {
+            query, mode, hints, ..
+        } => ConsultationAnswer::Contexts(contexts_for(tx, query, *mode, hints)),
+        Consultation::ContextsById { ids, .. } => {
+            ConsultationAnswer::Contexts(contexts_by_id(tx, ids))
         }
-        let answer = match consult {
-            Consultation::Contexts {
-                query, mode, hints, ..
-            } => ConsultationAnswer::Contexts(self.contexts_for(query, *mode, hints)),
-            Consultation::ContextsById { ids, .. } => {
-                ConsultationAnswer::Contexts(self.contexts_by_id(ids))
+        Consultation::Policy {
+            session,
+            action,
+            params,
+        } => {
+            if let Some(fault) = call_fault(action, params) {
+                tx.deny(ask, DenyCode::BadRequest, fault);
+                return;
             }
-            Consultation::Policy {
-                session,
-                action,
-                params,
-            } => {
-                if let Some(fault) = call_fault(action, params) {
-                    self.deny(ask, DenyCode::BadRequest, fault);
-                    return;
-                }
-                let Some(answer) = self.policy_for(session, action, params) else {
-                    self.deny(ask, DenyCode::BadRequest, "the request cannot be evaluated");
-                    return;
-                };
-                ConsultationAnswer::Policy(answer)
-            }
-            Consultation::Owner {
-                session,
-                owner,
-                from,
-            } => {
-                let known = self.live_session(session);
-                let theirs = known.is_some_and(|known| owner.is_some() && known.owner == *owner);
-                if !theirs {
-                    let shown = owner.map_or(ShownSecret::Nothing, |_| ShownSecret::Wrong);
-                    self.record_takeover_attempt(session, from.as_ref(), shown);
-                    self.reply_to_agent(ask, AgentReply::Denied(foreign_session_denial(session)));
-                    return;
-                }
-                ConsultationAnswer::Owned
-            }
-        };
-        self.reply_to_agent(ask, AgentReply::Consulted(answer));
-    }
-
-    /// Returns the contexts of a mode, or those that match a text or hints, highest priority first.
-    fn contexts_for(
-        &self,
-        query: &str,
-        mode: Option<InjectMode>,
-        hints: &[String],
-    ) -> Vec<InjectedContext> {
-        let mut found = Vec::new();
-        for atlas in self.engine.atlases.iter() {
-            for injection in &atlas.injections {
-                let of_mode = mode.is_none_or(|mode| mode == injection.mode);
-                let texts = std::iter::once(query).chain(hints.iter().map(String::as_str));
-                let keywords = injection.keywords.as_ref();
-                let called = keywords.is_some_and(|keywords| {
-                    texts
-                        .into_iter()
-                        .any(|text| !keywords.find(text).is_empty())
-                });
-                // A question that names a mode other than `on_match` selects all contexts of that mode.
-                let wanted = called
-                    || (mode.is_some() && mode != Some(InjectMode::OnMatch))
-                    || hints.contains(&injection.context_id);
-                if of_mode
-                    && wanted
-                    && let Some(context) = atlas.contexts.get(&injection.context_id)
-                {
-                    found.push((injection.priority, context));
-                }
-            }
+            let Some(answer) = policy_for(tx, session, action, params) else {
+                tx.deny(ask, DenyCode::BadRequest, "the request cannot be evaluated");
+                return;
+            };
+            ConsultationAnswer::Policy(answer)
         }
-        // Stable: ties stay in the order of the Atlases, then as written.
-        found.sort_by_key(|(priority, _)| std::cmp::Reverse(*priority));
-        let contexts = found.into_iter().map(|(_, context)| InjectedContext {
-            context_id: context.context_id.clone(),
-            content: context.content.clone(),
-        });
-        contexts.collect()
-    }
+        Consultation::Owner {
+            session,
+            owner,
+            from,
+        } => {
+            let known = tx.live_session(session);
+            let theirs = known.is_some_and(|known| owner.is_some() && known.owner == *owner);
+            if !theirs {
+                let shown = owner.map_or(ShownSecret::Nothing, |_| ShownSecret::Wrong);
+                record_takeover_attempt(tx, session, from.as_ref(), shown);
+                tx.reply_to_agent(ask, AgentReply::Denied(foreign_session_denial(session)));
+                return;
+            }
+            ConsultationAnswer::Owned
+        }
+    };
+    tx.reply_to_agent(ask, AgentReply::Consulted(answer));
+}
 
-    fn contexts_by_id(&self, ids: &[String]) -> Vec<InjectedContext> {
-        let find = |id: &String| {
-            let mut atlases = self.engine.atlases.iter();
-            let context = atlases.find_map(|atlas| atlas.contexts.get(id))?;
-            Some(InjectedContext {
-                context_id: id.clone(),
-                content: context.content.clone(),
-            })
-        };
-        ids.iter().filter_map(find).collect()
-    }
-
-    fn policy_for(
-        &mut self,
-        session: &SessionId,
-        action: &str,
-        params: &Value,
-    ) -> Option<PolicyAnswer> {
-        let hash = request_hash(session, action, params);
-        let now = self.now;
-        if let Some(known) = self.engine.state.caches.policy(hash, now) {
-            return Some(PolicyAnswer {
-                cached: true,
-                ..known.clone()
+/// Returns the contexts of a mode, or those that match a text or hints, highest priority first.
+fn contexts_for(
+    tx: &Transaction<'_>,
+    query: &str,
+    mode: Option<InjectMode>,
+    hints: &[String],
+) -> Vec<InjectedContext> {
+    let mut found = Vec::new();
+    for atlas in tx.engine.atlases.iter() {
+        for injection in &atlas.injections {
+            let of_mode = mode.is_none_or(|mode| mode == injection.mode);
+            let texts = std::iter::once(query).chain(hints.iter().map(String::as_str));
+            let keywords = injection.keywords.as_ref();
+            let called = keywords.is_some_and(|keywords| {
+                texts
+                    .into_iter()
+                    .any(|text| !keywords.find(text).is_empty())
             });
+            // A question that names a mode other than `on_match` selects all contexts of that mode.
+            let wanted = called
+                || (mode.is_some() && mode != Some(InjectMode::OnMatch))
+                || hints.contains(&injection.context_id);
+            if of_mode
+                && wanted
+                && let Some(context) = atlas.contexts.get(&injection.context_id)
+            {
+                found.push((injection.priority, context));
+            }
         }
-        let known = self.live_session(session)?;
-        let call = ActionCall::of(&self.engine.atlases, action, params);
-        let found = evaluation::evaluate_action(self.evaluation_case(known, &call));
-        let (decision, reason) = match &found.denial {
-            Some(denial) => (PolicyDecisionKind::Deny, denial.denied.reason.clone()),
-            None => match found.approvals.first() {
-                Some(approval) => (
-                    PolicyDecisionKind::RequireApproval,
-                    approval.reason.to_owned(),
-                ),
-                None => (PolicyDecisionKind::Allow, String::new()),
-            },
-        };
-        let policy_id = found.policy.policy_id.into_owned();
-        // A spent limit becomes available again over time: it must not be cached as a denial.
-        let lasting = crate::engine::evaluation::policy::limits(self.evaluation_case(known, &call))
-            .is_empty();
-        let answer = PolicyAnswer {
-            decision,
-            reason,
-            policy_id,
-            cached: false,
-        };
-        if lasting {
-            let ttl = self.engine.cache_ttl(|cache| cache.policy_ttl_seconds);
-            let until = now.plus(ttl);
-            self.state().caches.keep_policy(hash, answer.clone(), until);
-        }
-        Some(answer)
     }
+    // Stable: ties stay in the order of the Atlases, then as written.
+    found.sort_by_key(|(priority, _)| std::cmp::Reverse(*priority));
+    let contexts = found.into_iter().map(|(_, context)| InjectedContext {
+        context_id: context.context_id.clone(),
+        content: context.content.clone(),
+    });
+    contexts.collect()
+}
+
+fn contexts_by_id(tx: &Transaction<'_>, ids: &[String]) -> Vec<InjectedContext> {
+    let find = |id: &String| {
+        let mut atlases = tx.engine.atlases.iter();
+        let context = atlases.find_map(|atlas| atlas.contexts.get(id))?;
+        Some(InjectedContext {
+            context_id: id.clone(),
+            content: context.content.clone(),
+        })
+    };
+    ids.iter().filter_map(find).collect()
+}
+
+fn policy_for(
+    tx: &mut Transaction<'_>,
+    session: &SessionId,
+    action: &str,
+    params: &Value,
+) -> Option<PolicyAnswer> {
+    let hash = request_hash(session, action, params);
+    let now = tx.now;
+    if let Some(known) = tx.engine.state.caches.policy(hash, now) {
+        return Some(PolicyAnswer {
+            cached: true,
+            ..known.clone()
+        });
+    }
+    let known = tx.live_session(session)?;
+    let call = ActionCall::of(&tx.engine.atlases, action, params);
+    let found = evaluation::evaluate_action(tx.evaluation_case(known, &call));
+    let (decision, reason) = match &found.denial {
+        Some(denial) => (PolicyDecisionKind::Deny, denial.denied.reason.clone()),
+        None => match found.approvals.first() {
+            Some(approval) => (
+                PolicyDecisionKind::RequireApproval,
+                approval.reason.to_owned(),
+            ),
+            None => (PolicyDecisionKind::Allow, String::new()),
+        },
+    };
+    let policy_id = found.policy.policy_id.into_owned();
+    // A spent limit becomes available again over time: it must not be cached as a denial.
+    let lasting =
+        crate::engine::evaluation::policy::limits(tx.evaluation_case(known, &call)).is_empty();
+    let answer = PolicyAnswer {
+        decision,
+        reason,
+        policy_id,
+        cached: false,
+    };
+    if lasting {
+        let ttl = tx.engine.cache_ttl(|cache| cache.policy_ttl_seconds);
+        let until = now.plus(ttl);
+        tx.state().caches.keep_policy(hash, answer.clone(), until);
+    }
+    Some(answer)
 }
 
 impl crate::engine::Engine {

@@ -7,7 +7,6 @@ use crate::base::text::one_line;
 use super::handler_outcomes::can_restrict;
 use super::suspension::{CallKey, CallPurpose, ExtensionAnswers};
 use crate::engine::Extensions;
-use crate::engine::transaction::Transaction;
 
 /// Evaluator of custom triggers: the known extensions, and their answers so far.
 #[derive(Clone, Copy)]
@@ -107,15 +106,5 @@ fn call_key(
         checkpoint_id: checkpoint.id.clone(),
         extension: extension.to_owned(),
         about,
-    }
-}
-
-impl Transaction<'_> {
-    /// Returns the evaluator for custom triggers, with the answers so far.
-    pub(crate) fn custom_triggers(&self) -> CustomTriggers<'_> {
-        CustomTriggers {
-            extensions: &self.engine.extensions,
-            answers: &self.answers,
-        }
     }
 }

@@ -81,18 +81,16 @@ pub(crate) struct HandlerStop {
 /// Every handler may deny, so all of them are called regardless of the time the others took. When the time
 /// budget is used up, only checkpoints that just inject something are skipped.
 pub(crate) fn collect_outcomes<'f>(
-    turn: &Transaction<'_>,
+    tx: &Transaction<'_>,
     answers: &ExtensionAnswers,
     fired: impl Iterator<Item = (&'f str, &'f Checkpoint)>,
 ) -> HandlerOutcomes {
-    let extensions = &turn.engine.extensions;
+    let extensions = &tx.engine.extensions;
     let mut heard = HandlerOutcomes::default();
     let mut spent = answers.triggers_took();
     for (index, (atlas_id, checkpoint)) in fired.enumerate() {
         let handlers = handlers_of(extensions, checkpoint);
-        if handlers.is_empty()
-            && !can_restrict(extensions, checkpoint)
-            && turn.engine.is_late(spent)
+        if handlers.is_empty() && !can_restrict(extensions, checkpoint) && tx.engine.is_late(spent)
         {
             heard.skipped.push(index);
             continue;
@@ -173,30 +171,28 @@ fn handler_stop(
     })
 }
 
-impl Transaction<'_> {
-    /// Splits the checkpoints that fired on one input into those that fit the budget and those that do not.
-    ///
-    /// Only checkpoints that just inject something are dropped, lowest priority first. A checkpoint that can
-    /// deny, lock, hold or ask always fits.
-    pub(crate) fn within_budget<F>(
-        &self,
-        fired: Vec<F>,
-        checkpoint: impl Fn(&F) -> &Checkpoint,
-    ) -> (Vec<F>, Vec<F>) {
-        let budgets = self.engine.atlases.iter().filter_map(|atlas| {
-            let budget = atlas.budget.as_ref()?;
-            budget.max_checkpoints_per_input
-        });
-        let most = budgets.min().unwrap_or(u64::MAX);
-        let mut passing = 0;
-        fired.into_iter().partition(|fired| {
-            if can_restrict(&self.engine.extensions, checkpoint(fired)) {
-                return true;
-            }
-            passing += 1;
-            passing <= most
-        })
-    }
+/// Splits the checkpoints that fired on one input into those that fit the budget and those that do not.
+///
+/// Only checkpoints that just inject something are dropped, lowest priority first. A checkpoint that can
+/// deny, lock, hold or ask always fits.
+pub(crate) fn within_budget<F>(
+    tx: &Transaction<'_>,
+    fired: Vec<F>,
+    checkpoint: impl Fn(&F) -> &Checkpoint,
+) -> (Vec<F>, Vec<F>) {
+    let budgets = tx.engine.atlases.iter().filter_map(|atlas| {
+        let budget = atlas.budget.as_ref()?;
+        budget.max_checkpoints_per_input
+    });
+    let most = budgets.min().unwrap_or(u64::MAX);
+    let mut passing = 0;
+    fired.into_iter().partition(|fired| {
+        if can_restrict(&tx.engine.extensions, checkpoint(fired)) {
+            return true;
+        }
+        passing += 1;
+        passing <= most
+    })
 }
 
 /// Returns whether a checkpoint can deny, lock, hold or ask. No budget drops such a checkpoint.

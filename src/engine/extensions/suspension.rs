@@ -20,6 +20,7 @@ use crate::engine::admission::request_admission::is_deeper;
 use crate::engine::command::{CallerId, DenyCode, Effect, EngineCommand};
 use crate::engine::evaluation::fired_checkpoint::OwnedFiredCheckpoint;
 use crate::engine::pipeline::{StageExit, execute_command};
+use crate::engine::records::attempts::record_pending_attempt;
 use crate::engine::transaction::Transaction;
 
 /// Answers of extensions, by call.
@@ -148,165 +149,160 @@ impl SuspendedCommands {
     }
 }
 
-impl Transaction<'_> {
-    /// Executes a command, as soon as the extensions that take part have answered.
-    pub(crate) fn start_command(&mut self, command: EngineCommand) {
-        let session = command.session().cloned();
-        if let Some(session) = session
-            && self.engine.state.suspension.blocks_session(&session)
-        {
-            self.queue_command(session, command);
-            return;
-        }
-        self.execute_or_suspend(command, ExtensionAnswers::default());
+/// Executes a command, as soon as the extensions that take part have answered.
+pub(crate) fn start_command(tx: &mut Transaction<'_>, command: EngineCommand) {
+    let session = command.session().cloned();
+    if let Some(session) = session
+        && tx.engine.state.suspension.blocks_session(&session)
+    {
+        queue_command(tx, session, command);
+        return;
     }
+    execute_or_suspend(tx, command, ExtensionAnswers::default());
+}
 
-    /// Handles the result of an extension call.
-    pub(crate) fn handle_call_result(&mut self, id: CallId, mut returned: CallResult) {
-        let waiting = &mut self.state().suspension.waiting;
-        let Some(index) = waiting
-            .iter()
-            .position(|suspended| suspended.open.contains_key(&id))
-        else {
-            return;
-        };
-        if let Some(fault) = answer_fault(&returned) {
-            returned.outcome = Err(fault);
-        }
-        let Some(suspended) = waiting.get_mut(index) else {
-            return;
-        };
-        if let Some(key) = suspended.open.remove(&id) {
-            suspended.answers.0.insert(key, returned);
-        }
-        if !suspended.open.is_empty() {
-            return;
-        }
-        let suspended = waiting.remove(index);
-        let answers = match suspended.asked_under {
-            CallValidity::Current => suspended.answers,
-            CallValidity::Outdated => ExtensionAnswers::default(),
-        };
-        self.execute_or_suspend(suspended.command, answers);
-        if let Some(session) = suspended.session {
-            self.resume_queued(&session);
-        }
+/// Handles the result of an extension call.
+pub(crate) fn handle_call_result(tx: &mut Transaction<'_>, id: CallId, mut returned: CallResult) {
+    let waiting = &mut tx.state().suspension.waiting;
+    let Some(index) = waiting
+        .iter()
+        .position(|suspended| suspended.open.contains_key(&id))
+    else {
+        return;
+    };
+    if let Some(fault) = answer_fault(&returned) {
+        returned.outcome = Err(fault);
     }
-
-    /// Drops the commands of a caller that is gone, if they are not yet executed.
-    pub(crate) fn drop_suspended(&mut self, ask: CallerId) {
-        let suspension = &mut self.state().suspension;
-        // Only commands that could let an action run are dropped, because the caller could not run it. All
-        // other commands report events that did happen.
-        let asks = |command: &EngineCommand| match command {
-            EngineCommand::RequestAction(asker, _) | EngineCommand::Answer(asker, _) => {
-                *asker == ask
-            }
-            EngineCommand::StartSession(..)
-            | EngineCommand::EndSession(..)
-            | EngineCommand::CompleteAction(..)
-            | EngineCommand::Input(..)
-            | EngineCommand::ReportError(..)
-            | EngineCommand::RequestContext(..)
-            | EngineCommand::Report(..)
-            | EngineCommand::CallerLeft(_)
-            | EngineCommand::Decide(..)
-            | EngineCommand::Operate(..)
-            | EngineCommand::RecordFinding(..)
-            | EngineCommand::RecordIntact
-            | EngineCommand::ClockMoved(_)
-            | EngineCommand::Resolve(..)
-            | EngineCommand::Consult(..)
-            | EngineCommand::DeadlineReached(_)
-            | EngineCommand::ExtensionReturned(..) => false,
-        };
-        let dropped: Vec<_> = suspension
-            .waiting
-            .extract_if(.., |suspended| asks(&suspended.command))
-            .collect();
-        for behind in suspension.queued.values_mut() {
-            behind.retain(|command| !asks(command));
-        }
-        for session in dropped
-            .into_iter()
-            .filter_map(|suspended| suspended.session)
-        {
-            self.resume_queued(&session);
-        }
+    let Some(suspended) = waiting.get_mut(index) else {
+        return;
+    };
+    if let Some(key) = suspended.open.remove(&id) {
+        suspended.answers.0.insert(key, returned);
     }
-
-    fn execute_or_suspend(&mut self, command: EngineCommand, answers: ExtensionAnswers) {
-        let answers = std::mem::replace(&mut self.answers, answers);
-        // The contexts of one command do not use up the budget of another.
-        let handed = std::mem::take(&mut self.injected_bytes);
-        let beside = self.withheld_for_gate.take();
-        let executed = execute_command(self, &command);
-        self.withheld_for_gate = beside;
-        let heard = std::mem::replace(&mut self.answers, answers);
-        self.injected_bytes = handed;
-        if let Err(StageExit::Suspended(calls)) = executed {
-            self.suspend(command, heard, calls);
-        }
+    if !suspended.open.is_empty() {
+        return;
     }
+    let suspended = waiting.remove(index);
+    let answers = match suspended.asked_under {
+        CallValidity::Current => suspended.answers,
+        CallValidity::Outdated => ExtensionAnswers::default(),
+    };
+    execute_or_suspend(tx, suspended.command, answers);
+    if let Some(session) = suspended.session {
+        resume_queued(tx, &session);
+    }
+}
 
-    /// Suspends a command until extensions have answered these calls.
-    fn suspend(
-        &mut self,
-        command: EngineCommand,
-        answers: ExtensionAnswers,
-        calls: Vec<RequiredCall>,
-    ) {
-        self.record_pending_attempt(&command);
-        let mut open = BTreeMap::new();
-        for RequiredCall {
-            key,
+/// Drops the commands of a caller that is gone, if they are not yet executed.
+pub(crate) fn drop_suspended(tx: &mut Transaction<'_>, ask: CallerId) {
+    let suspension = &mut tx.state().suspension;
+    // Only commands that could let an action run are dropped, because the caller could not run it. All
+    // other commands report events that did happen.
+    let asks = |command: &EngineCommand| match command {
+        EngineCommand::RequestAction(asker, _) | EngineCommand::Answer(asker, _) => *asker == ask,
+        EngineCommand::StartSession(..)
+        | EngineCommand::EndSession(..)
+        | EngineCommand::CompleteAction(..)
+        | EngineCommand::Input(..)
+        | EngineCommand::ReportError(..)
+        | EngineCommand::RequestContext(..)
+        | EngineCommand::Report(..)
+        | EngineCommand::CallerLeft(_)
+        | EngineCommand::Decide(..)
+        | EngineCommand::Operate(..)
+        | EngineCommand::RecordFinding(..)
+        | EngineCommand::RecordIntact
+        | EngineCommand::ClockMoved(_)
+        | EngineCommand::Resolve(..)
+        | EngineCommand::Consult(..)
+        | EngineCommand::DeadlineReached(_)
+        | EngineCommand::ExtensionReturned(..) => false,
+    };
+    let dropped: Vec<_> = suspension
+        .waiting
+        .extract_if(.., |suspended| asks(&suspended.command))
+        .collect();
+    for behind in suspension.queued.values_mut() {
+        behind.retain(|command| !asks(command));
+    }
+    for session in dropped
+        .into_iter()
+        .filter_map(|suspended| suspended.session)
+    {
+        resume_queued(tx, &session);
+    }
+}
+
+fn execute_or_suspend(tx: &mut Transaction<'_>, command: EngineCommand, answers: ExtensionAnswers) {
+    let answers = std::mem::replace(&mut tx.answers, answers);
+    // The contexts of one command do not use up the budget of another.
+    let handed = std::mem::take(&mut tx.injected_bytes);
+    let beside = tx.withheld_for_gate.take();
+    let executed = execute_command(tx, &command);
+    tx.withheld_for_gate = beside;
+    let heard = std::mem::replace(&mut tx.answers, answers);
+    tx.injected_bytes = handed;
+    if let Err(StageExit::Suspended(calls)) = executed {
+        suspend_command(tx, command, heard, calls);
+    }
+}
+
+/// Suspends a command until extensions have answered these calls.
+fn suspend_command(
+    tx: &mut Transaction<'_>,
+    command: EngineCommand,
+    answers: ExtensionAnswers,
+    calls: Vec<RequiredCall>,
+) {
+    record_pending_attempt(tx, &command);
+    let mut open = BTreeMap::new();
+    for RequiredCall {
+        key,
+        question,
+        context,
+    } in calls
+    {
+        let suspension = &mut tx.state().suspension;
+        suspension.calls_made += 1;
+        let id = CallId(suspension.calls_made);
+        let name = key.extension.clone();
+        open.insert(id, key);
+        tx.push(Effect::CallExtension(ExtensionCall {
+            id,
+            name,
             question,
             context,
-        } in calls
-        {
-            let suspension = &mut self.state().suspension;
-            suspension.calls_made += 1;
-            let id = CallId(suspension.calls_made);
-            let name = key.extension.clone();
-            open.insert(id, key);
-            self.push(Effect::CallExtension(ExtensionCall {
-                id,
-                name,
-                question,
-                context,
-            }));
-        }
-        let session = command.session().cloned();
-        self.state().suspension.waiting.push(SuspendedCommand {
-            command,
-            session,
-            answers,
-            open,
-            asked_under: CallValidity::Current,
-        });
+        }));
     }
+    let session = command.session().cloned();
+    tx.state().suspension.waiting.push(SuspendedCommand {
+        command,
+        session,
+        answers,
+        open,
+        asked_under: CallValidity::Current,
+    });
+}
 
-    fn queue_command(&mut self, session: SessionId, command: EngineCommand) {
-        let behind = self.state().suspension.queued.entry(session).or_default();
-        if behind.len() < MAX_HELD_PER_SESSION {
-            behind.push_back(command);
-        } else if let Some(ask) = command.caller() {
-            let reason =
-                format!("{MAX_HELD_PER_SESSION} requests of this session are already waiting");
-            self.deny(ask, DenyCode::Overload, reason);
-        }
+fn queue_command(tx: &mut Transaction<'_>, session: SessionId, command: EngineCommand) {
+    let behind = tx.state().suspension.queued.entry(session).or_default();
+    if behind.len() < MAX_HELD_PER_SESSION {
+        behind.push_back(command);
+    } else if let Some(ask) = command.caller() {
+        let reason = format!("{MAX_HELD_PER_SESSION} requests of this session are already waiting");
+        tx.deny(ask, DenyCode::Overload, reason);
     }
+}
 
-    /// Executes the commands that waited behind a command that is no longer suspended.
-    fn resume_queued(&mut self, session: &SessionId) {
-        while !self.engine.state.suspension.blocks_session(session) {
-            let behind = self.state().suspension.queued.get_mut(session);
-            let Some(next) = behind.and_then(VecDeque::pop_front) else {
-                self.state().suspension.queued.remove(session);
-                return;
-            };
-            self.execute_or_suspend(next, ExtensionAnswers::default());
-        }
+/// Executes the commands that waited behind a command that is no longer suspended.
+fn resume_queued(tx: &mut Transaction<'_>, session: &SessionId) {
+    while !tx.engine.state.suspension.blocks_session(session) {
+        let behind = tx.state().suspension.queued.get_mut(session);
+        let Some(next) = behind.and_then(VecDeque::pop_front) else {
+            tx.state().suspension.queued.remove(session);
+            return;
+        };
+        execute_or_suspend(tx, next, ExtensionAnswers::default());
     }
 }
 

@@ -7,17 +7,23 @@ use crate::base::id::GateId;
 use crate::base::limits::MAX_CALLERS_PER_REQUEST;
 use crate::trace::event::{Durability, Recommendation};
 
+use super::agent_answers::agent_questions;
 use super::decision::overruled_denials;
 use super::held::{ActionCall, HeldSubject};
-use super::settlement::denied;
+use super::permits::valid_permit;
+use super::settlement::{denied, withdraw_held};
 use crate::engine::command::{
     ActionRequest, AgentReply, CallerId, DenyCode, EngineCommand, HeldOutcome, StateKind,
 };
 use crate::engine::evaluation::attempt_judgement::judge_call;
+use crate::engine::extensions::suspension::start_command;
 use crate::engine::pipeline::{StageExit, StageResult};
-use crate::engine::records::attempts::hash_of_request;
-use crate::engine::records::redaction::BlockReason;
+use crate::engine::records::attempts::{
+    hash_of_request, record_blocked_action, record_judged, record_unjudged,
+};
+use crate::engine::records::redaction::{BlockReason, record_risk};
 use crate::engine::requests::attempt::OVERRULE_HELP;
+use crate::engine::requests::resolution::refuse_resolution;
 use crate::engine::sessions::lifecycle::{ATLAS_CHANGED, session_position};
 use crate::engine::transaction::{SpanPosition, Transaction};
 
@@ -33,145 +39,153 @@ pub(crate) fn identify_request(
     ask: CallerId,
     request: &ActionRequest,
 ) -> StageResult<IdentifiedRequest> {
-    if tx.refuse_resolution(ask, request) {
+    if refuse_resolution(tx, ask, request) {
         return Err(StageExit::Answered);
     }
     let hash = hash_of_request(request);
     let call = ActionCall::of(&tx.engine.atlases, &request.action, &request.params);
-    tx.void_outdated_twins(hash);
-    let Some(gate) = tx.joinable(request, hash) else {
+    void_outdated_twins(tx, hash);
+    let Some(gate) = joinable_request(tx, request, hash) else {
         return Ok(IdentifiedRequest { hash, call });
     };
     if let Some(root) = tx.live_session(&request.session).map(session_position) {
-        if tx.is_override(&gate) {
-            tx.ask_override_again(ask, request, &root, &gate);
+        if is_override(tx, &gate) {
+            ask_override_again(tx, ask, request, &root, &gate);
         } else {
-            tx.join_held(ask, &root, &call, &gate);
+            join_held(tx, ask, &root, &call, &gate);
         }
     }
     Err(StageExit::Answered)
 }
 
-impl Transaction<'_> {
-    /// Voids identical held requests that were judged under other Atlases.
-    fn void_outdated_twins(&mut self, hash: Digest) {
-        let atlas_hash = self.engine.atlas_hash;
-        let twins = self.engine.state.held.of_request(&hash);
-        let stale = twins.filter(|twin| twin.held.atlas_hash != atlas_hash);
-        let stale: Vec<_> = stale.map(|twin| twin.held.id.clone()).collect();
-        for gate in stale {
-            self.withdraw(&gate, HeldOutcome::Voided, ATLAS_CHANGED);
-        }
+/// Voids identical held requests that were judged under other Atlases.
+fn void_outdated_twins(tx: &mut Transaction<'_>, hash: Digest) {
+    let atlas_hash = tx.engine.atlas_hash;
+    let twins = tx.engine.state.held.of_request(&hash);
+    let stale = twins.filter(|twin| twin.held.atlas_hash != atlas_hash);
+    let stale: Vec<_> = stale.map(|twin| twin.held.id.clone()).collect();
+    for gate in stale {
+        withdraw_held(tx, &gate, HeldOutcome::Voided, ATLAS_CHANGED);
     }
+}
 
-    /// Returns the held request that `request` repeats: the same call, or an identical one for which no
-    /// caller waits any more.
-    ///
-    /// Two identical calls whose callers both wait are two requests.
-    pub(crate) fn joinable(&self, request: &ActionRequest, hash: Digest) -> Option<GateId> {
-        let atlas_hash = self.engine.atlas_hash;
-        let mut left = None;
-        for twin in self.engine.state.held.of_request(&hash) {
-            let action = matches!(twin.held.subject, HeldSubject::Action(_));
-            if !action || twin.held.atlas_hash != atlas_hash {
-                continue;
-            }
-            if twin.call.is_some() && twin.call == request.call {
-                return Some(twin.held.id.clone());
-            }
-            if twin.askers.is_empty() {
-                left = left.or(Some(&twin.held.id));
-            }
+/// Returns the held request that `request` repeats: the same call, or an identical one for which no
+/// caller waits any more.
+///
+/// Two identical calls whose callers both wait are two requests.
+pub(crate) fn joinable_request(
+    tx: &Transaction<'_>,
+    request: &ActionRequest,
+    hash: Digest,
+) -> Option<GateId> {
+    let atlas_hash = tx.engine.atlas_hash;
+    let mut left = None;
+    for twin in tx.engine.state.held.of_request(&hash) {
+        let action = matches!(twin.held.subject, HeldSubject::Action(_));
+        if !action || twin.held.atlas_hash != atlas_hash {
+            continue;
         }
-        // An approved request takes precedence over one that is still held.
-        let left = left.filter(|_| self.valid_permit(hash).is_none());
-        left.cloned()
+        if twin.call.is_some() && twin.call == request.call {
+            return Some(twin.held.id.clone());
+        }
+        if twin.askers.is_empty() {
+            left = left.or(Some(&twin.held.id));
+        }
     }
+    // An approved request takes precedence over one that is still held.
+    let left = left.filter(|_| valid_permit(tx, hash).is_none());
+    left.cloned()
+}
 
-    /// Lets a request wait for the decision about a request that is already held.
-    fn join_held(&mut self, ask: CallerId, root: &SpanPosition, call: &ActionCall, gate: &GateId) {
-        let Some(waiting) = self.engine.state.held.get(gate) else {
-            return;
-        };
-        let held = Arc::clone(&waiting.held);
-        let trace_id = held.trace_id.clone();
-        if let Some(asked) = self.agent_questions(&held) {
-            self.reply_to_agent(ask, AgentReply::Asked(asked));
-            return;
-        }
-        let mut held = (*held).clone();
-        held.joined = held.joined.saturating_add(1);
-        let queue = &mut self.state().held;
-        let earliest = queue.remove_earliest(gate, MAX_CALLERS_PER_REQUEST);
-        queue.add_asker(gate, ask);
-        let Some(waiting) = queue.replace(Arc::new(held)).cloned() else {
-            return;
-        };
-        let place = SpanPosition {
-            trace_id,
-            ..root.child(self.new_span())
-        };
-        self.record_unjudged(ask, place, call);
-        if let Some(earliest) = earliest {
-            let reason = "the agent repeated the same call too often";
-            self.reply_to_agent(earliest, denied(&waiting.held, DenyCode::Withdrawn, reason));
-        }
-        self.persist(StateKind::Held, waiting.held.id.as_str(), Some(&waiting));
+/// Lets a request wait for the decision about a request that is already held.
+fn join_held(
+    tx: &mut Transaction<'_>,
+    ask: CallerId,
+    root: &SpanPosition,
+    call: &ActionCall,
+    gate: &GateId,
+) {
+    let Some(waiting) = tx.engine.state.held.get(gate) else {
+        return;
+    };
+    let held = Arc::clone(&waiting.held);
+    let trace_id = held.trace_id.clone();
+    if let Some(asked) = agent_questions(tx, &held) {
+        tx.reply_to_agent(ask, AgentReply::Asked(asked));
+        return;
     }
+    let mut held = (*held).clone();
+    held.joined = held.joined.saturating_add(1);
+    let queue = &mut tx.state().held;
+    let earliest = queue.remove_earliest(gate, MAX_CALLERS_PER_REQUEST);
+    queue.add_asker(gate, ask);
+    let Some(waiting) = queue.replace(Arc::new(held)).cloned() else {
+        return;
+    };
+    let place = SpanPosition {
+        trace_id,
+        ..root.child(tx.new_span())
+    };
+    record_unjudged(tx, ask, place, call);
+    if let Some(earliest) = earliest {
+        let reason = "the agent repeated the same call too often";
+        tx.reply_to_agent(earliest, denied(&waiting.held, DenyCode::Withdrawn, reason));
+    }
+    tx.persist(StateKind::Held, waiting.held.id.as_str(), Some(&waiting));
+}
 
-    /// Tells whether passing a held request would overrule a denial.
-    fn is_override(&self, gate: &GateId) -> bool {
-        let waiting = self.engine.state.held.get(gate);
-        waiting.is_some_and(|waiting| !overruled_denials(&waiting.held).is_empty())
-    }
+/// Tells whether passing a held request would overrule a denial.
+fn is_override(tx: &Transaction<'_>, gate: &GateId) -> bool {
+    let waiting = tx.engine.state.held.get(gate);
+    waiting.is_some_and(|waiting| !overruled_denials(&waiting.held).is_empty())
+}
 
-    /// Judges a request again whose denial an operator may overrule and has not. No asker waits at such a gate, so
-    /// each request is an attempt of its own. A gate whose denial no longer holds is voided.
-    fn ask_override_again(
-        &mut self,
-        ask: CallerId,
-        request: &ActionRequest,
-        root: &SpanPosition,
-        gate: &GateId,
-    ) {
-        let hash = hash_of_request(request);
-        let call = ActionCall::of(&self.engine.atlases, &request.action, &request.params);
-        let Some(judged) = judge_call(self, &request.session, &call, hash) else {
-            return;
-        };
-        let Some(denial) = judged.denial else {
-            self.withdraw(gate, HeldOutcome::Voided, NO_LONGER_DENIED);
-            // Extensions may have a say about it now.
-            self.start_command(EngineCommand::RequestAction(ask, request.clone()));
-            return;
-        };
-        let waiting = self.engine.state.held.get(gate);
-        let Some(trace_id) = waiting.map(|waiting| waiting.held.trace_id.clone()) else {
-            return;
-        };
-        let new = SpanPosition {
-            trace_id,
-            ..root.child(self.new_span())
-        };
-        let begun = self.engine.state.pending_attempts.get(&ask);
-        let place = begun.map_or(new, |begun| begun.place().clone());
-        self.record_judged(ask, (&place, &call), judged.checked, Durability::Async);
-        self.record_risk(&place, &call, Recommendation::Block);
-        let overridable = denial.overrides.is_some();
-        let why = BlockReason {
-            code: denial.denied.code,
-            reason: &denial.denied.reason,
-            override_available: overridable,
-            under: denial.atlas.as_slice(),
-        };
-        self.record_blocked_action(&place, &call, &denial.by, why);
-        let mut denied = denial.denied;
-        if overridable {
-            denied.help = Some(OVERRULE_HELP.to_owned());
-            denied.gate = Some(gate.clone());
-        }
-        self.reply_to_agent(ask, AgentReply::Denied(denied));
+/// Judges a request again whose denial an operator may overrule and has not. No asker waits at such a gate, so
+/// each request is an attempt of its own. A gate whose denial no longer holds is voided.
+fn ask_override_again(
+    tx: &mut Transaction<'_>,
+    ask: CallerId,
+    request: &ActionRequest,
+    root: &SpanPosition,
+    gate: &GateId,
+) {
+    let hash = hash_of_request(request);
+    let call = ActionCall::of(&tx.engine.atlases, &request.action, &request.params);
+    let Some(judged) = judge_call(tx, &request.session, &call, hash) else {
+        return;
+    };
+    let Some(denial) = judged.denial else {
+        withdraw_held(tx, gate, HeldOutcome::Voided, NO_LONGER_DENIED);
+        // Extensions may have a say about it now.
+        start_command(tx, EngineCommand::RequestAction(ask, request.clone()));
+        return;
+    };
+    let waiting = tx.engine.state.held.get(gate);
+    let Some(trace_id) = waiting.map(|waiting| waiting.held.trace_id.clone()) else {
+        return;
+    };
+    let new = SpanPosition {
+        trace_id,
+        ..root.child(tx.new_span())
+    };
+    let begun = tx.engine.state.pending_attempts.get(&ask);
+    let place = begun.map_or(new, |begun| begun.place().clone());
+    record_judged(tx, ask, (&place, &call), judged.checked, Durability::Async);
+    record_risk(tx, &place, &call, Recommendation::Block);
+    let overridable = denial.overrides.is_some();
+    let why = BlockReason {
+        code: denial.denied.code,
+        reason: &denial.denied.reason,
+        override_available: overridable,
+        under: denial.atlas.as_slice(),
+    };
+    record_blocked_action(tx, &place, &call, &denial.by, why);
+    let mut denied = denial.denied;
+    if overridable {
+        denied.help = Some(OVERRULE_HELP.to_owned());
+        denied.gate = Some(gate.clone());
     }
+    tx.reply_to_agent(ask, AgentReply::Denied(denied));
 }
 
 /// Reason why a gate is voided that stood only because a policy denied the request.

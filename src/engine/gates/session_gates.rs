@@ -6,11 +6,16 @@
 use crate::base::id::SessionId;
 use crate::base::limits::{MAX_HELD_PER_SESSION, MAX_PARKED_BYTES};
 
+use super::agent_answers::agent_questions;
 use super::holding::SESSION_START;
+use super::intervals::raise_required_gates;
 use crate::engine::command::{
     ActionRequest, AgentQuestions, AgentReply, CallerId, DenyCode, EngineCommand,
 };
+use crate::engine::extensions::suspension::start_command;
 use crate::engine::pipeline::{StageExit, StageResult};
+use crate::engine::requests::attempt::refuse_action;
+use crate::engine::sessions::lifecycle::reraise_start_gate;
 use crate::engine::sessions::session::StartState;
 use crate::engine::transaction::Transaction;
 
@@ -20,7 +25,7 @@ pub(crate) fn pass_session_gates(
     ask: CallerId,
     request: &ActionRequest,
 ) -> StageResult {
-    if let Some(asked) = tx.reenter(&request.session) {
+    if let Some(asked) = reraise_start_gate(tx, &request.session) {
         tx.reply_to_agent(ask, AgentReply::Asked(asked));
         return Err(StageExit::Answered);
     }
@@ -28,17 +33,17 @@ pub(crate) fn pass_session_gates(
     match entry.map(|session| session.entry.clone()) {
         Some(StartState::Open) => pass_required_gates(tx, ask, request),
         Some(StartState::Held(_)) => {
-            tx.park_request(ask, request.clone());
+            park_request(tx, ask, request.clone());
             Err(StageExit::Answered)
         }
         Some(StartState::Lapsed { .. }) => {
             let reason = "too many requests are held to open the gates of this session".to_owned();
-            tx.refuse_action(ask, request, DenyCode::Overload, SESSION_START, reason);
+            refuse_action(tx, ask, request, DenyCode::Overload, SESSION_START, reason);
             Err(StageExit::Answered)
         }
         Some(StartState::Refused { reason }) => {
             let reason = format!("this session may not act: {reason}");
-            tx.refuse_action(ask, request, DenyCode::Refused, SESSION_START, reason);
+            refuse_action(tx, ask, request, DenyCode::Refused, SESSION_START, reason);
             Err(StageExit::Answered)
         }
         None => Err(StageExit::Answered),
@@ -52,77 +57,80 @@ fn pass_required_gates(
     ask: CallerId,
     request: &ActionRequest,
 ) -> StageResult {
-    tx.raise_required_gates(request)?;
+    raise_required_gates(tx, request)?;
     let Some(session) = tx.live_session(&request.session) else {
         return Err(StageExit::Answered);
     };
     if !session.unpassed.is_empty() {
         let reason = "too many requests are held to open the gates of this session".to_owned();
-        tx.refuse_action(ask, request, DenyCode::Overload, SESSION_START, reason);
+        refuse_action(tx, ask, request, DenyCode::Overload, SESSION_START, reason);
         return Err(StageExit::Answered);
     }
     if session.pending.is_empty() {
         return Ok(());
     }
-    tx.park_request(ask, request.clone());
+    park_request(tx, ask, request.clone());
     Err(StageExit::Answered)
 }
 
-impl Transaction<'_> {
-    /// Parks a request until its session's gate is passed. No operator is asked about it before that.
-    pub(crate) fn park_request(&mut self, ask: CallerId, request: ActionRequest) {
-        let session = request.session.clone();
-        if let Some(asked) = self.first_agent_questions(&session) {
-            self.reply_to_agent(ask, AgentReply::Asked(asked));
-            return;
-        }
-        let parked = &mut self.state().parked;
-        let full = if parked.count_of(&session) >= MAX_HELD_PER_SESSION {
-            Some(format!(
-                "{MAX_HELD_PER_SESSION} requests of this session are already waiting"
-            ))
-        } else if parked.bytes() >= MAX_PARKED_BYTES {
-            let most = MAX_PARKED_BYTES / (1024 * 1024);
-            Some(format!("waiting requests already use {most} MiB"))
-        } else {
-            None
-        };
-        match full {
-            Some(reason) => {
-                self.refuse_action(ask, &request, DenyCode::Overload, SESSION_START, reason);
-            }
-            None => self.state().parked.push(ask, request),
-        }
+/// Parks a request until its session's gate is passed. No operator is asked about it before that.
+pub(crate) fn park_request(tx: &mut Transaction<'_>, ask: CallerId, request: ActionRequest) {
+    let session = request.session.clone();
+    if let Some(asked) = first_agent_questions(tx, &session) {
+        tx.reply_to_agent(ask, AgentReply::Asked(asked));
+        return;
     }
-
-    /// Returns the questions that the agent has to answer before any request. The reply to the session's
-    /// start already had those of the start gate.
-    fn first_agent_questions(&self, session: &SessionId) -> Option<AgentQuestions> {
-        let mut pending = self.live_session(session)?.pending.iter();
-        pending.find_map(|gate| self.agent_questions(&self.engine.state.held.get(gate)?.held))
-    }
-
-    /// Sends questions to the agents whose requests are parked, once they may answer a gate of their session.
-    pub(crate) fn ask_parked(&mut self, session: &SessionId) {
-        let Some(asked) = self.first_agent_questions(session) else {
-            return;
-        };
-        for (ask, _) in self.state().parked.take(session) {
-            self.reply_to_agent(ask, AgentReply::Asked(asked.clone()));
+    let parked = &mut tx.state().parked;
+    let full = if parked.count_of(&session) >= MAX_HELD_PER_SESSION {
+        Some(format!(
+            "{MAX_HELD_PER_SESSION} requests of this session are already waiting"
+        ))
+    } else if parked.bytes() >= MAX_PARKED_BYTES {
+        let most = MAX_PARKED_BYTES / (1024 * 1024);
+        Some(format!("waiting requests already use {most} MiB"))
+    } else {
+        None
+    };
+    match full {
+        Some(reason) => {
+            refuse_action(tx, ask, &request, DenyCode::Overload, SESSION_START, reason);
         }
+        None => tx.state().parked.push(ask, request),
     }
+}
 
-    /// Handles the parked requests after the session's gate was passed.
-    pub(crate) fn release_parked(&mut self, session: &SessionId) {
-        for (ask, request) in self.state().parked.take(session) {
-            self.start_command(EngineCommand::RequestAction(ask, request));
-        }
+/// Returns the questions that the agent has to answer before any request. The reply to the session's
+/// start already had those of the start gate.
+fn first_agent_questions(tx: &Transaction<'_>, session: &SessionId) -> Option<AgentQuestions> {
+    let mut pending = tx.live_session(session)?.pending.iter();
+    pending.find_map(|gate| agent_questions(tx, &tx.engine.state.held.get(gate)?.held))
+}
+
+/// Sends questions to the agents whose requests are parked, once they may answer a gate of their session.
+pub(crate) fn ask_parked(tx: &mut Transaction<'_>, session: &SessionId) {
+    let Some(asked) = first_agent_questions(tx, session) else {
+        return;
+    };
+    for (ask, _) in tx.state().parked.take(session) {
+        tx.reply_to_agent(ask, AgentReply::Asked(asked.clone()));
     }
+}
 
-    /// Refuses the parked requests after the session's gate was not passed.
-    pub(crate) fn refuse_parked(&mut self, session: &SessionId, code: DenyCode, reason: &str) {
-        for (ask, request) in self.state().parked.take(session) {
-            self.refuse_action(ask, &request, code, SESSION_START, reason.to_owned());
-        }
+/// Handles the parked requests after the session's gate was passed.
+pub(crate) fn release_parked(tx: &mut Transaction<'_>, session: &SessionId) {
+    for (ask, request) in tx.state().parked.take(session) {
+        start_command(tx, EngineCommand::RequestAction(ask, request));
+    }
+}
+
+/// Refuses the parked requests after the session's gate was not passed.
+pub(crate) fn refuse_parked(
+    tx: &mut Transaction<'_>,
+    session: &SessionId,
+    code: DenyCode,
+    reason: &str,
+) {
+    for (ask, request) in tx.state().parked.take(session) {
+        refuse_action(tx, ask, &request, code, SESSION_START, reason.to_owned());
     }
 }

@@ -8,7 +8,7 @@ use crate::atlas::model::Atlas;
 use crate::base::id::SessionId;
 use crate::trace::event::InjectTrigger;
 
-use super::contexts::{BudgetRule, Injection};
+use super::contexts::{BudgetRule, Injection, find_context, inject_contexts};
 use crate::engine::command::Injected;
 use crate::engine::gates::held::ActionCall;
 use crate::engine::transaction::{SpanPosition, Transaction};
@@ -24,62 +24,67 @@ pub(crate) enum InjectionCause<'c> {
     Run(&'c ActionCall),
 }
 
-impl Transaction<'_> {
-    /// Returns whether the keyword matches select a context that the session does not have.
-    pub(crate) fn selects_new_context(&self, session: &SessionId, seen: &KeywordMatches) -> bool {
-        let mut called =
-            selected_contexts(&self.engine.atlases, InjectionCause::Input(seen)).into_iter();
-        called.any(|called| {
-            let id = &called.injection.context_id;
-            let gift = Injection {
-                atlas: Some(called.atlas_id),
-                from: id,
-                kind: "keyword_match",
-                trigger: trigger(called.injection.mode),
-                contexts: std::slice::from_ref(id),
-                guidance: None,
-                size: BudgetRule::Budgeted,
-            };
-            self.find_context(session, &gift, id).is_some()
-        })
-    }
-
-    /// Injects the contexts that a cause selects, highest priority first.
-    pub(crate) fn give_on(&mut self, place: &SpanPosition, cause: InjectionCause<'_>) -> Injected {
-        let mut called = selected_contexts(&self.engine.atlases, cause);
-        // Ties stay in the order of the Atlases, then as written.
-        called.sort_by_key(|called| (Reverse(called.injection.priority), called.index));
-        let called: Vec<_> = called
-            .into_iter()
-            .map(|called| {
-                let id = called.injection.context_id.clone();
-                (
-                    called.atlas_id.to_owned(),
-                    id,
-                    trigger(called.injection.mode),
-                )
-            })
-            .collect();
-        let kind = match cause {
-            InjectionCause::Start => "session_start",
-            InjectionCause::Input(_) => "keyword_match",
-            InjectionCause::Run(_) => "action_pre",
+/// Returns whether the keyword matches select a context that the session does not have.
+pub(crate) fn selects_new_context(
+    tx: &Transaction<'_>,
+    session: &SessionId,
+    seen: &KeywordMatches,
+) -> bool {
+    let mut called = selected_contexts(&tx.engine.atlases, InjectionCause::Input(seen)).into_iter();
+    called.any(|called| {
+        let id = &called.injection.context_id;
+        let gift = Injection {
+            atlas: Some(called.atlas_id),
+            from: id,
+            kind: "keyword_match",
+            trigger: trigger(called.injection.mode),
+            contexts: std::slice::from_ref(id),
+            guidance: None,
+            size: BudgetRule::Budgeted,
         };
-        let mut given = Injected::default();
-        for (atlas_id, context, trigger) in called {
-            let gift = Injection {
-                atlas: Some(&atlas_id),
-                from: &context,
-                kind,
-                trigger,
-                contexts: std::slice::from_ref(&context),
-                guidance: None,
-                size: BudgetRule::Budgeted,
-            };
-            given.extend(self.inject(place, &gift));
-        }
-        given
+        find_context(tx, session, &gift, id).is_some()
+    })
+}
+
+/// Injects the contexts that a cause selects, highest priority first.
+pub(crate) fn inject_automatic_contexts(
+    tx: &mut Transaction<'_>,
+    place: &SpanPosition,
+    cause: InjectionCause<'_>,
+) -> Injected {
+    let mut called = selected_contexts(&tx.engine.atlases, cause);
+    // Ties stay in the order of the Atlases, then as written.
+    called.sort_by_key(|called| (Reverse(called.injection.priority), called.index));
+    let called: Vec<_> = called
+        .into_iter()
+        .map(|called| {
+            let id = called.injection.context_id.clone();
+            (
+                called.atlas_id.to_owned(),
+                id,
+                trigger(called.injection.mode),
+            )
+        })
+        .collect();
+    let kind = match cause {
+        InjectionCause::Start => "session_start",
+        InjectionCause::Input(_) => "keyword_match",
+        InjectionCause::Run(_) => "action_pre",
+    };
+    let mut given = Injected::default();
+    for (atlas_id, context, trigger) in called {
+        let gift = Injection {
+            atlas: Some(&atlas_id),
+            from: &context,
+            kind,
+            trigger,
+            contexts: std::slice::from_ref(&context),
+            guidance: None,
+            size: BudgetRule::Budgeted,
+        };
+        given.extend(inject_contexts(tx, place, &gift));
     }
+    given
 }
 
 /// Returns the recorded trigger for contexts of this mode.

@@ -55,121 +55,119 @@ pub(crate) struct ReleaseInfo<'r> {
     pub(crate) passed: &'r BTreeSet<String>,
 }
 
-impl Transaction<'_> {
-    /// Notifies the steward whose policy an operator overruled or approved.
-    pub(crate) fn notify_override(
-        &mut self,
-        held: &Held,
-        gate: &Gate,
-        approver: &str,
-        event: EventId,
-    ) {
-        let (atlas_id, policy_id) = match &gate.origin {
-            GateOrigin::Checkpoint { .. } => return,
-            GateOrigin::Approval {
-                atlas_id,
-                policy_id,
-                ..
-            }
-            | GateOrigin::Override {
-                atlas_id,
-                policy_id,
-                ..
-            } => (atlas_id, policy_id),
-        };
-        let mut atlases = self.engine.atlases.iter();
-        let Some(atlas) = atlases.find(|atlas| atlas.id == *atlas_id) else {
-            return;
-        };
-        let trigger = NoticeTrigger::PolicyOverride;
-        let Some(address) = address(atlas, trigger) else {
-            return;
-        };
-        let notice = StewardNotice {
-            trigger,
-            address: address.to_owned(),
-            atlas_id: atlas.id.clone(),
-            atlas_version: atlas.version.clone(),
-            session: held.session.clone(),
-            agent: held.agent.clone(),
-            action: held.action().to_owned(),
-            risk: held.tier(),
-            passed: vec![policy_id.clone()],
-            approver: Some(approver.to_owned()),
-            gate: Some(held.id.clone()),
-            event,
-        };
-        self.push(Effect::Notify(notice));
-    }
-
-    /// Notifies the stewards concerned that a high-risk action is allowed to run.
-    pub(crate) fn notify_release(
-        &mut self,
-        place: &SpanPosition,
-        call: &ActionCall,
-        release: Option<&ReleaseInfo<'_>>,
-    ) {
-        let trigger = NoticeTrigger::HighRiskAction;
-        let atlases = &self.engine.atlases;
-        let asked = |atlas: &Atlas| address(atlas, trigger).is_some();
-        if call.tier < RiskTier::High || !atlases.iter().any(asked) {
-            return;
+/// Notifies the steward whose policy an operator overruled or approved.
+pub(crate) fn notify_override(
+    tx: &mut Transaction<'_>,
+    held: &Held,
+    gate: &Gate,
+    approver: &str,
+    event: EventId,
+) {
+    let (atlas_id, policy_id) = match &gate.origin {
+        GateOrigin::Checkpoint { .. } => return,
+        GateOrigin::Approval {
+            atlas_id,
+            policy_id,
+            ..
         }
-        let session = self.engine.state.sessions.get(&place.session);
-        let (Some(session), Some(event)) = (session, self.letting(place)) else {
-            return;
-        };
-        let matches = ActionMatches::of(atlases, &call.action);
-        let notices: Vec<_> = atlases
-            .iter()
-            .filter_map(|atlas| {
-                let address = address(atlas, trigger)?;
-                let passed = release.map(|release| gates_of_atlas(release.passed, &atlas.id));
-                let passed = passed.unwrap_or_default();
-                let concerned = !passed.is_empty() || concerns(atlas, &matches, call.tier);
-                concerned.then(|| StewardNotice {
-                    trigger,
-                    address: address.to_owned(),
-                    atlas_id: atlas.id.clone(),
-                    atlas_version: atlas.version.clone(),
-                    session: place.session.clone(),
-                    agent: session.agent.clone(),
-                    action: call.action.clone(),
-                    risk: call.tier,
-                    passed,
-                    approver: release.and_then(|release| release.approver.map(str::to_owned)),
-                    gate: release.map(|release| release.gate.clone()),
-                    event: event.clone(),
-                })
+        | GateOrigin::Override {
+            atlas_id,
+            policy_id,
+            ..
+        } => (atlas_id, policy_id),
+    };
+    let mut atlases = tx.engine.atlases.iter();
+    let Some(atlas) = atlases.find(|atlas| atlas.id == *atlas_id) else {
+        return;
+    };
+    let trigger = NoticeTrigger::PolicyOverride;
+    let Some(address) = address(atlas, trigger) else {
+        return;
+    };
+    let notice = StewardNotice {
+        trigger,
+        address: address.to_owned(),
+        atlas_id: atlas.id.clone(),
+        atlas_version: atlas.version.clone(),
+        session: held.session.clone(),
+        agent: held.agent.clone(),
+        action: held.action().to_owned(),
+        risk: held.tier(),
+        passed: vec![policy_id.clone()],
+        approver: Some(approver.to_owned()),
+        gate: Some(held.id.clone()),
+        event,
+    };
+    tx.push(Effect::Notify(notice));
+}
+
+/// Notifies the stewards concerned that a high-risk action is allowed to run.
+pub(crate) fn notify_release(
+    tx: &mut Transaction<'_>,
+    place: &SpanPosition,
+    call: &ActionCall,
+    release: Option<&ReleaseInfo<'_>>,
+) {
+    let trigger = NoticeTrigger::HighRiskAction;
+    let atlases = &tx.engine.atlases;
+    let asked = |atlas: &Atlas| address(atlas, trigger).is_some();
+    if call.tier < RiskTier::High || !atlases.iter().any(asked) {
+        return;
+    }
+    let session = tx.engine.state.sessions.get(&place.session);
+    let (Some(session), Some(event)) = (session, release_event(tx, place)) else {
+        return;
+    };
+    let matches = ActionMatches::of(atlases, &call.action);
+    let notices: Vec<_> = atlases
+        .iter()
+        .filter_map(|atlas| {
+            let address = address(atlas, trigger)?;
+            let passed = release.map(|release| gates_of_atlas(release.passed, &atlas.id));
+            let passed = passed.unwrap_or_default();
+            let concerned = !passed.is_empty() || concerns(atlas, &matches, call.tier);
+            concerned.then(|| StewardNotice {
+                trigger,
+                address: address.to_owned(),
+                atlas_id: atlas.id.clone(),
+                atlas_version: atlas.version.clone(),
+                session: place.session.clone(),
+                agent: session.agent.clone(),
+                action: call.action.clone(),
+                risk: call.tier,
+                passed,
+                approver: release.and_then(|release| release.approver.map(str::to_owned)),
+                gate: release.map(|release| release.gate.clone()),
+                event: event.clone(),
             })
-            .collect();
-        for notice in notices {
-            self.push(Effect::Notify(notice));
-        }
-    }
-
-    /// Returns the newest record of this command that allows something in the same trace.
-    fn letting(&self, place: &SpanPosition) -> Option<EventId> {
-        self.effects().iter().rev().find_map(|effect| match effect {
-            Effect::Record(draft) if draft.trace_id == place.trace_id => {
-                let lets = matches!(
-                    draft.payload,
-                    Payload::CheckpointPassed(_) | Payload::ActionAttempted(_)
-                );
-                lets.then(|| draft.event_id.clone())
-            }
-            Effect::Record(_)
-            | Effect::AppendToLog(_)
-            | Effect::SetOperator(_)
-            | Effect::Persist(_)
-            | Effect::Reply(..)
-            | Effect::SetDeadline(..)
-            | Effect::CallExtension(_)
-            | Effect::RequestHeld(_)
-            | Effect::Notify(_)
-            | Effect::RequestSettled(_) => None,
         })
+        .collect();
+    for notice in notices {
+        tx.push(Effect::Notify(notice));
     }
+}
+
+/// Returns the newest record of this command that allows something in the same trace.
+fn release_event(tx: &Transaction<'_>, place: &SpanPosition) -> Option<EventId> {
+    tx.effects().iter().rev().find_map(|effect| match effect {
+        Effect::Record(draft) if draft.trace_id == place.trace_id => {
+            let lets = matches!(
+                draft.payload,
+                Payload::CheckpointPassed(_) | Payload::ActionAttempted(_)
+            );
+            lets.then(|| draft.event_id.clone())
+        }
+        Effect::Record(_)
+        | Effect::AppendToLog(_)
+        | Effect::SetOperator(_)
+        | Effect::Persist(_)
+        | Effect::Reply(..)
+        | Effect::SetDeadline(..)
+        | Effect::CallExtension(_)
+        | Effect::RequestHeld(_)
+        | Effect::Notify(_)
+        | Effect::RequestSettled(_) => None,
+    })
 }
 
 fn address(atlas: &Atlas, trigger: NoticeTrigger) -> Option<&str> {

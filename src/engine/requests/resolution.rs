@@ -16,6 +16,9 @@ use crate::base::digest::Digest;
 use crate::base::id::{GateId, SessionId};
 use crate::base::limits::{MAX_RESOLUTIONS, RESOLUTION_LIFETIME};
 
+use super::attempt::refuse_action;
+use super::events::process_input;
+use crate::engine::admission::access::deny_unknown_session;
 use crate::engine::admission::request_admission::call_fault;
 use crate::engine::command::{
     ActionRequest, AgentReply, CallerId, DenyCode, InjectedContext, InjectedGuidance, InputReport,
@@ -24,7 +27,10 @@ use crate::engine::command::{
 use crate::engine::evaluation::{self, Evaluation, EvaluationCase};
 use crate::engine::gates::held::ActionCall;
 use crate::engine::gates::holding::SESSION_START;
+use crate::engine::injection::delivery::deliver_injected;
+use crate::engine::injection::withholding::take_pending_injections;
 use crate::engine::pipeline::StageResult;
+use crate::engine::sessions::lifecycle::{adopt_loaded_atlases, reraise_start_gate};
 use crate::engine::transaction::Transaction;
 
 /// The actions that an agent may run now.
@@ -117,175 +123,175 @@ impl IssuedResolution {
     }
 }
 
-impl Transaction<'_> {
-    pub(crate) fn resolve(&mut self, ask: CallerId, resolve: &ResolveRequest) -> StageResult {
-        if self.live_session(&resolve.session).is_none() {
-            self.deny_unknown_session(ask, &resolve.session);
-            return Ok(());
-        }
-        let mut actions = resolve.actions.iter();
-        if let Some(fault) = actions.find_map(|asked| call_fault(&asked.action, &asked.params)) {
-            self.deny(ask, DenyCode::BadRequest, fault);
-            return Ok(());
-        }
-        self.adopt_loaded_atlases(&resolve.session)?;
-        self.reenter(&resolve.session);
-        if let Some(text) = &resolve.input {
-            let input = InputReport {
-                session: resolve.session.clone(),
-                text: text.clone(),
-                source: InputSource::User,
-                reaches_asked_agent: false,
-            };
-            if let Some((code, reason)) = self.process_input(None, &input)? {
-                self.deny(ask, code, reason);
-                return Ok(());
-            }
-        }
-        let Some(mut resolution) = self.resolution(resolve) else {
-            return Ok(());
-        };
-        let mut owed = self.take_pending_injections(&resolve.session);
-        self.deliver(&mut owed);
-        resolution.contexts = owed.contexts;
-        let open = self
-            .live_session(&resolve.session)
-            .filter(|session| !session.is_blocked());
-        resolution.guidance = open
-            .map(|session| session.guidance.clone())
-            .unwrap_or_default();
-        self.mark_changed(&resolve.session);
-        self.remember_resolution(&resolution);
-        self.reply_to_agent(ask, AgentReply::Resolved(Box::new(resolution)));
-        Ok(())
+pub(crate) fn resolve_actions(
+    tx: &mut Transaction<'_>,
+    ask: CallerId,
+    resolve: &ResolveRequest,
+) -> StageResult {
+    if tx.live_session(&resolve.session).is_none() {
+        deny_unknown_session(tx, ask, &resolve.session);
+        return Ok(());
     }
-
-    fn resolution(&mut self, resolve: &ResolveRequest) -> Option<Resolution> {
-        let id = self.new_span().to_string();
-        let session = self.live_session(&resolve.session)?;
-        let held = session.blocking_gates();
-        let mut resolution = Resolution {
-            id,
+    let mut actions = resolve.actions.iter();
+    if let Some(fault) = actions.find_map(|asked| call_fault(&asked.action, &asked.params)) {
+        tx.deny(ask, DenyCode::BadRequest, fault);
+        return Ok(());
+    }
+    adopt_loaded_atlases(tx, &resolve.session)?;
+    reraise_start_gate(tx, &resolve.session);
+    if let Some(text) = &resolve.input {
+        let input = InputReport {
             session: resolve.session.clone(),
-            atlas_ids: self
-                .engine
-                .atlases
-                .iter()
-                .map(|atlas| atlas.id.clone())
-                .collect(),
-            allowed: Vec::new(),
-            denied: Vec::new(),
-            constraints: Vec::new(),
-            contexts: Vec::new(),
-            guidance: Vec::new(),
-            held,
-            issued_at: self.now,
-            expires_at: self.now.plus(RESOLUTION_LIFETIME),
-            ttl_seconds: RESOLUTION_LIFETIME.as_secs(),
+            text: text.clone(),
+            source: InputSource::User,
+            reaches_asked_agent: false,
         };
-        let asked = resolve.actions.iter();
-        let mut actions: Vec<_> = asked
-            .map(|asked| (asked.action.clone(), Some(&asked.params)))
+        if let Some((code, reason)) = process_input(tx, None, &input)? {
+            tx.deny(ask, code, reason);
+            return Ok(());
+        }
+    }
+    let Some(mut resolution) = build_resolution(tx, resolve) else {
+        return Ok(());
+    };
+    let mut owed = take_pending_injections(tx, &resolve.session);
+    deliver_injected(tx, &mut owed);
+    resolution.contexts = owed.contexts;
+    let open = tx
+        .live_session(&resolve.session)
+        .filter(|session| !session.is_blocked());
+    resolution.guidance = open
+        .map(|session| session.guidance.clone())
+        .unwrap_or_default();
+    tx.mark_changed(&resolve.session);
+    remember_resolution(tx, &resolution);
+    tx.reply_to_agent(ask, AgentReply::Resolved(Box::new(resolution)));
+    Ok(())
+}
+
+fn build_resolution(tx: &mut Transaction<'_>, resolve: &ResolveRequest) -> Option<Resolution> {
+    let id = tx.new_span().to_string();
+    let session = tx.live_session(&resolve.session)?;
+    let held = session.blocking_gates();
+    let mut resolution = Resolution {
+        id,
+        session: resolve.session.clone(),
+        atlas_ids: tx
+            .engine
+            .atlases
+            .iter()
+            .map(|atlas| atlas.id.clone())
+            .collect(),
+        allowed: Vec::new(),
+        denied: Vec::new(),
+        constraints: Vec::new(),
+        contexts: Vec::new(),
+        guidance: Vec::new(),
+        held,
+        issued_at: tx.now,
+        expires_at: tx.now.plus(RESOLUTION_LIFETIME),
+        ttl_seconds: RESOLUTION_LIFETIME.as_secs(),
+    };
+    let asked = resolve.actions.iter();
+    let mut actions: Vec<_> = asked
+        .map(|asked| (asked.action.clone(), Some(&asked.params)))
+        .collect();
+    if actions.is_empty() {
+        actions = known_actions(tx)
+            .into_iter()
+            .map(|action| (action, None))
             .collect();
-        if actions.is_empty() {
-            actions = self
-                .known_actions()
-                .into_iter()
-                .map(|action| (action, None))
-                .collect();
-        }
-        for (action, params) in actions {
-            let params_known = params.is_some();
-            let call = ActionCall::of(
-                &self.engine.atlases,
-                &action,
-                params.unwrap_or(&Value::Null),
-            );
-            let case = self.evaluation_case(session, &call);
-            let found = evaluation::evaluate_action(case);
-            resolution.add(case, &found, params_known);
-        }
-        Some(resolution)
     }
-
-    /// Returns every action that the Atlases know by name.
-    fn known_actions(&self) -> BTreeSet<String> {
-        let mut known = BTreeSet::new();
-        for atlas in self.engine.atlases.iter() {
-            known.extend(atlas.actions.keys().cloned());
-            let listed = atlas
-                .capabilities
-                .iter()
-                .flat_map(|capability| capability.actions.iter());
-            let literal = listed.filter(|pattern| pattern.is_literal());
-            known.extend(literal.map(|pattern| pattern.as_str().to_owned()));
-        }
-        known
+    for (action, params) in actions {
+        let params_known = params.is_some();
+        let call = ActionCall::of(&tx.engine.atlases, &action, params.unwrap_or(&Value::Null));
+        let case = tx.evaluation_case(session, &call);
+        let found = evaluation::evaluate_action(case);
+        resolution.add(case, &found, params_known);
     }
+    Some(resolution)
+}
 
-    fn remember_resolution(&mut self, resolution: &Resolution) {
-        let actions = resolution.allowed.iter().cloned();
-        let held = resolution
-            .constraints
+/// Returns every action that the Atlases know by name.
+fn known_actions(tx: &Transaction<'_>) -> BTreeSet<String> {
+    let mut known = BTreeSet::new();
+    for atlas in tx.engine.atlases.iter() {
+        known.extend(atlas.actions.keys().cloned());
+        let listed = atlas
+            .capabilities
             .iter()
-            .map(|constraint| constraint.action.clone());
-        let issued = IssuedResolution {
-            id: resolution.id.clone(),
-            session: resolution.session.clone(),
-            atlas_hash: self.engine.atlas_hash,
-            expires_at: resolution.expires_at,
-            actions: actions.chain(held).collect(),
-        };
-        let now = self.now;
-        let all = &mut self.state().resolutions;
-        all.retain(|earlier| earlier.expires_at > now);
-        let own = all
+            .flat_map(|capability| capability.actions.iter());
+        let literal = listed.filter(|pattern| pattern.is_literal());
+        known.extend(literal.map(|pattern| pattern.as_str().to_owned()));
+    }
+    known
+}
+
+fn remember_resolution(tx: &mut Transaction<'_>, resolution: &Resolution) {
+    let actions = resolution.allowed.iter().cloned();
+    let held = resolution
+        .constraints
+        .iter()
+        .map(|constraint| constraint.action.clone());
+    let issued = IssuedResolution {
+        id: resolution.id.clone(),
+        session: resolution.session.clone(),
+        atlas_hash: tx.engine.atlas_hash,
+        expires_at: resolution.expires_at,
+        actions: actions.chain(held).collect(),
+    };
+    let now = tx.now;
+    let all = &mut tx.state().resolutions;
+    all.retain(|earlier| earlier.expires_at > now);
+    let own = all
+        .iter()
+        .filter(|earlier| earlier.session == issued.session)
+        .count();
+    if own >= MAX_RESOLUTIONS
+        && let Some(oldest) = all
             .iter()
-            .filter(|earlier| earlier.session == issued.session)
-            .count();
-        if own >= MAX_RESOLUTIONS
-            && let Some(oldest) = all
-                .iter()
-                .position(|earlier| earlier.session == issued.session)
-        {
-            all.remove(oldest);
-        }
-        all.push(issued);
+            .position(|earlier| earlier.session == issued.session)
+    {
+        all.remove(oldest);
     }
+    all.push(issued);
+}
 
-    /// Returns the reason why a request may not rely on the resolution that it names.
-    pub(crate) fn resolution_fault(&self, request: &ActionRequest) -> Option<String> {
-        let id = request.resolution.as_ref()?;
-        let shown = crate::base::text::one_line(id);
-        let mut all = self.engine.state.resolutions.iter();
-        let own =
-            |issued: &&IssuedResolution| issued.id == *id && issued.session == request.session;
-        let Some(issued) = all.find(own) else {
-            return Some(format!(
-                "resolution `{shown}` does not belong to this session"
-            ));
-        };
-        if issued.expires_at <= self.now {
-            return Some(format!("resolution `{shown}` has expired"));
-        }
-        if issued.atlas_hash != self.engine.atlas_hash {
-            return Some(format!(
-                "resolution `{shown}` was issued under another Atlas"
-            ));
-        }
-        let listed = issued.actions.contains(&request.action);
-        (!listed).then(|| format!("resolution `{shown}` does not list `{}`", request.action))
+/// Returns the reason why a request may not rely on the resolution that it names.
+pub(crate) fn resolution_fault(tx: &Transaction<'_>, request: &ActionRequest) -> Option<String> {
+    let id = request.resolution.as_ref()?;
+    let shown = crate::base::text::one_line(id);
+    let mut all = tx.engine.state.resolutions.iter();
+    let own = |issued: &&IssuedResolution| issued.id == *id && issued.session == request.session;
+    let Some(issued) = all.find(own) else {
+        return Some(format!(
+            "resolution `{shown}` does not belong to this session"
+        ));
+    };
+    if issued.expires_at <= tx.now {
+        return Some(format!("resolution `{shown}` has expired"));
     }
+    if issued.atlas_hash != tx.engine.atlas_hash {
+        return Some(format!(
+            "resolution `{shown}` was issued under another Atlas"
+        ));
+    }
+    let listed = issued.actions.contains(&request.action);
+    (!listed).then(|| format!("resolution `{shown}` does not list `{}`", request.action))
+}
 
-    /// Refuses a request that relies on an invalid resolution. Returns whether it was refused.
-    pub(crate) fn refuse_resolution(&mut self, ask: CallerId, request: &ActionRequest) -> bool {
-        let Some(reason) = self.resolution_fault(request) else {
-            return false;
-        };
-        let reason = format!("{reason}; resolve again, or send the request without a resolution");
-        self.refuse_action(ask, request, DenyCode::Resolution, "resolution", reason);
-        true
-    }
+/// Refuses a request that relies on an invalid resolution. Returns whether it was refused.
+pub(crate) fn refuse_resolution(
+    tx: &mut Transaction<'_>,
+    ask: CallerId,
+    request: &ActionRequest,
+) -> bool {
+    let Some(reason) = resolution_fault(tx, request) else {
+        return false;
+    };
+    let reason = format!("{reason}; resolve again, or send the request without a resolution");
+    refuse_action(tx, ask, request, DenyCode::Resolution, "resolution", reason);
+    true
 }
 
 impl Resolution {

@@ -16,6 +16,7 @@ use super::session::Session;
 use crate::engine::Engine;
 use crate::engine::command::{ActionRequest, Effect, EngineCommand, StateKind};
 use crate::engine::evaluation::usage::UNKNOWN_KEY;
+use crate::engine::gates::dual_approval::store_held;
 use crate::engine::gates::held::Held;
 use crate::engine::gates::permits::Permit;
 use crate::engine::transaction::{Transaction, state_change};
@@ -38,63 +39,64 @@ fn adjust_deadline(request: &mut ActionRequest, step: ClockStep) {
     request.deadline = request.deadline.map(|deadline| step.apply(deadline));
 }
 
-impl Transaction<'_> {
-    /// Records a step of the wall clock, and keeps the remaining time of everything unchanged.
-    pub(crate) fn clock_moved(&mut self, step: ClockStep) {
-        self.push(Effect::AppendToLog(
-            ClockMoved {
-                moved_ms: step.millis(),
-                what: format!("the system clock was set {step}"),
-                by: None,
-            }
-            .into(),
-        ));
-        let adjust = |moment| step.apply(moment);
-        let state = self.state();
-        state.request_rates.adjust_timestamps(adjust);
-        state.misuse.adjust_timestamps(adjust);
-        state.caches.adjust_timestamps(adjust);
-        for issued in &mut state.resolutions {
-            issued.adjust_timestamps(adjust);
+/// Records a step of the wall clock, and keeps the remaining time of everything unchanged.
+pub(crate) fn move_clock(tx: &mut Transaction<'_>, step: ClockStep) {
+    tx.push(Effect::AppendToLog(
+        ClockMoved {
+            moved_ms: step.millis(),
+            what: format!("the system clock was set {step}"),
+            by: None,
         }
-        for request in state.parked.requests_mut() {
+        .into(),
+    ));
+    let adjust = |moment| step.apply(moment);
+    let state = tx.state();
+    state.request_rates.adjust_timestamps(adjust);
+    state.misuse.adjust_timestamps(adjust);
+    state.caches.adjust_timestamps(adjust);
+    for issued in &mut state.resolutions {
+        issued.adjust_timestamps(adjust);
+    }
+    for request in state.parked.requests_mut() {
+        adjust_deadline(request, step);
+    }
+    for command in state.suspension.commands_mut() {
+        if let EngineCommand::RequestAction(_, request) = command {
             adjust_deadline(request, step);
         }
-        for command in state.suspension.commands_mut() {
-            if let EngineCommand::RequestAction(_, request) = command {
-                adjust_deadline(request, step);
-            }
+    }
+    let sessions: Vec<SessionId> = state.sessions.keys().cloned().collect();
+    for session in sessions {
+        if let Some(session) = tx.state().sessions.get_mut(&session) {
+            session.adjust_timestamps(adjust);
         }
-        let sessions: Vec<SessionId> = state.sessions.keys().cloned().collect();
-        for session in sessions {
-            if let Some(session) = self.state().sessions.get_mut(&session) {
-                session.adjust_timestamps(adjust);
-            }
-            self.mark_changed(&session);
-        }
-        for (key, spent) in self.state().usage.adjust_timestamps(adjust) {
-            self.persist(StateKind::Usage, &key, Some(&spent));
-        }
-        if let Some(unknown) = self.state().usage.adjust_unknown(adjust) {
-            self.persist(StateKind::Usage, UNKNOWN_KEY, Some(&unknown));
-        }
-        let mut permits: Vec<Permit> = self.state().permits.values().cloned().collect();
-        for permit in &mut permits {
-            permit.expires_at = step.apply(permit.expires_at);
-            self.persist(StateKind::Permit, permit.gate.as_str(), Some(permit));
-            self.state().permits.insert(permit.clone());
-        }
-        let held: Vec<Arc<Held>> = self.engine.held();
-        for held in held {
-            let deadline = step.apply(held.deadline);
-            let gate = held.id.clone();
-            self.store_held(Held {
+        tx.mark_changed(&session);
+    }
+    for (key, spent) in tx.state().usage.adjust_timestamps(adjust) {
+        tx.persist(StateKind::Usage, &key, Some(&spent));
+    }
+    if let Some(unknown) = tx.state().usage.adjust_unknown(adjust) {
+        tx.persist(StateKind::Usage, UNKNOWN_KEY, Some(&unknown));
+    }
+    let mut permits: Vec<Permit> = tx.state().permits.values().cloned().collect();
+    for permit in &mut permits {
+        permit.expires_at = step.apply(permit.expires_at);
+        tx.persist(StateKind::Permit, permit.gate.as_str(), Some(permit));
+        tx.state().permits.insert(permit.clone());
+    }
+    let held: Vec<Arc<Held>> = tx.engine.held();
+    for held in held {
+        let deadline = step.apply(held.deadline);
+        let gate = held.id.clone();
+        store_held(
+            tx,
+            Held {
                 opened_at: step.apply(held.opened_at),
                 deadline,
                 ..(*held).clone()
-            });
-            self.push(Effect::SetDeadline(gate, deadline));
-        }
+            },
+        );
+        tx.push(Effect::SetDeadline(gate, deadline));
     }
 }
 

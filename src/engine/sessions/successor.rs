@@ -25,6 +25,7 @@ use super::session::{IntervalMark, Session, StartState, UnpassedGates};
 use crate::engine::command::{DenialReply, DenyCode};
 use crate::engine::gates::agent_answers::is_for_agent;
 use crate::engine::gates::held::{HeldSubject, SessionEvent};
+use crate::engine::records::redaction::{redact_optional_text, redact_reason};
 use crate::engine::transaction::Transaction;
 use crate::engine::{Engine, State};
 
@@ -255,66 +256,64 @@ impl State {
     }
 }
 
-impl Transaction<'_> {
-    /// The record of a session's end, with everything that its conversation still owes.
-    pub(crate) fn ended_record(
-        &self,
-        session: &Session,
-        status: FinalStatus,
-        summary: Option<&str>,
-    ) -> SessionEnded {
-        let (summary, mut redacted) = self.redact_optional_text("summary", summary);
-        let mut owed = self.engine.state.owed(session, self.now);
-        if let Some(OwedStart::Refused { reason }) = &mut owed.start {
-            let told = self.redact_reason(None, "owed.start.refused.reason", reason);
-            *reason = told.text;
-            redacted.extend(told.redacted);
+/// The record of a session's end, with everything that its conversation still owes.
+pub(crate) fn ended_record(
+    tx: &Transaction<'_>,
+    session: &Session,
+    status: FinalStatus,
+    summary: Option<&str>,
+) -> SessionEnded {
+    let (summary, mut redacted) = redact_optional_text(tx, "summary", summary);
+    let mut owed = tx.engine.state.owed(session, tx.now);
+    if let Some(OwedStart::Refused { reason }) = &mut owed.start {
+        let told = redact_reason(tx, None, "owed.start.refused.reason", reason);
+        *reason = told.text;
+        redacted.extend(told.redacted);
+    }
+    SessionEnded {
+        duration_ms: millis(tx.now, session.started_at),
+        event_count: session.events.saturating_add(1),
+        actions_taken: session.actions,
+        contexts_injected: session.injected,
+        final_status: status,
+        summary,
+        owed: owed.unless_empty(),
+        redacted,
+    }
+}
+
+/// The session that a new one goes on from, with its end. A live one counts as it is now.
+pub(crate) fn predecessor(
+    tx: &Transaction<'_>,
+    session: &SessionId,
+) -> Result<Option<(SessionId, Arc<SessionEnded>)>, DenialReply> {
+    let state = &tx.engine.state;
+    for earlier in earlier_sessions(session) {
+        if let Some(live) = state.sessions.get(&earlier) {
+            let ended = ended_record(tx, live, FinalStatus::Completed, None);
+            return Ok(Some((earlier, Arc::new(ended))));
         }
-        SessionEnded {
-            duration_ms: millis(self.now, session.started_at),
-            event_count: session.events.saturating_add(1),
-            actions_taken: session.actions,
-            contexts_injected: session.injected,
-            final_status: status,
-            summary,
-            owed: owed.unless_empty(),
-            redacted,
+        if let Some(ended) = state.ended.end_of(&earlier) {
+            return Ok(Some((earlier, Arc::clone(ended))));
+        }
+        if state.ended.contains(&earlier) {
+            return Err(unknown_end(&earlier));
         }
     }
+    Ok(None)
+}
 
-    /// The session that a new one goes on from, with its end. A live one counts as it is now.
-    pub(crate) fn predecessor(
-        &self,
-        session: &SessionId,
-    ) -> Result<Option<(SessionId, Arc<SessionEnded>)>, DenialReply> {
-        let state = &self.engine.state;
-        for earlier in earlier_sessions(session) {
-            if let Some(live) = state.sessions.get(&earlier) {
-                let ended = self.ended_record(live, FinalStatus::Completed, None);
-                return Ok(Some((earlier, Arc::new(ended))));
-            }
-            if let Some(ended) = state.ended.end_of(&earlier) {
-                return Ok(Some((earlier, Arc::clone(ended))));
-            }
-            if state.ended.contains(&earlier) {
-                return Err(unknown_end(&earlier));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Has a new session take over what its predecessor owes.
-    pub(crate) fn succeed(
-        &mut self,
-        session: &mut Session,
-        (predecessor, ended): (SessionId, Arc<SessionEnded>),
-    ) {
-        session.take_over(predecessor, &ended, self.now);
-        let limits = ended.owed.iter().flat_map(|owed| &owed.limits);
-        let now = self.now;
-        for (key, spent) in self.engine.state.usage.take_over(&session.id, limits, now) {
-            self.persist(crate::engine::command::StateKind::Usage, &key, Some(&spent));
-        }
+/// Has a new session take over what its predecessor owes.
+pub(crate) fn take_over_predecessor(
+    tx: &mut Transaction<'_>,
+    session: &mut Session,
+    (predecessor, ended): (SessionId, Arc<SessionEnded>),
+) {
+    session.take_over(predecessor, &ended, tx.now);
+    let limits = ended.owed.iter().flat_map(|owed| &owed.limits);
+    let now = tx.now;
+    for (key, spent) in tx.engine.state.usage.take_over(&session.id, limits, now) {
+        tx.persist(crate::engine::command::StateKind::Usage, &key, Some(&spent));
     }
 }
 
