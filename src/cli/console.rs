@@ -144,7 +144,7 @@ fn run(
         opened => opened?,
     };
     let _log = start_log(folder);
-    let lock = socket_lock::SocketLock::acquire(socket)?;
+    let acquired = socket_lock::SocketLock::acquire(socket)?;
     let threads = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
@@ -167,7 +167,7 @@ fn run(
         .await?;
         runtime.watch_store();
         let gateway = GatewayState::new(runtime.agent_handle(), answers);
-        let server = UnixServer::start(lock, gateway.clone())?;
+        let server = UnixServer::start(acquired, gateway.clone())?;
         let web = http::start_server(
             settings.http,
             &runtime,

@@ -83,7 +83,7 @@ impl EventHooks {
             match changed.and_then(|details| self.read(event_type, details)) {
                 Ok(payload) => draft.payload = payload,
                 Err(what) => {
-                    tracing::error!(event_type, what, "the result of an event hook was ignored")
+                    tracing::error!(event_type, what, "the result of an event hook was ignored");
                 }
             }
         }

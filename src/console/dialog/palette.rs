@@ -4,6 +4,8 @@
 //! be typed in full. Contract: the palette decides nothing. A command has the effect of a key, or
 //! opens a dialog that decides by its own rules.
 
+use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Matcher, Utf32Str};
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -11,11 +13,13 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 use super::super::cells::{clip, fit, width};
-use super::super::keymap::{BINDINGS, KeyAction, KeyScope, find_action};
-use super::super::layer::{KeyResult, LayerChange};
+use super::super::keymap::{BINDINGS, KeyAction, KeyScope, Motion, find_action};
+use super::super::layer::{Dialog, KeyResult, LayerChange};
 use super::super::line_edit::{InputChange, LineEdit};
+use super::super::request::ConsoleRequest;
 use super::super::screen::queue::highlighted;
 use super::super::theme::{Appearance, Focus, Meaning};
+use crate::base::clock::Timestamp;
 use crate::base::id::{GateId, SessionId};
 
 /// Command chosen in the palette.
@@ -222,19 +226,21 @@ impl PaletteDialog {
             help: typable.help,
             run: RowAction::Type(typable),
         });
-        let scored = typable.chain(keys).filter_map(|row| {
+        let mut matcher = matcher();
+        let typed = pattern(text);
+        let ranked = typable.chain(keys).filter_map(|row| {
             let exact = matches!(row.run, RowAction::Type(typable) if typable.name == name);
-            let score = if exact {
+            let rank = if exact {
                 Some(0)
             } else {
-                score(&row.name, text)
+                rank(&mut matcher, &row.name, &typed)
             };
-            let score = score.or_else(|| contains(row.help, text).then_some(1000));
-            score.map(|score| (score, row))
+            let rank = rank.or_else(|| contains(row.help, text).then_some(u32::MAX));
+            rank.map(|rank| (rank, row))
         });
-        let mut scored: Vec<(usize, PaletteRow)> = scored.collect();
-        scored.sort_by_key(|(score, _)| *score);
-        scored.into_iter().map(|(_, row)| row).collect()
+        let mut ranked: Vec<(u32, PaletteRow)> = ranked.collect();
+        ranked.sort_by_key(|(rank, _)| *rank);
+        ranked.into_iter().map(|(_, row)| row).collect()
     }
 
     /// Paints the palette at the top.
@@ -360,23 +366,49 @@ fn command(typable: &TypedCommand, rest: &str) -> Result<PaletteCommand, String>
     }
 }
 
-/// Scores how well a name matches the typed text: its letters in this order, close together. Lower is
-/// better.
-fn score(name: &str, typed: &str) -> Option<usize> {
-    let name: Vec<char> = name.to_lowercase().chars().collect();
-    let mut at = 0;
-    let mut gaps = 0;
-    for c in typed.to_lowercase().chars() {
-        let next = name.iter().skip(at).position(|letter| *letter == c)?;
-        // A gap before the first letter counts less than a gap between letters.
-        gaps += if at == 0 { next } else { next * 4 };
-        at += next + 1;
-    }
-    Some(gaps + 1)
+fn matcher() -> Matcher {
+    let mut config = nucleo_matcher::Config::DEFAULT;
+    config.prefer_prefix = true;
+    Matcher::new(config)
+}
+
+fn pattern(typed: &str) -> Pattern {
+    let normalization = Normalization::Smart;
+    Pattern::new(typed, CaseMatching::Ignore, normalization, AtomKind::Fuzzy)
+}
+
+/// Ranks a name against typed letters, which must occur in their order: a lower rank is a better match.
+fn rank(matcher: &mut Matcher, name: &str, typed: &Pattern) -> Option<u32> {
+    let mut letters = Vec::new();
+    let score = typed.score(Utf32Str::new(name, &mut letters), matcher)?;
+    Some(u32::MAX - 1 - score)
 }
 
 fn contains(help: &str, typed: &str) -> bool {
     help.to_lowercase().contains(&typed.to_lowercase())
+}
+
+impl Dialog for PaletteDialog {
+    fn scope(&self) -> KeyScope {
+        KeyScope::Palette
+    }
+
+    fn on_key(&mut self, key: KeyEvent, _now: Timestamp) -> KeyResult {
+        Self::on_key(self, key)
+    }
+
+    fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, _now: Timestamp) {
+        Self::draw(self, frame, area, look);
+    }
+
+    fn on_paste(&mut self, text: &str, _now: Timestamp) -> Vec<ConsoleRequest> {
+        Self::on_paste(self, text);
+        Vec::new()
+    }
+
+    fn on_wheel(&mut self, motion: Motion, _now: Timestamp) {
+        Self::on_key(self, motion.arrow_key());
+    }
 }
 
 #[cfg(test)]
@@ -385,9 +417,13 @@ mod tests {
 
     #[test]
     fn a_name_matches_letters_in_order_and_close_letters_score_best() {
-        assert_eq!(score("sort", "xo"), None);
-        assert!(score("override ID", "over") < score("move over", "over"));
-        assert!(score("ack-broken-chain", "abc").is_some());
-        assert!(score("batch", "bat") < score("ab at", "bat"));
+        let rank = |name: &str, typed: &str| {
+            let mut matcher = matcher();
+            rank(&mut matcher, name, &pattern(typed))
+        };
+        assert_eq!(rank("sort", "xo"), None);
+        assert!(rank("override ID", "over") < rank("move over", "over"));
+        assert!(rank("ack-broken-chain", "abc").is_some());
+        assert!(rank("batch", "bat") < rank("ab at", "bat"));
     }
 }

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
+use csv::{Terminator, WriterBuilder};
 use serde_json::Value;
 
 use crate::base::canonical_json::canonical;
@@ -72,28 +73,21 @@ pub fn write_event(out: &mut impl Write, event: &Event, imported: Option<&str>) 
 }
 
 fn write_row(out: &mut impl Write, cells: &[Cow<'_, str>; COLUMNS.len()]) -> fmt::Result {
-    for (index, text) in cells.iter().enumerate() {
-        if index > 0 {
-            out.write_char(',')?;
-        }
-        write_cell(out, text)?;
+    let mut row = WriterBuilder::new()
+        .terminator(Terminator::CRLF)
+        .from_writer(Vec::new());
+    for text in cells {
+        let written = if is_formula(text) {
+            row.write_field(format!("'{text}"))
+        } else {
+            row.write_field(text.as_bytes())
+        };
+        written.map_err(|_| fmt::Error)?;
     }
-    out.write_str("\r\n")
-}
-
-fn write_cell(out: &mut impl Write, text: &str) -> fmt::Result {
-    let guard = if is_formula(text) { "'" } else { "" };
-    if !text.contains(['"', ',', '\r', '\n']) {
-        return write!(out, "{guard}{text}");
-    }
-    write!(out, "\"{guard}")?;
-    for (index, part) in text.split('"').enumerate() {
-        if index > 0 {
-            out.write_str("\"\"")?;
-        }
-        out.write_str(part)?;
-    }
-    out.write_char('"')
+    // An empty record ends the row.
+    row.write_record(None::<&[u8]>).map_err(|_| fmt::Error)?;
+    let row = row.into_inner().map_err(|_| fmt::Error)?;
+    out.write_str(str::from_utf8(&row).map_err(|_| fmt::Error)?)
 }
 
 /// True if a spreadsheet program would run this text as a formula. Some programs also accept the

@@ -1,9 +1,10 @@
 //! Markdown rendered as terminal rows: headings, lists, quotes, code, emphasis and links.
 //!
-//! Supports a small part of the language on purpose. The steward's text is shown completely: an
-//! address follows the text of its link, code keeps its marks, and unsupported syntax is shown as
-//! written. Rows are made once per width and styled by meaning, so that they look right in every
-//! theme.
+//! The steward's text is shown completely: an address follows the text of its link, code keeps its marks, and HTML,
+//! images and unused link definitions are shown as written. Rows are made once per width and styled by meaning, so that
+//! they look right in every theme.
+
+use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use crate::console::cells::{break_exactly, width};
 use crate::console::theme::{Appearance, Mark, Meaning};
@@ -13,109 +14,221 @@ pub(crate) type MarkdownRow = Vec<(String, Meaning)>;
 
 /// Renders `text` as rows of at most `cells` cells. The caller has already made `text` safe to show.
 pub(crate) fn rows(text: &str, cells: usize, look: Appearance) -> Vec<MarkdownRow> {
-    let mut rows = Vec::new();
-    let mut fenced = false;
-    let mut paragraph = TextFlow::default();
-    for line in text.lines() {
-        let trimmed = line.trim_start();
-        if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
-            paragraph.end(&mut rows, cells);
-            fenced = !fenced;
-            continue;
+    let parser = Parser::new(text);
+    let definitions: Vec<String> = parser
+        .reference_definitions()
+        .iter()
+        .filter_map(|(_, definition)| text.get(definition.span.clone()))
+        .map(|line| line.trim().to_owned())
+        .collect();
+    let mut page = Page::new(cells, look);
+    for event in parser {
+        page.add(event);
+    }
+    page.end_paragraph();
+    for line in definitions {
+        page.flow.push(&line, Meaning::Dim);
+        page.end_paragraph();
+    }
+    page.rows
+}
+
+/// Rows made so far, and the paragraph that is being collected.
+struct Page {
+    cells: usize,
+    look: Appearance,
+    rows: Vec<MarkdownRow>,
+    flow: TextFlow,
+    /// Next number of each open list; `None` for a list with bullets.
+    lists: Vec<Option<u64>>,
+    quotes: usize,
+    is_code: bool,
+    /// Addresses of the open links and images.
+    addresses: Vec<String>,
+    /// Number of open emphases.
+    emphasis: usize,
+    /// True if an empty row goes before the next block.
+    has_gap: bool,
+}
+
+impl Page {
+    fn new(cells: usize, look: Appearance) -> Self {
+        Self {
+            cells,
+            look,
+            rows: Vec::new(),
+            flow: TextFlow::default(),
+            lists: Vec::new(),
+            quotes: 0,
+            is_code: false,
+            addresses: Vec::new(),
+            emphasis: 0,
+            has_gap: false,
         }
-        if fenced {
-            let pieces = break_exactly(line, cells.saturating_sub(2));
-            let code = |piece: &str| vec![(format!("  {piece}"), Meaning::Label)];
-            rows.extend(pieces.into_iter().map(code));
-            continue;
+    }
+
+    fn add(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) if self.is_code => self.add_code(&text),
+            Event::Text(text) => self.flow.push(&text, self.meaning()),
+            Event::Code(code) => self.flow.push(&format!("`{code}`"), Meaning::Label),
+            Event::SoftBreak => self.flow.push(" ", Meaning::Text),
+            Event::HardBreak => self.break_line(),
+            Event::Rule => {
+                self.begin_block();
+                let rule = self.look.mark(Mark::Rule).repeat(self.cells.min(24));
+                self.rows.push(vec![(rule, Meaning::Border)]);
+                self.has_gap = false;
+            }
+            Event::Html(html) => {
+                self.flow.push(html.trim_end(), Meaning::Dim);
+                self.break_line();
+            }
+            Event::InlineHtml(html) => self.flow.push(&html.replace('\n', " "), Meaning::Dim),
+            Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => {
+                self.flow.push(&text, Meaning::Text);
+            }
+            Event::TaskListMarker(is_done) => {
+                let mark = if is_done { "[x] " } else { "[ ] " };
+                self.flow.push(mark, Meaning::Text);
+            }
         }
-        let indent = line.chars().take_while(|c| *c == ' ').count().min(8);
-        match block(trimmed) {
-            MarkdownBlock::Blank => {
-                paragraph.end(&mut rows, cells);
-                if rows.last().is_some_and(|row| !row.is_empty()) {
-                    rows.push(MarkdownRow::new());
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Paragraph if self.flow.is_empty() => self.begin_block(),
+            Tag::Heading { .. } => {
+                self.begin_block();
+                self.flow.meaning = Some(Meaning::Title);
+            }
+            Tag::BlockQuote(_) => {
+                self.begin_block();
+                self.quotes += 1;
+            }
+            Tag::CodeBlock(_) => {
+                self.begin_block();
+                self.is_code = true;
+            }
+            Tag::List(first) => {
+                if self.lists.is_empty() {
+                    self.begin_block();
+                } else {
+                    self.end_paragraph();
+                }
+                self.lists.push(first);
+            }
+            Tag::Item => {
+                self.end_paragraph();
+                self.begin_item();
+            }
+            Tag::Emphasis | Tag::Strong => self.emphasis += 1,
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
+                self.addresses.push(dest_url.into_string());
+            }
+            Tag::HtmlBlock => self.begin_block(),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph | TagEnd::Heading(_) | TagEnd::HtmlBlock => {
+                self.end_paragraph();
+                self.has_gap = self.lists.is_empty();
+            }
+            TagEnd::BlockQuote(_) => {
+                self.end_paragraph();
+                self.quotes = self.quotes.saturating_sub(1);
+                self.has_gap = true;
+            }
+            TagEnd::CodeBlock => {
+                self.is_code = false;
+                self.has_gap = true;
+            }
+            TagEnd::List(_) => {
+                self.end_paragraph();
+                self.lists.pop();
+                self.has_gap = self.lists.is_empty();
+            }
+            TagEnd::Item => self.end_paragraph(),
+            TagEnd::Emphasis | TagEnd::Strong => self.emphasis = self.emphasis.saturating_sub(1),
+            TagEnd::Link | TagEnd::Image => {
+                if let Some(address) = self.addresses.pop() {
+                    self.flow.push(&format!(" <{address}>"), Meaning::Key);
                 }
             }
-            MarkdownBlock::Rule => {
-                paragraph.end(&mut rows, cells);
-                let rule = look.mark(Mark::Rule).repeat(cells.min(24));
-                rows.push(vec![(rule, Meaning::Border)]);
-            }
-            MarkdownBlock::Heading(text) => {
-                paragraph.end(&mut rows, cells);
-                paragraph = TextFlow::starting("", 0, Meaning::Title, text);
-                paragraph.end(&mut rows, cells);
-            }
-            MarkdownBlock::Item(mark, text) => {
-                paragraph.end(&mut rows, cells);
-                let mark = match mark {
-                    Some(number) => format!("{number} "),
-                    None => format!("{} ", look.mark(Mark::Bullet)),
-                };
-                paragraph = TextFlow::starting(&mark, indent, Meaning::Text, text);
-            }
-            MarkdownBlock::Quote(text) => {
-                paragraph.end(&mut rows, cells);
-                let mark = format!("{} ", look.mark(Mark::Separator));
-                paragraph = TextFlow::starting(&mark, indent, Meaning::Dim, text);
-                paragraph.end(&mut rows, cells);
-            }
-            MarkdownBlock::Text(text) => paragraph.add(text),
+            _ => {}
         }
     }
-    paragraph.end(&mut rows, cells);
-    while rows.last().is_some_and(MarkdownRow::is_empty) {
-        rows.pop();
-    }
-    rows
-}
 
-enum MarkdownBlock<'t> {
-    Blank,
-    Rule,
-    Heading(&'t str),
-    /// A list item, with its number if it has one.
-    Item(Option<&'t str>, &'t str),
-    Quote(&'t str),
-    Text(&'t str),
-}
+    fn meaning(&self) -> Meaning {
+        if !self.addresses.is_empty() {
+            Meaning::Key
+        } else if self.emphasis > 0 {
+            Meaning::Strong
+        } else {
+            self.flow.meaning.unwrap_or(if self.quotes > 0 {
+                Meaning::Dim
+            } else {
+                Meaning::Text
+            })
+        }
+    }
 
-fn block(line: &str) -> MarkdownBlock<'_> {
-    if line.trim().is_empty() {
-        return MarkdownBlock::Blank;
-    }
-    let bare: String = line.chars().filter(|c| *c != ' ').collect();
-    if bare.len() >= 3
-        && ["-", "*", "_"]
-            .iter()
-            .any(|c| bare.replace(c, "").is_empty())
-    {
-        return MarkdownBlock::Rule;
-    }
-    let hashes = line.chars().take_while(|c| *c == '#').count();
-    if let (1..=6, Some(text)) = (hashes, line.trim_start_matches('#').strip_prefix(' ')) {
-        return MarkdownBlock::Heading(text.trim_end_matches('#').trim());
-    }
-    for mark in ["- ", "* ", "+ "] {
-        if let Some(text) = line.strip_prefix(mark) {
-            return MarkdownBlock::Item(None, text);
+    /// Ends the paragraph before a block, with an empty row between the two.
+    fn begin_block(&mut self) {
+        self.end_paragraph();
+        if std::mem::take(&mut self.has_gap) {
+            self.rows.push(MarkdownRow::new());
+        }
+        if self.quotes > 0 {
+            self.flow.mark = self.quote_mark();
         }
     }
-    if let Some(text) = line.strip_prefix('>') {
-        return MarkdownBlock::Quote(text.trim_start());
-    }
-    let digits = line.chars().take_while(char::is_ascii_digit).count();
-    let (number, after) = line.split_at(digits);
-    if (1..=4).contains(&digits) {
-        for dot in [". ", ") "] {
-            if let Some(text) = after.strip_prefix(dot) {
-                let (number, _) = line.split_at(number.len() + 1);
-                return MarkdownBlock::Item(Some(number), text);
+
+    fn begin_item(&mut self) {
+        if std::mem::take(&mut self.has_gap) {
+            self.rows.push(MarkdownRow::new());
+        }
+        let indent = "  ".repeat(self.lists.len().saturating_sub(1).min(4));
+        let mark = match self.lists.last_mut() {
+            Some(Some(number)) => {
+                let mark = format!("{number}. ");
+                *number += 1;
+                mark
             }
+            Some(None) | None => format!("{} ", self.look.mark(Mark::Bullet)),
+        };
+        self.flow.mark = format!("{}{indent}{mark}", self.quote_mark());
+    }
+
+    fn quote_mark(&self) -> String {
+        format!("{} ", self.look.mark(Mark::Separator)).repeat(self.quotes)
+    }
+
+    fn add_code(&mut self, code: &str) {
+        for line in code.lines() {
+            let pieces = break_exactly(line, self.cells.saturating_sub(2));
+            let row = |piece: &str| vec![(format!("  {piece}"), Meaning::Label)];
+            self.rows.extend(pieces.into_iter().map(row));
         }
     }
-    MarkdownBlock::Text(line)
+
+    /// Ends a row within a paragraph. The next row is indented like a wrapped one.
+    fn break_line(&mut self) {
+        let indent = width(&self.flow.mark);
+        let meaning = self.flow.meaning;
+        self.end_paragraph();
+        self.flow.mark = " ".repeat(indent);
+        self.flow.meaning = meaning;
+    }
+
+    fn end_paragraph(&mut self) {
+        self.flow.end(&mut self.rows, self.cells);
+    }
 }
 
 /// A paragraph that is not yet broken into rows.
@@ -123,38 +236,31 @@ fn block(line: &str) -> MarkdownBlock<'_> {
 struct TextFlow {
     /// Prefix of the first row. Further rows are indented by its width.
     mark: String,
+    /// Meaning of its plain text, if that differs from the text around it.
     meaning: Option<Meaning>,
-    text: String,
+    spans: Vec<(String, Meaning)>,
 }
 
 impl TextFlow {
-    fn starting(mark: &str, indent: usize, meaning: Meaning, text: &str) -> Self {
-        Self {
-            mark: format!("{}{mark}", " ".repeat(indent)),
-            meaning: Some(meaning),
-            text: text.to_owned(),
-        }
+    fn is_empty(&self) -> bool {
+        self.spans.is_empty()
     }
 
-    fn add(&mut self, text: &str) {
-        if !self.text.is_empty() {
-            self.text.push(' ');
-        }
-        self.text.push_str(text.trim_end());
+    fn push(&mut self, text: &str, meaning: Meaning) {
+        self.spans.push((text.to_owned(), meaning));
     }
 
     /// Breaks the collected text into rows.
     fn end(&mut self, rows: &mut Vec<MarkdownRow>, cells: usize) {
         let flow = std::mem::take(self);
-        if flow.text.is_empty() && flow.mark.is_empty() {
+        if flow.spans.is_empty() {
             return;
         }
-        let meaning = flow.meaning.unwrap_or(Meaning::Text);
         let indent = width(&flow.mark);
         let room = cells.saturating_sub(indent).max(2);
         let mut row: MarkdownRow = vec![(flow.mark, Meaning::Dim)];
         let mut used = 0;
-        for word in words(&spans(&flow.text, meaning)) {
+        for word in words(&flow.spans) {
             let meaning = word.meaning;
             let gap = if used > 0 { word.gap } else { 0 };
             if used + gap + width(&word.text) > room && gap > 0 {
@@ -219,53 +325,6 @@ fn words(spans: &[(String, Meaning)]) -> Vec<StyledWord> {
     words
 }
 
-/// Splits a line into spans: emphasis, code, links, and plain text.
-fn spans(text: &str, meaning: Meaning) -> Vec<(String, Meaning)> {
-    let mut spans: Vec<(String, Meaning)> = Vec::new();
-    let mut plain = String::new();
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        if let Some((span, after)) = special(rest) {
-            spans.push((std::mem::take(&mut plain), meaning));
-            spans.push(span);
-            rest = after;
-            continue;
-        }
-        plain.push(first);
-        rest = rest.split_at(first.len_utf8()).1;
-    }
-    spans.push((plain, meaning));
-    spans
-}
-
-/// Parses a span of emphasis, code or link at the start of `text`. Returns it and the rest.
-fn special(text: &str) -> Option<((String, Meaning), &str)> {
-    if let Some(inside) = text.strip_prefix('`') {
-        let (code, after) = inside.split_once('`')?;
-        return Some(((format!("`{code}`"), Meaning::Label), after));
-    }
-    for mark in ["**", "__"] {
-        if let Some((strong, after)) = between(text, mark) {
-            return Some(((strong.to_owned(), Meaning::Strong), after));
-        }
-    }
-    if let Some((said, after)) = between(text, "*") {
-        return Some(((said.to_owned(), Meaning::Strong), after));
-    }
-    let inside = text.strip_prefix('[')?;
-    let (label, after) = inside.split_once("](")?;
-    let (address, after) = after.split_once(')')?;
-    (!label.contains('[')).then(|| ((format!("{label} <{address}>"), Meaning::Key), after))
-}
-
-/// Returns the text between two equal marks, and the rest.
-fn between<'t>(text: &'t str, mark: &str) -> Option<(&'t str, &'t str)> {
-    let inside = text.strip_prefix(mark)?;
-    let (said, after) = inside.split_once(mark)?;
-    let tight = !said.is_empty() && said.trim() == said;
-    tight.then_some((said, after))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -294,11 +353,13 @@ mod tests {
                 "· check `ids`",
                 "· ask twice before",
                 "  anything is deleted",
+                "",
                 "1. one",
                 "",
                 "│ quoted",
                 "",
                 "  let x  = 1;",
+                "",
                 "────────────────────────",
                 "end",
             ]
@@ -318,6 +379,31 @@ mod tests {
         assert_eq!(
             plain("see [the rules](https://evil.example/x) now", 60),
             ["see the rules <https://evil.example/x> now"]
+        );
+    }
+
+    #[test]
+    fn nothing_of_the_text_is_hidden() {
+        let text = "a <!-- hidden --> b\n\n<div>\nblock\n</div>\n\n![picture](x.png)\n\n[unused]: https://evil.example";
+        let shown = plain(text, 60).join("\n");
+        for part in [
+            "<!-- hidden -->",
+            "<div>",
+            "block",
+            "</div>",
+            "picture <x.png>",
+            "[unused]: https://evil.example",
+        ] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+    }
+
+    #[test]
+    fn lists_nest_and_quotes_keep_their_mark() {
+        let text = "- one\n  - two\n    more\n- three\n\n> q\n> - r\n";
+        assert_eq!(
+            plain(text, 40),
+            ["· one", "  · two more", "· three", "", "│ q", "", "│ · r"]
         );
     }
 
