@@ -20,7 +20,8 @@ use cra_core::atlas::index::{ActionMatches, KeywordMatches};
 use cra_core::base::id::SessionId;
 use cra_core::engine::Engine;
 use cra_core::engine::command::{
-    ActionCompletion, ActionRequest, CallerId, Effect, EngineCommand, Reply, StartSession,
+    ActionCompletion, ActionRequest, AgentReply, CallerId, Effect, EngineCommand, Reply,
+    StartSession,
 };
 use cra_core::engine::judgement::judge_under;
 use criterion::{BenchmarkId, Criterion, Throughput};
@@ -105,7 +106,9 @@ fn run(engine: &mut Engine) -> usize {
     };
     let effects = engine.handle(EngineCommand::RequestAction(CallerId(2), request), now());
     let allowed = effects.iter().find_map(|effect| match effect {
-        Effect::Reply(_, Reply::Allowed(allowed)) => Some(allowed.execution.clone()),
+        Effect::Reply(_, Reply::Agent(AgentReply::Allowed(allowed))) => {
+            Some(allowed.execution.clone())
+        }
         _ => None,
     });
     let completed = ActionCompletion {

@@ -7,104 +7,60 @@
 //! Contract: an `Allowed` reply exists only after every gate in the way was passed. Anything unclear is
 //! denied, with a reason.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
 
 use crate::atlas::Atlas;
 use crate::atlas::document::TraceLevel;
 use crate::atlas::recording;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
-use crate::base::id::{GateId, IdSource, SessionId, SpanId, TraceId};
+use crate::base::id::{GateId, IdSource, SessionId};
 use crate::base::limits::RECENT_DECISIONS;
 
-use access::RequestRates;
-use attempt_records::PendingAttempt;
-use cache::Caches;
+use admission::access::RequestRates;
+use admission::misuse::MisuseTallies;
 use command::{
-    ActionRequest, CallerId, Effect, EngineCommand, Injected, OverruledDenial, RecordFault,
-    SettledRequest,
+    ActionRequest, CallerId, Effect, EngineCommand, OverruledDenial, RecordFault, SettledRequest,
 };
-use ended_sessions::EndedSessions;
-use extension::Extensions;
-use held::{Held, PassEffects, request_hash};
-use misuse::MisuseTallies;
-use queue::{HeldQueue, ParkedRequests, PermitIndex};
+use evaluation::usage::Usage;
+use extensions::Extensions;
+use extensions::suspension::SuspendedCommands;
+use gates::queue::{HeldQueue, ParkedRequests, PermitIndex};
+use held::{Held, request_hash};
+use injection::cache::Caches;
+use records::attempts::PendingAttempt;
 use resolution::IssuedResolution;
 use session::Session;
-use suspension::SuspendedCommands;
+use sessions::ended_sessions::EndedSessions;
 use transaction::Transaction;
-use usage::Usage;
-use withholding::WithheldInjection;
 
-mod abandoned_sessions;
-mod access;
-mod action;
-mod agent_answers;
-pub mod answer;
-mod answer_validation;
-pub mod approval;
-mod attempt;
-mod attempt_records;
-mod cache;
+mod admission;
 pub mod checkpoint;
-mod clock_step;
 pub mod command;
-mod completion;
-pub mod consultation;
-mod context_injection;
-mod context_request;
-mod custom_triggers;
-mod decision;
-mod delivery;
-mod denial;
-mod dual_approval;
-mod ended_sessions;
 mod evaluation;
-mod events;
 pub mod explanation;
-pub mod extension;
-mod extension_plan;
-mod fired_checkpoint;
-mod gate;
-mod gate_passing;
-mod handler_effects;
-mod handler_outcomes;
-mod handler_records;
-pub mod held;
-mod inject;
-mod interval;
-mod invalid_answers;
-pub mod judgement;
-mod lifecycle;
-mod misuse;
-pub mod notice;
-mod operator_actions;
-mod parked_requests;
-mod policy;
-mod queue;
-mod redacted_records;
-pub mod reload;
-mod report;
-pub mod resolution;
-mod restoration;
-pub mod risk;
-pub mod session;
-mod session_limits;
-mod settlement;
-pub mod shadow;
-mod successor;
-mod suspension;
+pub mod extensions;
+mod gates;
+mod injection;
+mod pipeline;
+mod records;
+mod requests;
+mod sessions;
 mod transaction;
-pub mod usage;
-pub mod withholding;
 
 #[cfg(test)]
 mod tests;
 
-pub use restoration::{RestoreError, held_in};
+pub use evaluation::{judgement, risk, usage};
+pub use explanation::shadow;
+pub use extensions::consultation;
+pub use gates::{answer, approval, held};
+pub use injection::withholding;
+pub use records::notice;
+pub use requests::resolution;
+pub use sessions::restoration::{RestoreError, held_in};
+pub use sessions::{reload, session};
 
 /// The decision engine: loaded Atlases, known extensions and all mutable state.
 pub struct Engine {
@@ -119,7 +75,7 @@ pub struct Engine {
 
 /// All mutable state of the engine.
 #[derive(Debug, Default)]
-struct State {
+pub(crate) struct State {
     sessions: BTreeMap<SessionId, Session>,
     /// Number of live sessions per group of callers that started them.
     peers: BTreeMap<String, usize>,
@@ -146,65 +102,6 @@ struct State {
     gates_opened: u64,
 }
 
-/// A held request, with the callers that wait for it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct HeldEntry {
-    held: Arc<Held>,
-    /// Injections of advisory checkpoints, delivered when the request passes. Only earlier versions wrote
-    /// this field.
-    #[serde(default)]
-    given: Injected,
-    /// Injections of advisory checkpoints that wait until the request passes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    withheld: Vec<WithheldInjection>,
-    /// The agent's own identifier of the call, if it gave one. A repeated request with this identifier joins
-    /// the entry.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    call: Option<String>,
-    /// Grants of advisory checkpoints. They take effect when the request passes.
-    #[serde(default)]
-    advice: Vec<AdvisoryEffects>,
-    /// Input as an extension rewrote it. Like the input, it is not persisted.
-    #[serde(skip)]
-    modified_input: Option<String>,
-    /// Callers that wait for the decision, in the order asked. They are not persisted.
-    #[serde(skip)]
-    askers: Vec<CallerId>,
-    /// Size of the request in bytes, for the queue's byte limit.
-    #[serde(skip)]
-    bytes: usize,
-}
-
-/// Effects of an advisory checkpoint on a session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct AdvisoryEffects {
-    atlas_id: String,
-    checkpoint_id: String,
-    effects: PassEffects,
-}
-
-/// The right to run one approved request once, for a caller that had left when it was approved.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Permit {
-    request_hash: Digest,
-    atlas_hash: Digest,
-    session: SessionId,
-    gate: GateId,
-    expires_at: Timestamp,
-    given: Injected,
-    /// Denials that an operator overruled for this request.
-    #[serde(default)]
-    overrides: BTreeSet<String>,
-    /// Gates that were passed for this request. The permit opens no other gate.
-    #[serde(default)]
-    passed: BTreeSet<String>,
-    /// The operator who let the request pass.
-    #[serde(default)]
-    approved_by: Option<String>,
-    trace_id: TraceId,
-    span_id: SpanId,
-}
-
 impl Engine {
     /// Creates an engine without any state.
     #[must_use]
@@ -228,12 +125,9 @@ impl Engine {
 
     /// Handles one command and returns its effects, in the order in which the runtime must execute them.
     pub fn handle(&mut self, command: EngineCommand, now: Timestamp) -> Vec<Effect> {
-        let mut turn = Transaction::new(self, now);
-        turn.record_due_misuse(&command);
-        if !turn.deny_if_rate_limited(&command) {
-            turn.start_command(command);
-        }
-        turn.finish()
+        let mut tx = Transaction::new(self, now);
+        pipeline::handle_command(&mut tx, command);
+        tx.finish()
     }
 
     /// Returns a session that has not ended.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use cra_core::atlas::load_str;
 use cra_core::base::clock::SystemClock;
 use cra_core::base::id::{RandomIds, SessionId};
-use cra_core::engine::command::{DecisionRefusal, DecisionRequest, Reply, Ruling};
+use cra_core::engine::command::{DecisionRefusal, DecisionRequest, OperatorReply, Ruling};
 use cra_core::engine::held::{Held, HeldSubject};
 use cra_core::gateway::client::{CallError, GatewayClient};
 use cra_core::gateway::gateway_state::GatewayState;
@@ -356,11 +356,13 @@ async fn operate(operator: OperatorHandle) {
 }
 
 /// Tells whether a decision was applied, or came after the agent had ended its session.
-fn is_taken(reply: &Reply) -> bool {
+fn is_taken(reply: &OperatorReply) -> bool {
     matches!(
         reply,
-        Reply::Decided(_)
-            | Reply::Refused(DecisionRefusal::NotHeld(_) | DecisionRefusal::AlreadySettled(_))
+        OperatorReply::Decided(_)
+            | OperatorReply::Refused(
+                DecisionRefusal::NotHeld(_) | DecisionRefusal::AlreadySettled(_)
+            )
     )
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cra_core::atlas::document::CheckpointConfig;
 use cra_core::base::clock::Boxed;
-use cra_core::engine::extension::{
+use cra_core::engine::extensions::{
     CheckpointContext, CheckpointResult, PolicyDecisionKind, TraceNote, YesNo,
 };
 use cra_core::runtime::extension::{

@@ -17,7 +17,7 @@ use super::exit;
 use super::settings::Settings;
 use crate::base::text::one_line;
 use crate::console::FailedScenarioStep;
-use crate::engine::command::{AgentReport, Reply};
+use crate::engine::command::{AgentReply, AgentReport, Reply};
 use crate::engine::resolution::Resolution;
 use crate::memento::TurnOutcome;
 use crate::runtime::extension::Registry;
@@ -222,13 +222,13 @@ fn consequences(noted: &StepOutcome, stage: &ScenarioEngine) -> Vec<String> {
     if !noted.asked.is_empty() {
         lines.push(format!("the agent must answer {}", noted.asked.join(", ")));
     }
-    if let Some(Reply::Denied(_)) = &noted.reply
+    if let Some(Reply::Agent(AgentReply::Denied(_))) = &noted.reply
         && !noted.held.is_empty()
     {
         let gates = noted.held.join(", ");
         lines.push(format!("an operator may override the denial at {gates}"));
     }
-    if let Some(Reply::Resolved(resolution)) = &noted.reply {
+    if let Some(Reply::Agent(AgentReply::Resolved(resolution))) = &noted.reply {
         lines.extend(resolved(resolution));
     }
     let modified = noted.modified_input.iter();
@@ -246,7 +246,7 @@ fn consequences(noted: &StepOutcome, stage: &ScenarioEngine) -> Vec<String> {
     let released = noted.released.iter();
     lines.extend(released.map(|action| format!("{action} may run now")));
     let own = match &noted.reply {
-        Some(Reply::Denied(denied)) => Some(denied),
+        Some(Reply::Agent(AgentReply::Denied(denied))) => Some(denied),
         Some(_) | None => None,
     };
     let others = noted.denied.iter().filter(|denied| Some(*denied) != own);
@@ -287,7 +287,7 @@ fn to_json(played: &PlayedStep<'_>, stage: &ScenarioEngine) -> Value {
         "kind": step_kind(&played.step.action),
         "what": describe(&played.step.action),
         "decision": decision(noted),
-        "allowed": matches!(noted.reply, Some(Reply::Allowed(_))),
+        "allowed": matches!(noted.reply, Some(Reply::Agent(AgentReply::Allowed(_)))),
         "outcome": decision_effect(noted),
         "held": noted.held,
         "asked": noted.asked,

@@ -16,7 +16,7 @@ use super::ConsoleError;
 use super::alarm::AlarmReceiver;
 use crate::base::clock::Clock;
 use crate::base::id::GateId;
-use crate::engine::command::{DecisionRefusal, OperatorAction, Reply};
+use crate::engine::command::{DecisionRefusal, OperatorAction, OperatorReply};
 use crate::runtime::OperatorHandle;
 use crate::trace::verification::VerificationReport;
 
@@ -32,7 +32,7 @@ const LINE_BYTES: u64 = 1 << 20;
 
 /// Response from the runtime.
 enum RuntimeResponse {
-    Decided(GateId, Reply),
+    Decided(GateId, OperatorReply),
     Operated(OperatorAction, Result<(), DecisionRefusal>),
     Verified(Result<VerificationReport, String>),
 }

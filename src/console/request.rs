@@ -10,7 +10,7 @@ use super::screen::atlas::{FileCheck, FileCheckResult, FolderCheck, FolderListin
 use super::screen::trace::{TraceRead, TraceReadResult};
 use super::study::{Study, StudyResult};
 use crate::base::id::{EventId, GateId, SessionId};
-use crate::engine::command::{DecisionRefusal, DecisionRequest, OperatorAction, Reply};
+use crate::engine::command::{DecisionRefusal, DecisionRequest, OperatorAction, OperatorReply};
 use crate::engine::explanation::{ExplainQuestion, FullExplanation};
 use crate::memento::ExternalName;
 use crate::runtime::{AtlasLoad, LoadRefusal, RecordedSession, ThreadAction, WatchSetting};
@@ -169,7 +169,7 @@ pub(crate) enum Bell {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ConsoleMessage {
     /// Result of a decision.
-    Decided(GateId, Reply),
+    Decided(GateId, OperatorReply),
     /// Result of an operator action other than a decision.
     Operated(OperatorAction, Result<(), DecisionRefusal>),
     /// The sessions on record, newest first.

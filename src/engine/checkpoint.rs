@@ -45,9 +45,9 @@ use crate::atlas::document::{
 };
 use crate::atlas::model::CompiledQuestion;
 
-use super::answer::judge_answer;
-use super::answer_validation::{InvalidAnswerConsequence, consequence};
-use super::gate::implicit_acknowledgment;
+use super::gates::answer::judge_answer;
+use super::gates::answer_validation::{InvalidAnswerConsequence, consequence};
+use super::gates::holding::implicit_acknowledgment;
 
 mod firing;
 #[cfg(test)]

@@ -12,18 +12,20 @@ use crate::base::id::{ExecutionId, GateId, SessionId};
 use crate::trace::event::{Draft, Payload};
 pub use crate::trace::event::{FinalStatus, InputSource};
 
-use super::consultation::Consultation;
-use super::extension::{CallId, CallResult, ExtensionCall};
-use super::notice::StewardNotice;
+use super::extensions::consultation::Consultation;
+use super::extensions::{CallId, CallResult, ExtensionCall};
+use super::records::notice::StewardNotice;
 
+mod agent_reply;
 mod caller;
 mod operator_action;
-mod reply;
+mod operator_reply;
 mod report;
 
+pub use agent_reply::*;
 pub use caller::*;
 pub use operator_action::*;
-pub use reply::*;
+pub use operator_reply::*;
 pub use report::*;
 
 /// Identifier of a caller that waits for a reply; one number per question to the runtime.
@@ -75,7 +77,7 @@ pub enum EngineCommand {
 
 impl EngineCommand {
     /// Returns the session whose commands are handled one after the other.
-    pub(super) fn session(&self) -> Option<&SessionId> {
+    pub(crate) fn session(&self) -> Option<&SessionId> {
         match self {
             Self::StartSession(_, start) => Some(&start.session),
             Self::EndSession(_, end) => Some(&end.session),
@@ -112,7 +114,7 @@ impl EngineCommand {
     }
 
     /// Returns the caller that waits for a reply.
-    pub(super) fn caller(&self) -> Option<CallerId> {
+    pub(crate) fn caller(&self) -> Option<CallerId> {
         match self {
             Self::StartSession(ask, _)
             | Self::EndSession(ask, _)
@@ -416,6 +418,28 @@ pub enum Effect {
     RequestSettled(SettledRequest),
     /// Send a notice that a steward asked for.
     Notify(StewardNotice),
+}
+
+/// A reply, to an agent or to an operator. The two have no variant in common, so neither gets the other's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Reply {
+    /// A reply to an agent.
+    Agent(AgentReply),
+    /// A reply to an operator.
+    Operator(OperatorReply),
+}
+
+impl From<AgentReply> for Reply {
+    fn from(reply: AgentReply) -> Self {
+        Self::Agent(reply)
+    }
+}
+
+impl From<OperatorReply> for Reply {
+    fn from(reply: OperatorReply) -> Self {
+        Self::Operator(reply)
+    }
 }
 
 /// A change to one piece of the engine's persistent state.

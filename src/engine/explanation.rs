@@ -13,16 +13,16 @@ use crate::base::id::{GateId, SessionId};
 
 use super::Engine;
 use super::command::DenialReply;
-use super::custom_triggers::CustomTriggers;
+use super::evaluation::usage::Usage;
 use super::evaluation::{
     self, CheckpointFiring, Evaluation, EvaluationCase, FiredCheckpoint, NOTHING_OVERRIDDEN,
     TriggerEvent,
 };
-use super::extension::Extensions;
-use super::held::{ActionCall, ActionView, HeldSubject, TierSource};
-use super::session::Session;
-use super::suspension::ExtensionAnswers;
-use super::usage::Usage;
+use super::extensions::Extensions;
+use super::extensions::custom_triggers::CustomTriggers;
+use super::extensions::suspension::ExtensionAnswers;
+use super::gates::held::{ActionCall, ActionView, HeldSubject, TierSource};
+use super::sessions::session::Session;
 
 mod checkpoint_effects;
 mod full_explanation;
@@ -30,6 +30,7 @@ mod handler_previews;
 mod hypothetical;
 mod input;
 mod preview;
+pub mod shadow;
 
 pub use checkpoint_effects::CheckpointEffects;
 pub use full_explanation::{ExplainQuestion, ExplainedSession, FullExplanation};

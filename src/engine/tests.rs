@@ -26,6 +26,7 @@ mod dual_approval;
 mod event_handlers;
 mod events;
 mod explanations;
+mod extension_calls;
 mod extensions;
 mod guidance;
 mod handlers;
@@ -227,27 +228,27 @@ impl EngineBench {
 
     fn allowed(&self, ask: CallerId) -> &RunPermission {
         match self.reply(ask) {
-            Reply::Allowed(allowed) => allowed,
+            Reply::Agent(AgentReply::Allowed(allowed)) => allowed,
             other => panic!("not allowed: {other:?}"),
         }
     }
 
     fn denied(&self, ask: CallerId) -> &DenialReply {
         match self.reply(ask) {
-            Reply::Denied(denied) => denied,
+            Reply::Agent(AgentReply::Denied(denied)) => denied,
             other => panic!("not denied: {other:?}"),
         }
     }
 
     fn outcome(&self, ask: CallerId) -> HeldOutcome {
         match self.reply(ask) {
-            Reply::Decided(decided) => decided.outcome,
+            Reply::Operator(OperatorReply::Decided(decided)) => decided.outcome,
             other => panic!("not decided: {other:?}"),
         }
     }
 
     /// Returns the extension calls, in the order they were made.
-    fn calls(&self) -> Vec<extension::ExtensionCall> {
+    fn calls(&self) -> Vec<crate::engine::extensions::ExtensionCall> {
         let calls = self.effects.iter().filter_map(|effect| match effect {
             Effect::CallExtension(call) => Some(call.clone()),
             _ => None,
@@ -262,7 +263,7 @@ impl EngineBench {
 
     fn returned(&mut self, outcome: Result<Value, String>, took: Duration) {
         let call = self.calls().pop().expect("nobody was asked");
-        let returned = extension::CallResult {
+        let returned = crate::engine::extensions::CallResult {
             outcome,
             duration: took,
         };

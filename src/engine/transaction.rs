@@ -8,43 +8,46 @@ use crate::base::id::{EventId, SessionId, SpanId, TraceId};
 use crate::trace::event::{Draft, Durability, Payload, RiskTierInfo};
 
 use super::command::{
-    CallerId, DenialReply, DenyCode, Effect, EngineCommand, Injected, Reply, StateChange, StateKind,
+    AgentReply, CallerId, DenialReply, DenyCode, Effect, Injected, OperatorReply, StateChange,
+    StateKind,
 };
 use super::evaluation::{EvaluationCase, NOTHING_OVERRIDDEN};
-use super::held::ActionCall;
-use super::lifecycle::session_position;
-use super::redacted_records::atlas_ref;
-use super::session::Session;
-use super::suspension::ExtensionAnswers;
-use super::withholding::WithheldInjection;
+use super::extensions::custom_triggers::CustomTriggers;
+use super::extensions::suspension::ExtensionAnswers;
+use super::gates::held::ActionCall;
+use super::injection::delivery::{deliver_injected, retract_undelivered_records};
+use super::injection::withholding::WithheldInjection;
+use super::records::redaction::atlas_ref;
+use super::sessions::lifecycle::session_position;
+use super::sessions::session::Session;
 use super::{Engine, State};
 
 /// One command being handled.
-pub(super) struct Transaction<'a> {
-    pub(super) engine: &'a mut Engine,
-    pub(super) now: Timestamp,
+pub(crate) struct Transaction<'a> {
+    pub(crate) engine: &'a mut Engine,
+    pub(crate) now: Timestamp,
     effects: Vec<Effect>,
     changed_sessions: BTreeSet<SessionId>,
     /// Bytes of context that this command injected, for the budget.
-    pub(super) injected_bytes: u64,
+    pub(crate) injected_bytes: u64,
     /// Answers of extensions to the command that is executed.
-    pub(super) answers: ExtensionAnswers,
+    pub(crate) answers: ExtensionAnswers,
     /// Injections that wait for a gate of the same command; `None` while there is no such gate.
-    pub(super) withheld_for_gate: Option<Vec<WithheldInjection>>,
+    pub(crate) withheld_for_gate: Option<Vec<WithheldInjection>>,
 }
 
 /// Position of a record in the span tree.
 #[derive(Clone, Debug)]
-pub(super) struct SpanPosition {
-    pub(super) session: SessionId,
-    pub(super) trace_id: TraceId,
-    pub(super) span_id: SpanId,
-    pub(super) parent: Option<SpanId>,
+pub(crate) struct SpanPosition {
+    pub(crate) session: SessionId,
+    pub(crate) trace_id: TraceId,
+    pub(crate) span_id: SpanId,
+    pub(crate) parent: Option<SpanId>,
 }
 
 impl SpanPosition {
     /// Returns a child position with its own span.
-    pub(super) fn child(&self, span_id: SpanId) -> Self {
+    pub(crate) fn child(&self, span_id: SpanId) -> Self {
         Self {
             session: self.session.clone(),
             trace_id: self.trace_id.clone(),
@@ -55,7 +58,7 @@ impl SpanPosition {
 }
 
 impl<'a> Transaction<'a> {
-    pub(super) fn new(engine: &'a mut Engine, now: Timestamp) -> Self {
+    pub(crate) fn new(engine: &'a mut Engine, now: Timestamp) -> Self {
         Self {
             engine,
             now,
@@ -67,35 +70,21 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Executes a command.
-    pub(super) fn dispatch(&mut self, command: EngineCommand) {
-        match command {
-            EngineCommand::StartSession(ask, start) => self.start_session(ask, &start),
-            EngineCommand::EndSession(ask, end) => self.end_session(ask, end),
-            EngineCommand::RequestAction(ask, request) => self.request_action(ask, request),
-            EngineCommand::CompleteAction(ask, completed) => self.complete_action(ask, completed),
-            EngineCommand::Input(ask, input) => self.input(ask, &input),
-            EngineCommand::ReportError(ask, report) => self.report_error(ask, &report),
-            EngineCommand::RequestContext(ask, request) => self.request_context(ask, &request),
-            EngineCommand::Report(ask, report) => self.report(ask, &report),
-            EngineCommand::CallerLeft(ask) => self.caller_left(ask),
-            EngineCommand::Decide(ask, decide) => self.decide(ask, &decide),
-            EngineCommand::Operate(ask, operate) => self.apply_operator_action(ask, operate),
-            EngineCommand::RecordFinding(ask, session, finding) => {
-                self.note(ask, &session, *finding);
-            }
-            EngineCommand::RecordIntact => self.record_intact(),
-            EngineCommand::ClockMoved(step) => self.clock_moved(step),
-            EngineCommand::Answer(ask, answer) => self.answer(ask, &answer),
-            EngineCommand::Resolve(ask, resolve) => self.resolve(ask, &resolve),
-            EngineCommand::Consult(ask, consult) => self.consult(ask, &consult),
-            EngineCommand::DeadlineReached(gate) => self.deadline_reached(&gate),
-            EngineCommand::ExtensionReturned(id, returned) => self.handle_call_result(id, returned),
+    /// Returns the session, if it exists and has not ended.
+    pub(crate) fn live_session(&self, session: &SessionId) -> Option<&Session> {
+        self.engine.state.sessions.get(session)
+    }
+
+    /// Returns the evaluator for custom triggers, with the answers so far.
+    pub(crate) fn custom_triggers(&self) -> CustomTriggers<'_> {
+        CustomTriggers {
+            extensions: &self.engine.extensions,
+            answers: &self.answers,
         }
     }
 
     /// Returns the inputs for evaluating an action of a session.
-    pub(super) fn evaluation_case<'s>(
+    pub(crate) fn evaluation_case<'s>(
         &'s self,
         session: &'s Session,
         call: &'s ActionCall,
@@ -103,7 +92,7 @@ impl<'a> Transaction<'a> {
         EvaluationCase {
             atlases: &self.engine.atlases,
             usage: &self.engine.state.usage,
-            custom_triggers: self.custom_triggers(&self.answers),
+            custom_triggers: self.custom_triggers(),
             overridden: NOTHING_OVERRIDDEN,
             session,
             call: call.view(),
@@ -112,8 +101,8 @@ impl<'a> Transaction<'a> {
     }
 
     /// Returns the effects. Changed sessions are stored right after the records that changed them.
-    pub(super) fn finish(mut self) -> Vec<Effect> {
-        self.retract_undelivered_records();
+    pub(crate) fn finish(mut self) -> Vec<Effect> {
+        retract_undelivered_records(&mut self);
         let touched = std::mem::take(&mut self.changed_sessions);
         for id in &touched {
             if let Some(session) = self.engine.state.sessions.get_mut(id) {
@@ -135,25 +124,25 @@ impl<'a> Transaction<'a> {
         self.effects
     }
 
-    pub(super) fn state(&mut self) -> &mut State {
+    pub(crate) fn state(&mut self) -> &mut State {
         &mut self.engine.state
     }
 
-    pub(super) fn new_span(&mut self) -> SpanId {
+    pub(crate) fn new_span(&mut self) -> SpanId {
         self.engine.ids.next().into()
     }
 
-    pub(super) fn new_trace(&mut self) -> TraceId {
+    pub(crate) fn new_trace(&mut self) -> TraceId {
         self.engine.ids.next().into()
     }
 
     /// Records an event at `place` itself.
-    pub(super) fn record(&mut self, place: &SpanPosition, payload: impl Into<Payload>) {
+    pub(crate) fn record(&mut self, place: &SpanPosition, payload: impl Into<Payload>) {
         self.record_as(place, payload, Durability::Async);
     }
 
     /// Records an event at `place` itself, with at least the given durability.
-    pub(super) fn record_as(
+    pub(crate) fn record_as(
         &mut self,
         place: &SpanPosition,
         payload: impl Into<Payload>,
@@ -192,7 +181,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Adds the initially injected contexts to the record of a session's start.
-    pub(super) fn name_initial_contexts(&mut self, given: &Injected) {
+    pub(crate) fn name_initial_contexts(&mut self, given: &Injected) {
         let started = self.effects.iter_mut().find_map(|effect| match effect {
             Effect::Record(Draft {
                 payload: Payload::SessionStarted(started),
@@ -219,14 +208,14 @@ impl<'a> Transaction<'a> {
     }
 
     /// Records an event in a new span below `place`.
-    pub(super) fn record_below(&mut self, place: &SpanPosition, payload: impl Into<Payload>) {
+    pub(crate) fn record_below(&mut self, place: &SpanPosition, payload: impl Into<Payload>) {
         let span = self.new_span();
         self.record(&place.child(span), payload);
     }
 
     /// Returns the span position for a new operation of a session: in the trace of the last input, or in a
     /// new trace.
-    pub(super) fn new_position(&mut self, session: &SessionId) -> Option<SpanPosition> {
+    pub(crate) fn new_position(&mut self, session: &SessionId) -> Option<SpanPosition> {
         let known = self.engine.state.sessions.get(session)?;
         let (root, operation) = (session_position(known), known.operation.clone());
         Some(SpanPosition {
@@ -236,32 +225,37 @@ impl<'a> Transaction<'a> {
     }
 
     /// Marks a session as changed, so that it is stored.
-    pub(super) fn mark_changed(&mut self, session: &SessionId) {
+    pub(crate) fn mark_changed(&mut self, session: &SessionId) {
         if !self.changed_sessions.contains(session) {
             self.changed_sessions.insert(session.clone());
         }
     }
 
-    /// Sends a reply to a caller. The contexts that it carries are recorded as injected.
-    pub(super) fn reply(&mut self, ask: CallerId, mut reply: Reply) {
+    /// Sends a reply to an agent. The contexts that it carries are recorded as injected.
+    pub(crate) fn reply_to_agent(&mut self, ask: CallerId, mut reply: AgentReply) {
         if let Some(given) = reply.injected_mut() {
-            self.deliver(given);
+            deliver_injected(self, given);
         }
-        self.effects.push(Effect::Reply(ask, reply));
+        self.effects.push(Effect::Reply(ask, reply.into()));
     }
 
-    pub(super) fn deny(&mut self, ask: CallerId, code: DenyCode, reason: impl Into<String>) {
+    /// Sends a reply to an operator.
+    pub(crate) fn reply_to_operator(&mut self, ask: CallerId, reply: OperatorReply) {
+        self.effects.push(Effect::Reply(ask, reply.into()));
+    }
+
+    pub(crate) fn deny(&mut self, ask: CallerId, code: DenyCode, reason: impl Into<String>) {
         let denied = DenialReply {
             code,
             reason: reason.into(),
             help: None,
             gate: None,
         };
-        self.reply(ask, Reply::Denied(denied));
+        self.reply_to_agent(ask, AgentReply::Denied(denied));
     }
 
     /// Changes a record of this command before it is written.
-    pub(super) fn amend(&mut self, event: &EventId, amend: impl FnOnce(&mut Payload)) {
+    pub(crate) fn amend(&mut self, event: &EventId, amend: impl FnOnce(&mut Payload)) {
         let mut effects = self.effects.iter_mut().rev();
         let payload = effects.find_map(|effect| match effect {
             Effect::Record(draft) if draft.event_id == *event => Some(&mut draft.payload),
@@ -273,7 +267,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Changes records of this command before they are written.
-    pub(super) fn amend_where(&mut self, mut amend: impl FnMut(&mut Draft)) {
+    pub(crate) fn amend_where(&mut self, mut amend: impl FnMut(&mut Draft)) {
         for effect in &mut self.effects {
             if let Effect::Record(draft) = effect {
                 amend(draft);
@@ -282,13 +276,13 @@ impl<'a> Transaction<'a> {
     }
 
     /// Tells whether a record is one of this command's.
-    pub(super) fn has_recorded(&self, event: &EventId) -> bool {
+    pub(crate) fn has_recorded(&self, event: &EventId) -> bool {
         let mut effects = self.effects.iter();
         effects.any(|effect| matches!(effect, Effect::Record(draft) if draft.event_id == *event))
     }
 
     /// Retracts a record of this command.
-    pub(super) fn unrecord(&mut self, event: &EventId) {
+    pub(crate) fn unrecord(&mut self, event: &EventId) {
         let is_record =
             |effect: &Effect| matches!(effect, Effect::Record(draft) if draft.event_id == *event);
         let Some(at) = self.effects.iter().position(is_record) else {
@@ -302,20 +296,20 @@ impl<'a> Transaction<'a> {
     }
 
     /// Returns the sessions that this command changed.
-    pub(super) fn changed_sessions(&self) -> impl Iterator<Item = &SessionId> {
+    pub(crate) fn changed_sessions(&self) -> impl Iterator<Item = &SessionId> {
         self.changed_sessions.iter()
     }
 
     /// Returns the effects of this command so far.
-    pub(super) fn effects(&self) -> &[Effect] {
+    pub(crate) fn effects(&self) -> &[Effect] {
         &self.effects
     }
 
-    pub(super) fn push(&mut self, effect: Effect) {
+    pub(crate) fn push(&mut self, effect: Effect) {
         self.effects.push(effect);
     }
 
-    pub(super) fn persist<T: serde::Serialize>(
+    pub(crate) fn persist<T: serde::Serialize>(
         &mut self,
         kind: StateKind,
         key: &str,
@@ -326,8 +320,8 @@ impl<'a> Transaction<'a> {
 }
 
 /// Returns the effects of passing a checkpoint.
-pub(super) fn pass_effects(checkpoint: &Checkpoint) -> super::held::PassEffects {
-    super::held::PassEffects {
+pub(crate) fn pass_effects(checkpoint: &Checkpoint) -> super::gates::held::PassEffects {
+    super::gates::held::PassEffects {
         unlock: checkpoint.unlock_capabilities.clone(),
         lock: checkpoint.lock_capabilities.clone(),
         lift: std::collections::BTreeSet::new(),
@@ -337,7 +331,7 @@ pub(super) fn pass_effects(checkpoint: &Checkpoint) -> super::held::PassEffects 
     }
 }
 
-pub(super) fn state_change<T: serde::Serialize>(
+pub(crate) fn state_change<T: serde::Serialize>(
     kind: StateKind,
     key: &str,
     body: Option<&T>,
@@ -346,7 +340,7 @@ pub(super) fn state_change<T: serde::Serialize>(
 }
 
 /// Serialises a piece of state for the store.
-pub(super) fn changed_state<T: serde::Serialize>(
+pub(crate) fn changed_state<T: serde::Serialize>(
     kind: StateKind,
     key: &str,
     body: Option<&T>,

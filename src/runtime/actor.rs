@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 
 use super::SnapshotReceiver;
 use super::evaluation_watch::{EvaluationWatch, WatchSetting};
@@ -13,7 +13,7 @@ use super::extension_calls::ExtensionCaller;
 use super::hooks::EventHooks;
 use super::ledger::Ledger;
 use super::live_view::LiveView;
-use super::message::ActorMessage;
+use super::message::{ActorMessage, ReplySender};
 use super::notices::NoticeOutbox;
 use super::snapshot::{
     AtlasLoadInfo, ChainVerdict, ClockStepAt, ConsoleOperator, Drafts, RuntimeSnapshot,
@@ -29,7 +29,7 @@ use crate::base::id::{GateId, SessionId};
 use crate::base::limits::{CLOCK_CHECK_INTERVAL, MESSAGE_BURST};
 use crate::engine::Engine;
 use crate::engine::command::{CallerId, DenialReply, Effect, EngineCommand, RecordFault, Reply};
-use crate::engine::extension::{CallId, CallResult};
+use crate::engine::extensions::{CallId, CallResult};
 use crate::store::{Batch, StateRow, Store, StoreError};
 use crate::trace::event::{Durability, Payload};
 use crate::trace::verification::VerificationReport;
@@ -52,9 +52,7 @@ mod unrequested_actions;
 use batch_writes::{PendingBatch, WrittenBatch};
 pub(super) use log_sealing::{DRAFT_KIND, HeadCopies, SealProgress, write_first_entries};
 pub(super) use replies::stall_denial;
-use replies::{
-    durability_of, faulty_record_denial, only_reports, refusal_reply, state_row, unavailable_reply,
-};
+use replies::{durability_of, faulty_record_denial, only_reports, state_row, unavailable_denial};
 
 /// The actor.
 pub(super) struct Actor {
@@ -70,7 +68,7 @@ pub(super) struct Actor {
     console_operator: ConsoleOperator,
     verdict: ChainVerdict,
     /// Callers that wait for a reply. A caller that disconnected has a closed channel.
-    waiting_callers: HashMap<CallerId, oneshot::Sender<Reply>>,
+    waiting_callers: HashMap<CallerId, ReplySender>,
     deadlines: BTreeSet<(Timestamp, GateId)>,
     steps: StepDetector,
     /// The last step of the wall clock.
@@ -235,23 +233,20 @@ impl Actor {
         }
     }
 
-    async fn handle_command(
-        &mut self,
-        ask: CallerId,
-        command: EngineCommand,
-        reply: oneshot::Sender<Reply>,
-    ) {
+    async fn handle_command(&mut self, ask: CallerId, command: EngineCommand, reply: ReplySender) {
         if let Some(what) = &self.store_failure {
-            let _ = reply.send(unavailable_reply(&command, what));
+            reply.refuse(unavailable_denial(what), what);
             return;
         }
         if let Some(denied) = self.denial_for(&command) {
-            let _ = reply.send(refusal_reply(&command, denied));
+            let reason = denied.reason.clone();
+            reply.refuse(denied, &reason);
             return;
         }
         let looked_up = self.look_up_session(command.named_session()).await;
         if let Err(error) = looked_up.and(self.look_up_predecessor(&command).await) {
-            let _ = reply.send(unavailable_reply(&command, &error.to_string()));
+            let what = error.to_string();
+            reply.refuse(unavailable_denial(&what), &what);
             return;
         }
         if matches!(
@@ -388,7 +383,7 @@ impl Actor {
         for (ask, reply) in replies {
             if let Some(waiting) = self.waiting_callers.remove(&ask) {
                 // A caller that disconnected does not get the reply; the record has it.
-                let gone = waiting.send(reply).is_err();
+                let gone = !waiting.send(reply);
                 self.dropped.answers += u64::from(gone);
                 self.changed |= gone;
             }

@@ -4,15 +4,15 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::SnapshotReceiver;
 use super::actor::stall_denial;
-use super::message::{ActorMessage, AskIds, HandOverRequest, TurnRequest};
+use super::message::{ActorMessage, AskIds, HandOverRequest, ReplySender, TurnRequest};
 use super::threads::{SessionTurn, ThreadHandOver};
 use crate::base::digest::Digest;
 use crate::base::id::{GateId, SessionId};
 use crate::engine::command::{
-    AcceptedEvent, ActionCompletion, ActionRequest, AgentAnswer, AgentQuestions, AgentReport,
-    Caller, CallerId, ContextRequest, DenialReply, DenyCode, EndSession, EngineCommand,
-    ErrorReport, Feedback, Injected, InputReport, InvalidAnswers, OutputReport, Recovery, Reply,
-    ReportReceipt, ResolveRequest, RunPermission, StartSession, StartedSession, Wrapper,
+    AcceptedEvent, ActionCompletion, ActionRequest, AgentAnswer, AgentQuestions, AgentReply,
+    AgentReport, Caller, CallerId, ContextRequest, DenialReply, DenyCode, EndSession,
+    EngineCommand, ErrorReport, Feedback, Injected, InputReport, InvalidAnswers, OutputReport,
+    Recovery, ReportReceipt, ResolveRequest, RunPermission, StartSession, StartedSession, Wrapper,
     WrapperCheck,
 };
 use crate::engine::consultation::{Consultation, ConsultationAnswer};
@@ -71,7 +71,7 @@ impl AgentHandle {
             .send_command(|ask| EngineCommand::StartSession(ask, start))
             .await
         {
-            Reply::Started(started) => Ok(started),
+            AgentReply::Started(started) => Ok(started),
             other => Err(into_denial(other)),
         }
     }
@@ -96,7 +96,7 @@ impl AgentHandle {
             .send_command(|ask| EngineCommand::Consult(ask, consult))
             .await
         {
-            Reply::Consulted(ConsultationAnswer::Owned) => Ok(()),
+            AgentReply::Consulted(ConsultationAnswer::Owned) => Ok(()),
             other => Err(into_denial(other)),
         }
     }
@@ -110,7 +110,7 @@ impl AgentHandle {
             .send_command(|ask| EngineCommand::EndSession(ask, end))
             .await
         {
-            Reply::Ended(given) => Ok(given),
+            AgentReply::Ended(given) => Ok(given),
             other => Err(into_denial(other)),
         }
     }
@@ -128,8 +128,8 @@ impl AgentHandle {
             .send_command(|ask| EngineCommand::RequestAction(ask, request))
             .await
         {
-            Reply::Allowed(allowed) => Ok(RequestReply::Allowed(allowed)),
-            Reply::Asked(asked) => Ok(RequestReply::Asked(asked)),
+            AgentReply::Allowed(allowed) => Ok(RequestReply::Allowed(allowed)),
+            AgentReply::Asked(asked) => Ok(RequestReply::Asked(asked)),
             other => Err(into_denial(other)),
         }
     }
@@ -143,10 +143,10 @@ impl AgentHandle {
             .send_command(|ask| EngineCommand::Answer(ask, answer))
             .await
         {
-            Reply::Allowed(allowed) => Ok(AnswerReply::Allowed(allowed)),
-            Reply::Accepted(accepted) => Ok(AnswerReply::Accepted(accepted)),
-            Reply::Invalid(invalid) => Ok(AnswerReply::Invalid(invalid)),
-            Reply::Asked(asked) => Ok(AnswerReply::Asked(asked)),
+            AgentReply::Allowed(allowed) => Ok(AnswerReply::Allowed(allowed)),
+            AgentReply::Accepted(accepted) => Ok(AnswerReply::Accepted(accepted)),
+            AgentReply::Invalid(invalid) => Ok(AnswerReply::Invalid(invalid)),
+            AgentReply::Asked(asked) => Ok(AnswerReply::Asked(asked)),
             other => Err(into_denial(other)),
         }
     }
@@ -160,7 +160,7 @@ impl AgentHandle {
             .send_command(|ask| EngineCommand::Resolve(ask, resolve))
             .await
         {
-            Reply::Resolved(resolution) => Ok(*resolution),
+            AgentReply::Resolved(resolution) => Ok(*resolution),
             other => Err(into_denial(other)),
         }
     }
@@ -177,7 +177,7 @@ impl AgentHandle {
             .send_command(|ask| EngineCommand::CompleteAction(ask, completed))
             .await
         {
-            Reply::Completed(given) => Ok(given),
+            AgentReply::Completed(given) => Ok(given),
             other => Err(into_denial(other)),
         }
     }
@@ -265,7 +265,7 @@ impl AgentHandle {
             return Err(into_denial(stopped_reply()));
         }
         match answer.await.unwrap_or_else(|_| stopped_reply()) {
-            Reply::Noted(noted) => {
+            AgentReply::Noted(noted) => {
                 let outcome = told.await.map_err(|_| into_denial(stopped_reply()))?;
                 Ok(TurnReply {
                     outcome,
@@ -297,7 +297,7 @@ impl AgentHandle {
             return Err(into_denial(stopped_reply()));
         }
         match answer.await.unwrap_or_else(|_| stopped_reply()) {
-            Reply::Noted(_) => Ok(()),
+            AgentReply::Noted(_) => Ok(()),
             other => Err(into_denial(other)),
         }
     }
@@ -307,7 +307,7 @@ impl AgentHandle {
             .send_command(|ask| EngineCommand::Report(ask, report))
             .await
         {
-            Reply::Noted(noted) => Ok(noted),
+            AgentReply::Noted(noted) => Ok(noted),
             other => Err(into_denial(other)),
         }
     }
@@ -351,22 +351,22 @@ impl AgentHandle {
         command: impl FnOnce(CallerId) -> EngineCommand,
     ) -> Result<EventReply, DenialReply> {
         match self.send_command(command).await {
-            Reply::Accepted(accepted) => Ok(EventReply::Accepted(accepted)),
-            Reply::Asked(asked) => Ok(EventReply::Asked(asked)),
+            AgentReply::Accepted(accepted) => Ok(EventReply::Accepted(accepted)),
+            AgentReply::Asked(asked) => Ok(EventReply::Asked(asked)),
             other => Err(into_denial(other)),
         }
     }
 
-    async fn send_command(&self, command: impl FnOnce(CallerId) -> EngineCommand) -> Reply {
+    async fn send_command(&self, command: impl FnOnce(CallerId) -> EngineCommand) -> AgentReply {
         if let Some(denied) = self.stall_denial() {
-            return Reply::Denied(denied);
+            return AgentReply::Denied(denied);
         }
         let ask = self.ids.next();
         let (reply, answer) = oneshot::channel();
         let message = ActorMessage::Command {
             ask,
             command: command(ask),
-            reply,
+            reply: ReplySender::Agent(reply),
         };
         if self.messages.send(message).await.is_err() {
             return stopped_reply();
@@ -424,8 +424,8 @@ pub enum AnswerReply {
     Asked(AgentQuestions),
 }
 
-fn stopped_reply() -> Reply {
-    Reply::Denied(DenialReply {
+fn stopped_reply() -> AgentReply {
+    AgentReply::Denied(DenialReply {
         code: DenyCode::Unavailable,
         reason: "the console has stopped, so nothing is allowed".to_owned(),
         help: Some("start cra again, and repeat the request".to_owned()),
@@ -454,23 +454,19 @@ fn denied_until_answered(asked: AgentQuestions) -> DenialReply {
 }
 
 /// Converts any other reply into a denial, including one that does not fit.
-fn into_denial(reply: Reply) -> DenialReply {
+fn into_denial(reply: AgentReply) -> DenialReply {
     match reply {
-        Reply::Denied(denied) => denied,
-        Reply::Started(_)
-        | Reply::Ended(_)
-        | Reply::Accepted(_)
-        | Reply::Allowed(_)
-        | Reply::Asked(_)
-        | Reply::Resolved(_)
-        | Reply::Consulted(_)
-        | Reply::Completed(_)
-        | Reply::Noted(_)
-        | Reply::Decided(_)
-        | Reply::Approved(_)
-        | Reply::Acted
-        | Reply::Invalid(_)
-        | Reply::Refused(_) => DenialReply {
+        AgentReply::Denied(denied) => denied,
+        AgentReply::Started(_)
+        | AgentReply::Ended(_)
+        | AgentReply::Accepted(_)
+        | AgentReply::Allowed(_)
+        | AgentReply::Asked(_)
+        | AgentReply::Resolved(_)
+        | AgentReply::Consulted(_)
+        | AgentReply::Completed(_)
+        | AgentReply::Noted(_)
+        | AgentReply::Invalid(_) => DenialReply {
             code: DenyCode::Unavailable,
             reason: "the console gave an unexpected answer".to_owned(),
             help: None,

@@ -11,7 +11,7 @@ use super::snapshot::{EvaluationLog, EvaluationOutcome, WatchedEvaluation};
 use crate::base::clock::Timestamp;
 use crate::base::limits::{EVALUATIONS_KEPT, EVIDENCE_CHARS, EVIDENCE_KEPT};
 use crate::engine::Engine;
-use crate::engine::command::{CallerId, Effect, EngineCommand, Reply};
+use crate::engine::command::{AgentReply, CallerId, Effect, EngineCommand, Reply};
 
 /// Tells whether a console watches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,25 +133,24 @@ fn immediate_outcome(ask: CallerId, effects: &[Effect]) -> EvaluationOutcome {
         | Effect::Notify(_) => None,
     });
     match reply {
-        Some(Reply::Denied(denied)) => {
+        Some(Reply::Agent(AgentReply::Denied(denied))) => {
             let reason = denied.reason.chars().take(EVIDENCE_CHARS).collect();
             EvaluationOutcome::Denied(reason)
         }
         Some(
-            Reply::Started(_)
-            | Reply::Ended(_)
-            | Reply::Accepted(_)
-            | Reply::Allowed(_)
-            | Reply::Asked(_)
-            | Reply::Resolved(_)
-            | Reply::Consulted(_)
-            | Reply::Completed(_)
-            | Reply::Noted(_)
-            | Reply::Decided(_)
-            | Reply::Approved(_)
-            | Reply::Acted
-            | Reply::Invalid(_)
-            | Reply::Refused(_),
+            Reply::Agent(
+                AgentReply::Started(_)
+                | AgentReply::Ended(_)
+                | AgentReply::Accepted(_)
+                | AgentReply::Allowed(_)
+                | AgentReply::Asked(_)
+                | AgentReply::Invalid(_)
+                | AgentReply::Resolved(_)
+                | AgentReply::Consulted(_)
+                | AgentReply::Completed(_)
+                | AgentReply::Noted(_),
+            )
+            | Reply::Operator(_),
         ) => EvaluationOutcome::Allowed,
         None => EvaluationOutcome::Waiting,
     }

@@ -10,7 +10,7 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use cra_core::engine::extension::{CheckpointContext, CheckpointResult};
+//! use cra_core::engine::extensions::{CheckpointContext, CheckpointResult};
 //! use cra_core::runtime::extension::{CheckpointTypeDefinition, HandlerFn, Registry};
 //!
 //! let mut registry = Registry::default();
@@ -42,7 +42,7 @@ use crate::atlas::document::{AtlasManifest, CheckpointTrigger};
 use crate::base::clock::Boxed;
 use crate::base::limits::{EXTENSION_TIMEOUT, MAX_EXTENSION_CALLS};
 use crate::base::pattern::Pattern;
-use crate::engine::extension::{CallQuestion, ExtensionCall, Extensions, Plugin};
+use crate::engine::extensions::{CallQuestion, ExtensionCall, Extensions, Plugin};
 
 mod client;
 mod config;

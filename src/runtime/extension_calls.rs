@@ -7,7 +7,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::extension::{Client, MAX_RUNNING_CALLS, Registry};
 use super::message::{ActorMessage, AskIds};
-use crate::engine::extension::{CallResult, ExtensionCall};
+use crate::engine::extensions::{CallResult, ExtensionCall};
 
 /// Caller of extensions.
 pub(super) struct ExtensionCaller {

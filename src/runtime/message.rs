@@ -11,9 +11,11 @@ use super::atlas_load::{AtlasLoad, LoadRefusal};
 use super::evaluation_watch::WatchSetting;
 use super::threads::{SessionTurn, ThreadAction, ThreadHandOver};
 use crate::base::id::GateId;
-use crate::engine::command::{CallerId, EngineCommand, Reply};
+use crate::engine::command::{
+    AgentReply, CallerId, DecisionRefusal, DenialReply, EngineCommand, OperatorReply, Reply,
+};
 use crate::engine::explanation::{ExplainQuestion, FullExplanation};
-use crate::engine::extension::{CallId, CallResult};
+use crate::engine::extensions::{CallId, CallResult};
 use crate::memento::{ExternalName, TurnOutcome};
 use crate::store::StoreError;
 use crate::trace::event::Payload;
@@ -26,7 +28,7 @@ pub(super) enum ActorMessage {
     Command {
         ask: CallerId,
         command: EngineCommand,
-        reply: oneshot::Sender<Reply>,
+        reply: ReplySender,
     },
     /// An extension answered or failed.
     ExtensionAnswer(CallId, CallResult),
@@ -88,7 +90,7 @@ pub(super) struct TurnRequest {
     pub(super) ask: CallerId,
     pub(super) take: SessionTurn,
     pub(super) outcome: oneshot::Sender<TurnOutcome>,
-    pub(super) reply: oneshot::Sender<Reply>,
+    pub(super) reply: oneshot::Sender<AgentReply>,
 }
 
 /// An entry for the log, with the channel for the reply when it is durable.
@@ -96,7 +98,7 @@ pub(super) struct TurnRequest {
 pub(super) struct EntryRequest {
     pub(super) ask: CallerId,
     pub(super) payload: Payload,
-    pub(super) reply: oneshot::Sender<Reply>,
+    pub(super) reply: oneshot::Sender<OperatorReply>,
 }
 
 /// A hand-over of a thread, with the channel for the reply.
@@ -104,7 +106,7 @@ pub(super) struct EntryRequest {
 pub(super) struct HandOverRequest {
     pub(super) ask: CallerId,
     pub(super) hand_over: ThreadHandOver,
-    pub(super) reply: oneshot::Sender<Reply>,
+    pub(super) reply: oneshot::Sender<AgentReply>,
 }
 
 /// An operator's action on a conversation, with the channel for the reply.
@@ -113,7 +115,52 @@ pub(super) struct ThreadActionRequest {
     pub(super) ask: CallerId,
     pub(super) thread: ExternalName,
     pub(super) act: ThreadAction,
-    pub(super) reply: oneshot::Sender<Reply>,
+    pub(super) reply: oneshot::Sender<OperatorReply>,
+}
+
+/// The channel for the reply to one caller. It carries replies to that kind of caller only.
+#[derive(Debug)]
+pub(super) enum ReplySender {
+    /// An agent waits.
+    Agent(oneshot::Sender<AgentReply>),
+    /// An operator waits.
+    Operator(oneshot::Sender<OperatorReply>),
+}
+
+impl ReplySender {
+    /// Sends a reply. Returns false if the caller is gone.
+    ///
+    /// A reply to the other kind of caller is not sent: the channel closes, and the caller gets a denial.
+    pub(super) fn send(self, reply: Reply) -> bool {
+        match (self, reply) {
+            (Self::Agent(waiting), Reply::Agent(reply)) => waiting.send(reply).is_ok(),
+            (Self::Operator(waiting), Reply::Operator(reply)) => waiting.send(reply).is_ok(),
+            (Self::Agent(_), Reply::Operator(_)) | (Self::Operator(_), Reply::Agent(_)) => {
+                tracing::error!("a reply was addressed to the wrong kind of caller");
+                false
+            }
+        }
+    }
+
+    /// Refuses the caller's command: an agent gets the denial, an operator the reason.
+    pub(super) fn refuse(self, denied: DenialReply, reason: &str) {
+        // A caller that is gone misses nothing.
+        match self {
+            Self::Agent(waiting) => drop(waiting.send(AgentReply::Denied(denied))),
+            Self::Operator(waiting) => {
+                let refused = DecisionRefusal::Unavailable(reason.to_owned());
+                drop(waiting.send(OperatorReply::Refused(refused)));
+            }
+        }
+    }
+
+    /// Returns whether the caller is gone.
+    pub(super) fn is_closed(&self) -> bool {
+        match self {
+            Self::Agent(waiting) => waiting.is_closed(),
+            Self::Operator(waiting) => waiting.is_closed(),
+        }
+    }
 }
 
 /// Source of ask ids, shared by all handles.

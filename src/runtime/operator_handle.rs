@@ -8,13 +8,15 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::atlas_load::{AtlasLoad, LoadRefusal};
 use super::evaluation_watch::WatchSetting;
-use super::message::{ActorMessage, AskIds, DraftSubject, EntryRequest, ThreadActionRequest};
+use super::message::{
+    ActorMessage, AskIds, DraftSubject, EntryRequest, ReplySender, ThreadActionRequest,
+};
 use super::snapshot::ConsoleAccess;
 use super::threads::ThreadAction;
 use super::{RecordReader, RecordStream, RecordedSession, SnapshotReceiver};
 use crate::base::id::SessionId;
 use crate::engine::command::{
-    CallerId, DecisionRefusal, DecisionRequest, EngineCommand, OperatorAction, Reply,
+    CallerId, DecisionRefusal, DecisionRequest, EngineCommand, OperatorAction, OperatorReply,
 };
 use crate::engine::explanation::{ExplainQuestion, FullExplanation};
 use crate::memento::ExternalName;
@@ -72,7 +74,7 @@ impl OperatorHandle {
     }
 
     /// Decides about a held request. Returns when the record is durable.
-    pub async fn decide(&self, decide: DecisionRequest) -> Reply {
+    pub async fn decide(&self, decide: DecisionRequest) -> OperatorReply {
         self.send_command(|ask| EngineCommand::Decide(ask, decide))
             .await
     }
@@ -88,11 +90,11 @@ impl OperatorHandle {
         )
     }
 
-    async fn send_command(&self, command: impl FnOnce(CallerId) -> EngineCommand) -> Reply {
+    async fn send_command(&self, command: impl FnOnce(CallerId) -> EngineCommand) -> OperatorReply {
         self.send(|ask, reply| ActorMessage::Command {
             ask,
             command: command(ask),
-            reply,
+            reply: ReplySender::Operator(reply),
         })
         .await
     }
@@ -127,11 +129,11 @@ impl OperatorHandle {
 
     async fn send(
         &self,
-        message: impl FnOnce(CallerId, oneshot::Sender<Reply>) -> ActorMessage,
-    ) -> Reply {
+        message: impl FnOnce(CallerId, oneshot::Sender<OperatorReply>) -> ActorMessage,
+    ) -> OperatorReply {
         if self.snapshots.borrow().access == ConsoleAccess::ReadOnly {
             let what = "this console is read-only".to_owned();
-            return Reply::Refused(DecisionRefusal::Unavailable(what));
+            return OperatorReply::Refused(DecisionRefusal::Unavailable(what));
         }
         let ask = self.ids.next();
         self.send_message(|reply| message(ask, reply)).await
@@ -140,9 +142,9 @@ impl OperatorHandle {
     /// Sends a message to the actor, and waits for the reply.
     async fn send_message(
         &self,
-        message: impl FnOnce(oneshot::Sender<Reply>) -> ActorMessage,
-    ) -> Reply {
-        let unavailable = |what: String| Reply::Refused(DecisionRefusal::Unavailable(what));
+        message: impl FnOnce(oneshot::Sender<OperatorReply>) -> ActorMessage,
+    ) -> OperatorReply {
+        let unavailable = |what: String| OperatorReply::Refused(DecisionRefusal::Unavailable(what));
         let refused = || unavailable("the console is stopping".to_owned());
         if let Some(what) = self.snapshots.borrow().store.stall() {
             return unavailable(what.to_owned());
@@ -152,8 +154,6 @@ impl OperatorHandle {
             return refused();
         }
         match answer.await {
-            // When a write fails, all waiting callers get the denial for agents.
-            Ok(Reply::Denied(denied)) => unavailable(denied.reason),
             Ok(reply) => reply,
             Err(_) => refused(),
         }
@@ -329,25 +329,13 @@ impl OperatorHandle {
 }
 
 /// Converts the reply to an operator's action into a result.
-fn into_result(reply: Reply) -> Result<(), DecisionRefusal> {
+fn into_result(reply: OperatorReply) -> Result<(), DecisionRefusal> {
     match reply {
-        Reply::Acted => Ok(()),
-        Reply::Refused(refused) => Err(refused),
-        Reply::Started(_)
-        | Reply::Ended(_)
-        | Reply::Accepted(_)
-        | Reply::Allowed(_)
-        | Reply::Denied(_)
-        | Reply::Asked(_)
-        | Reply::Resolved(_)
-        | Reply::Consulted(_)
-        | Reply::Completed(_)
-        | Reply::Noted(_)
-        | Reply::Decided(_)
-        | Reply::Approved(_)
-        | Reply::Invalid(_) => Err(DecisionRefusal::Unavailable(
-            "the outcome is unknown; check it again".to_owned(),
-        )),
+        OperatorReply::Acted => Ok(()),
+        OperatorReply::Refused(refused) => Err(refused),
+        OperatorReply::Decided(_) | OperatorReply::Approved(_) | OperatorReply::Invalid(_) => Err(
+            DecisionRefusal::Unavailable("the outcome is unknown; check it again".to_owned()),
+        ),
     }
 }
 

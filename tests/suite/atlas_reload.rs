@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cra_core::atlas::{Atlas, load_str};
 use cra_core::base::digest::Digest;
-use cra_core::engine::command::{DecisionRefusal, Reply};
+use cra_core::engine::command::{DecisionRefusal, OperatorReply};
 use cra_core::engine::reload::hash_of_atlases;
 use cra_core::runtime::snapshot::{ConsoleAccess, StoreState};
 use cra_core::runtime::{AtlasLoad, LoadRefusal, Runtime, RuntimeParts};
@@ -58,7 +58,7 @@ async fn atlas_load_is_recorded_with_its_text_and_held_requests_stay_held() {
     assert_eq!(snapshot.held[0], held);
     assert_eq!(snapshot.load_info.hash, Some(hash_of_atlases(&stricter())));
     let reply = bench.pass(&held).await;
-    assert_eq!(reply, Reply::Refused(DecisionRefusal::AtlasChanged));
+    assert_eq!(reply, OperatorReply::Refused(DecisionRefusal::AtlasChanged));
 
     let entries = loads(&memory).await;
     let newest = &entries.last().unwrap().payload;
@@ -75,7 +75,7 @@ async fn atlas_load_is_recorded_with_its_text_and_held_requests_stay_held() {
     let undo = instead_of(hash_of_atlases(&stricter()), back);
     operator.load_atlases(undo).await.unwrap();
     assert_eq!(loads(&memory).await.len(), 3);
-    assert!(matches!(bench.pass(&held).await, Reply::Decided(_)));
+    assert!(matches!(bench.pass(&held).await, OperatorReply::Decided(_)));
     bench.runtime.stop().await;
     assert!(
         memory
@@ -211,7 +211,7 @@ async fn atlas_is_added_and_removed_without_a_restart_and_held_requests_stay_hel
 
     bench.begin("s-1").await;
     let gate = bench.wait_until(|s| s.held.len() == 1).await.held[0].clone();
-    assert!(matches!(bench.pass(&gate).await, Reply::Decided(_)));
+    assert!(matches!(bench.pass(&gate).await, OperatorReply::Decided(_)));
     let agents = bench.runtime.agent_handle();
     let report = || request("s-1", "report.send", json!({}));
     let pending = tokio::spawn(async move { agents.request_action(report()).await });
@@ -225,7 +225,7 @@ async fn atlas_is_added_and_removed_without_a_restart_and_held_requests_stay_hel
     assert_eq!(snapshot.held, [Arc::clone(&held)]);
     assert!(!pending.is_finished());
     let reply = bench.pass(&held).await;
-    assert_eq!(reply, Reply::Refused(DecisionRefusal::AtlasChanged));
+    assert_eq!(reply, OperatorReply::Refused(DecisionRefusal::AtlasChanged));
     let entries = loads(&memory).await;
     let newest = &entries.last().unwrap().payload;
     assert_eq!(newest["removes"], json!([with_more()[1].hash.to_string()]));
@@ -238,7 +238,7 @@ async fn atlas_is_added_and_removed_without_a_restart_and_held_requests_stay_hel
         .await
         .unwrap();
     bench.wait_until(|s| s.atlases.len() == 2).await;
-    assert!(matches!(bench.pass(&held).await, Reply::Decided(_)));
+    assert!(matches!(bench.pass(&held).await, OperatorReply::Decided(_)));
     pending.await.unwrap().unwrap();
     bench.runtime.stop().await;
     assert!(

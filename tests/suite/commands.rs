@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cra_core::atlas::{load_file, load_str};
-use cra_core::engine::command::{ClaimChange, ClaimChangeKind, OperatorAction, Reply, Ruling};
+use cra_core::engine::command::{
+    ClaimChange, ClaimChangeKind, OperatorAction, OperatorReply, Ruling,
+};
 use cra_core::engine::held::Held;
 use cra_core::runtime::snapshot::RuntimeSnapshot;
 use cra_core::store::Store;
@@ -85,7 +87,10 @@ async fn half_approved(store: Arc<dyn Store>) {
     let ban = request("s-1", "ban", json!({}));
     let pending = tokio::spawn(async move { agents.request_action(ban).await });
     let held = bench.wait_until(|s| s.held.len() == 1).await.held[0].clone();
-    assert!(matches!(bench.pass(&held).await, Reply::Approved(_)));
+    assert!(matches!(
+        bench.pass(&held).await,
+        OperatorReply::Approved(_)
+    ));
     let claiming = ClaimChange {
         gate: held.id.clone(),
         operator: "o2\u{202e}".to_owned(),
@@ -349,6 +354,6 @@ async fn demo_has_a_gate_that_needs_two_operators() {
     let held = bench.wait_until(|s| s.held.len() == 1).await.held[0].clone();
     assert!(!held.approvers().is_one());
     let reply = bench.pass(&held).await;
-    assert!(matches!(reply, Reply::Approved(_)), "{reply:?}");
+    assert!(matches!(reply, OperatorReply::Approved(_)), "{reply:?}");
     assert!(!pending.is_finished(), "one operator is not enough");
 }

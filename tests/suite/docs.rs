@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cra_core::atlas::load_str;
 use cra_core::base::limits;
-use cra_core::engine::extension::{
+use cra_core::engine::extensions::{
     CallId, CallQuestion, CallResult, CheckpointContext, ExtensionCall, RequestedAction,
     SessionState,
 };

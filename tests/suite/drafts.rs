@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cra_core::base::limits::MAX_SESSION_THREADS;
-use cra_core::engine::command::Reply;
+use cra_core::engine::command::OperatorReply;
 use cra_core::memento::ExternalName;
 use cra_core::runtime::snapshot::{ChainVerdict, ConsoleAccess, RuntimeSnapshot};
 use cra_core::runtime::{Runtime, RuntimeParts, SessionTurn};
@@ -48,7 +48,7 @@ async fn draft_survives_a_restart_and_is_removed_when_the_request_is_decided() {
     let bench = Bench::start(Arc::clone(&store), clock).await;
     let snapshot = bench.wait_until(|s| s.held.len() == 1).await;
     assert_eq!(snapshot.drafts.get(&held.id), Some(&kept));
-    assert!(matches!(bench.pass(&held).await, Reply::Decided(_)));
+    assert!(matches!(bench.pass(&held).await, OperatorReply::Decided(_)));
     bench
         .wait_until(|s| s.held.is_empty() && s.drafts.is_empty())
         .await;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use cra_core::atlas::load_str;
 use cra_core::base::id::SessionId;
 use cra_core::engine::command::{ErrorReport, OutputReport, Recovery, Wrapper};
-use cra_core::engine::extension::{CheckpointContext, CheckpointResult, TraceNote};
+use cra_core::engine::extensions::{CheckpointContext, CheckpointResult, TraceNote};
 use cra_core::runtime::extension::{
     CheckpointPlugin, EventHook, EventTypeDefinition, HandlerFn, RegisterError, Registry,
 };

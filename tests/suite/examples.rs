@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use cra_core::atlas::load_file;
-use cra_core::engine::command::{DenyCode, InputReport, InputSource, Reply, Ruling};
+use cra_core::engine::command::{DenyCode, InputReport, InputSource, OperatorReply, Ruling};
 use cra_core::runtime::RequestReply;
 use cra_core::runtime::extension::Registry;
 use cra_core::store::memory::MemoryStore;
@@ -81,7 +81,7 @@ async fn unreachable_validator_accepts_no_answer() {
     let ruling = Ruling::Pass { answers };
     let operator = bench.runtime.operator_handle();
     let reply = operator.decide(decide(&snapshot.held[0], ruling)).await;
-    assert!(matches!(reply, Reply::Invalid(_)), "{reply:?}");
+    assert!(matches!(reply, OperatorReply::Invalid(_)), "{reply:?}");
     waiting.abort();
 }
 

@@ -9,9 +9,9 @@ use cra_core::atlas::document::{CheckpointConfig, InjectMode};
 use cra_core::atlas::{Atlas, load_str, load_str_with};
 use cra_core::base::clock::Boxed;
 use cra_core::engine::command::{
-    AgentAnswer, DenyCode, HeldOutcome, InputReport, InputSource, Reply, Ruling,
+    AgentAnswer, DenyCode, HeldOutcome, InputReport, InputSource, OperatorReply, Ruling,
 };
-use cra_core::engine::extension::{
+use cra_core::engine::extensions::{
     CheckpointContext, CheckpointResult, ExtensionCall, PolicyDecisionKind, YesNo,
 };
 use cra_core::runtime::extension::{
@@ -239,7 +239,7 @@ async fn plugin_registers_types_handlers_validators_and_changes_the_configuratio
         .operator_handle()
         .decide(decide(&held, answer("X-1")))
         .await;
-    let Reply::Invalid(invalid) = wrong else {
+    let OperatorReply::Invalid(invalid) = wrong else {
         panic!("{wrong:?}")
     };
     assert!(invalid.problems[0].rules[0].contains("begins with T-"));
@@ -248,7 +248,9 @@ async fn plugin_registers_types_handlers_validators_and_changes_the_configuratio
         .operator_handle()
         .decide(decide(&held, answer("T-1")))
         .await;
-    assert!(matches!(right, Reply::Decided(decided) if decided.outcome == HeldOutcome::Passed));
+    assert!(
+        matches!(right, OperatorReply::Decided(decided) if decided.outcome == HeldOutcome::Passed)
+    );
     assert!(matches!(
         pending.await.unwrap(),
         Ok(RequestReply::Allowed(_))

@@ -8,7 +8,7 @@ use std::time::Instant;
 use cra_core::base::clock::Boxed;
 use cra_core::base::digest::Digest;
 use cra_core::base::id::SessionId;
-use cra_core::engine::command::{DecisionRefusal, DenyCode, Reply, Ruling};
+use cra_core::engine::command::{DecisionRefusal, DenyCode, OperatorReply, Ruling};
 use cra_core::runtime::snapshot::StoreState;
 use cra_core::runtime::{RecordedSession, STALL_TIME};
 use cra_core::store::memory::MemoryStore;
@@ -146,7 +146,7 @@ async fn hanging_disk_is_shown_and_denies_immediately_until_it_recovers() {
         .decide(decide(&held.held[0], deny))
         .await;
     assert!(
-        matches!(&refused, Reply::Refused(DecisionRefusal::Unavailable(what)) if what.contains("write")),
+        matches!(&refused, OperatorReply::Refused(DecisionRefusal::Unavailable(what)) if what.contains("write")),
         "{refused:?}"
     );
     store.hangs.store(false, Ordering::Relaxed);

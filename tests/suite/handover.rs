@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::Stdio;
 
-use cra_core::engine::command::{Reply, Ruling};
+use cra_core::engine::command::{OperatorReply, Ruling};
 use serde_json::{Value, json};
 
 use super::cli::{CommandOutput, command, command_output};
@@ -66,7 +66,7 @@ async fn answers(console: &TestConsole, texts: &Value) {
         .operator_handle()
         .decide(decide(held, ruling))
         .await;
-    assert!(matches!(reply, Reply::Decided(_)), "{reply:?}");
+    assert!(matches!(reply, OperatorReply::Decided(_)), "{reply:?}");
 }
 
 fn asks(action: &str) -> Value {

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use cra_core::atlas::{Atlas, load_str};
 use cra_core::base::clock::{Clock, ManualClock};
 use cra_core::base::id::CountedIds;
-use cra_core::engine::command::{DecisionRequest, Reply, Ruling};
+use cra_core::engine::command::{DecisionRequest, OperatorReply, Ruling};
 use cra_core::engine::held::Held;
 use cra_core::runtime::notices::{
     DeliveryState, NoticesOff, SECRET_FILE, Secret, SecretSource, StoredNotice, Webhooks,
@@ -133,7 +133,7 @@ async fn overrule(bench: &Bench, atlas: &str, number: u64) -> Arc<Held> {
         ..decide(&held, Ruling::Pass { answers })
     };
     let reply = bench.runtime.operator_handle().decide(decide).await;
-    assert!(matches!(reply, Reply::Decided(_)), "{reply:?}");
+    assert!(matches!(reply, OperatorReply::Decided(_)), "{reply:?}");
     held
 }
 

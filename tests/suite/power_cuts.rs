@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cra_core::base::clock::ManualClock;
 use cra_core::base::id::GateId;
-use cra_core::engine::command::{DenialReply, HeldOutcome, Reply, Ruling};
+use cra_core::engine::command::{DenialReply, HeldOutcome, OperatorReply, Ruling};
 use cra_core::engine::held::{Held, HeldSubject};
 use cra_core::runtime::RequestReply;
 use cra_core::runtime::snapshot::StoreState;
@@ -157,7 +157,7 @@ impl Simulation {
             .decide(decide(held, ruling))
             .await
         {
-            Reply::Decided(decided) => {
+            OperatorReply::Decided(decided) => {
                 self.decided.insert(held.id.clone());
                 self.counts.decided += 1;
                 let left = number_of(held).and_then(|number| self.left.get_mut(&number));
@@ -202,7 +202,7 @@ impl Simulation {
                 .operator_handle()
                 .decide(decide(held, ruling))
                 .await;
-            assert!(matches!(reply, Reply::Refused(_)), "{reply:?}");
+            assert!(matches!(reply, OperatorReply::Refused(_)), "{reply:?}");
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cra_core::base::clock::Boxed;
 use cra_core::base::digest::Digest;
 use cra_core::base::id::SessionId;
-use cra_core::engine::command::{DecisionRefusal, DenyCode, HeldOutcome, Reply, Ruling};
+use cra_core::engine::command::{DecisionRefusal, DenyCode, HeldOutcome, OperatorReply, Ruling};
 use cra_core::runtime::snapshot::ConsoleAccess;
 use cra_core::runtime::snapshot::{ChainVerdict, StoreState};
 use cra_core::runtime::{RecordedSession, Runtime, RuntimeParts, StartError};
@@ -114,7 +114,9 @@ async fn a_held_action_is_released_by_its_decision_and_not_before() {
         .await;
     assert!(!pending.is_finished());
     let reply = bench.pass(&snapshot.held[0]).await;
-    assert!(matches!(reply, Reply::Decided(decided) if decided.outcome == HeldOutcome::Passed));
+    assert!(
+        matches!(reply, OperatorReply::Decided(decided) if decided.outcome == HeldOutcome::Passed)
+    );
     // By the time the agent hears of it, the records are there.
     pending.await.unwrap().unwrap();
     let events = memory.events("s-1".parse().unwrap(), 0, 100).await.unwrap();
@@ -159,7 +161,7 @@ async fn restart_restores_held_requests() {
     assert_eq!(before.held, after.held);
     assert!(matches!(
         bench.pass(&after.held[0]).await,
-        Reply::Decided(_)
+        OperatorReply::Decided(_)
     ));
     bench
         .wait_until(|s| matches!(s.chain.verdict, ChainVerdict::Verified { .. }))
@@ -199,7 +201,10 @@ async fn failed_write_blocks_every_agent_and_decides_nothing() {
     memory.fail_after(0);
     let reply = bench.pass(&snapshot.held[0]).await;
     assert!(
-        matches!(reply, Reply::Refused(DecisionRefusal::Unavailable(_))),
+        matches!(
+            reply,
+            OperatorReply::Refused(DecisionRefusal::Unavailable(_))
+        ),
         "{reply:?}"
     );
     assert_eq!(
@@ -211,7 +216,7 @@ async fn failed_write_blocks_every_agent_and_decides_nothing() {
     let again = bench.pass(&snapshot.held[0]).await;
     assert!(matches!(
         again,
-        Reply::Refused(DecisionRefusal::Unavailable(_))
+        OperatorReply::Refused(DecisionRefusal::Unavailable(_))
     ));
 
     // A new process finds the gate as it was.
@@ -258,7 +263,7 @@ async fn agents_of_a_stopped_runtime_are_denied() {
     );
     assert!(matches!(
         operator.decide(deny).await,
-        Reply::Refused(DecisionRefusal::Unavailable(_))
+        OperatorReply::Refused(DecisionRefusal::Unavailable(_))
     ));
 }
 
@@ -271,7 +276,7 @@ async fn waiting_agents_do_not_block_each_other() {
     }
     let snapshot = bench.wait_until(|s| s.held.len() == 50).await;
     for held in &snapshot.held {
-        assert!(matches!(bench.pass(held).await, Reply::Decided(_)));
+        assert!(matches!(bench.pass(held).await, OperatorReply::Decided(_)));
     }
     let agents = bench.runtime.agent_handle();
     for n in 0..50 {
@@ -342,7 +347,7 @@ async fn events_are_neither_answered_nor_shown_before_they_are_durable() {
     assert!(bench.snapshot().decided.is_empty());
 
     store.durable.send_replace(true);
-    assert!(matches!(decided.await.unwrap(), Reply::Decided(_)));
+    assert!(matches!(decided.await.unwrap(), OperatorReply::Decided(_)));
     pending.await.unwrap().unwrap();
     bench.wait_until(|s| s.held.is_empty()).await;
 }
@@ -406,7 +411,7 @@ async fn read_only_console_cannot_decide() {
         .decide(decide(&held, Ruling::Pass { answers }))
         .await;
     assert!(
-        matches!(&reply, Reply::Refused(DecisionRefusal::Unavailable(what)) if what.contains("read-only")),
+        matches!(&reply, OperatorReply::Refused(DecisionRefusal::Unavailable(what)) if what.contains("read-only")),
         "{reply:?}"
     );
 }

@@ -14,7 +14,8 @@ use cra_core::atlas::{Atlas, load_str};
 use cra_core::base::clock::{Clock, ManualClock};
 use cra_core::base::id::CountedIds;
 use cra_core::engine::command::{
-    AcceptedEvent, AgentQuestions as Questions, DenialReply, Injected, Reply, StartedSession,
+    AcceptedEvent, AgentQuestions as Questions, DenialReply, Injected, OperatorReply,
+    StartedSession,
 };
 use cra_core::engine::held::{Held, HeldSubject};
 use cra_core::runtime::snapshot::ConsoleAccess;
@@ -144,7 +145,7 @@ struct World {
     answering: Vec<(RequestKey, JoinHandle<Result<AnswerReply, DenialReply>>)>,
     /// Input that was said, and what the operator decides, until there is an answer.
     saying: Vec<PendingInput>,
-    deciding: Vec<(Arc<Held>, Quality, JoinHandle<Reply>)>,
+    deciding: Vec<(Arc<Held>, Quality, JoinHandle<OperatorReply>)>,
     completing: Vec<(String, JoinHandle<Result<Injected, DenialReply>>)>,
     /// Requests that the operator passed without a confirmation that the pass is recorded.
     doubtful: Vec<Arc<Held>>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cra_core::atlas::{Atlas, load_str};
 use cra_core::base::clock::{Clock, ManualClock, SystemClock};
-use cra_core::engine::command::{HeldOutcome, Reply, Ruling};
+use cra_core::engine::command::{HeldOutcome, OperatorReply, Ruling};
 use cra_core::gateway::client::{CallError, GatewayClient};
 use cra_core::gateway::gateway_state::GatewayState;
 use cra_core::gateway::socket_lock::{SocketError, SocketLock};
@@ -149,7 +149,7 @@ impl TestConsole {
             .wait_until(|snapshot| snapshot.held.len() == 1)
             .await;
         let reply = self.bench.pass(&snapshot.held[0]).await;
-        assert!(matches!(reply, Reply::Decided(_)), "{reply:?}");
+        assert!(matches!(reply, OperatorReply::Decided(_)), "{reply:?}");
     }
 
     pub(crate) async fn deny(&self, reason: &str) {
@@ -161,7 +161,7 @@ impl TestConsole {
         let ruling = Ruling::Deny { reason };
         let decided = decide(&snapshot.held[0], ruling);
         let reply = self.bench.runtime.operator_handle().decide(decided).await;
-        assert!(matches!(reply, Reply::Decided(_)), "{reply:?}");
+        assert!(matches!(reply, OperatorReply::Decided(_)), "{reply:?}");
     }
 }
 

@@ -10,7 +10,9 @@ use cra_core::atlas::model::CompiledQuestion;
 use cra_core::atlas::{Atlas, load_str};
 use cra_core::base::clock::{Clock, ManualClock, Timestamp};
 use cra_core::base::id::{CountedIds, SessionId};
-use cra_core::engine::command::{ActionRequest, DecisionRequest, Reply, Ruling, StartSession};
+use cra_core::engine::command::{
+    ActionRequest, DecisionRequest, OperatorReply, Ruling, StartSession,
+};
 use cra_core::engine::held::Held;
 use cra_core::gateway::gateway_state::GatewayState;
 use cra_core::gateway::proof::AnswerSigner;
@@ -153,7 +155,7 @@ impl Bench {
             .unwrap();
     }
 
-    pub(crate) async fn pass(&self, held: &Held) -> Reply {
+    pub(crate) async fn pass(&self, held: &Held) -> OperatorReply {
         let answers = good_answers(held);
         self.runtime
             .operator_handle()

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::scenario::{ExpectedEnd, ExpectedOutcome, ExpectedTurn};
 use super::scenario_engine::{ScenarioEngine, StepOutcome};
-use crate::engine::command::{DenialReply, Reply};
+use crate::engine::command::{AgentReply, DenialReply, OperatorReply, Reply};
 use crate::engine::consultation::ConsultationAnswer;
 use crate::engine::resolution::Resolution;
 use crate::memento::TurnOutcome;
@@ -117,42 +117,49 @@ pub(super) fn decision(noted: &StepOutcome) -> String {
     match &noted.reply {
         None if let Some(misfit) = &noted.fault => format!("refused: {}", misfit.what),
         None if noted.held.is_empty() => "done".to_owned(),
-        None | Some(Reply::Asked(_)) => format!("held at {}", noted.held.join(", ")),
-        Some(Reply::Started(_)) if !noted.held.is_empty() => {
+        None | Some(Reply::Agent(AgentReply::Asked(_))) => {
             format!("held at {}", noted.held.join(", "))
         }
-        Some(Reply::Started(_)) => "started".to_owned(),
-        Some(Reply::Ended(_)) => "ended".to_owned(),
-        Some(Reply::Accepted(_)) => "accepted".to_owned(),
-        Some(Reply::Allowed(_)) => "allowed".to_owned(),
-        Some(Reply::Denied(denied)) => {
+        Some(Reply::Agent(AgentReply::Started(_))) if !noted.held.is_empty() => {
+            format!("held at {}", noted.held.join(", "))
+        }
+        Some(Reply::Agent(AgentReply::Started(_))) => "started".to_owned(),
+        Some(Reply::Agent(AgentReply::Ended(_))) => "ended".to_owned(),
+        Some(Reply::Agent(AgentReply::Accepted(_))) => "accepted".to_owned(),
+        Some(Reply::Agent(AgentReply::Allowed(_))) => "allowed".to_owned(),
+        Some(Reply::Agent(AgentReply::Denied(denied))) => {
             format!("denied ({}): {}", code(denied), denied.reason)
         }
-        Some(Reply::Completed(_)) if !noted.held.is_empty() => {
+        Some(Reply::Agent(AgentReply::Completed(_))) if !noted.held.is_empty() => {
             format!("completed, held at {}", noted.held.join(", "))
         }
-        Some(Reply::Completed(_)) => "completed".to_owned(),
-        Some(Reply::Noted(_)) => "noted".to_owned(),
-        Some(Reply::Approved(held)) => {
+        Some(Reply::Agent(AgentReply::Completed(_))) => "completed".to_owned(),
+        Some(Reply::Agent(AgentReply::Noted(_))) => "noted".to_owned(),
+        Some(Reply::Operator(OperatorReply::Approved(held))) => {
             let progress = held.approval_progress().map_or("", |(words, _)| words);
             format!("approved: {progress}")
         }
-        Some(Reply::Acted) => "recorded".to_owned(),
-        Some(Reply::Decided(decided)) => decided.outcome.as_str().to_owned(),
-        Some(Reply::Invalid(invalid)) => {
+        Some(Reply::Operator(OperatorReply::Acted)) => "recorded".to_owned(),
+        Some(Reply::Operator(OperatorReply::Decided(decided))) => {
+            decided.outcome.as_str().to_owned()
+        }
+        Some(
+            Reply::Agent(AgentReply::Invalid(invalid))
+            | Reply::Operator(OperatorReply::Invalid(invalid)),
+        ) => {
             let rules = invalid.problems.iter().flat_map(|problem| &problem.rules);
             let rules: Vec<_> = rules.map(String::as_str).collect();
             format!("invalid: {}", rules.join(", "))
         }
-        Some(Reply::Refused(refused)) => format!("refused: {refused}"),
-        Some(Reply::Resolved(resolution)) => {
+        Some(Reply::Operator(OperatorReply::Refused(refused))) => format!("refused: {refused}"),
+        Some(Reply::Agent(AgentReply::Resolved(resolution))) => {
             let (allowed, denied) = (resolution.allowed.len(), resolution.denied.len());
             format!("resolved: {allowed} allowed, {denied} denied")
         }
-        Some(Reply::Consulted(ConsultationAnswer::Policy(answer))) => {
+        Some(Reply::Agent(AgentReply::Consulted(ConsultationAnswer::Policy(answer)))) => {
             format!("{} by {}", answers::word(answer), answer.policy_id)
         }
-        Some(Reply::Consulted(_)) => "consulted".to_owned(),
+        Some(Reply::Agent(AgentReply::Consulted(_))) => "consulted".to_owned(),
     }
 }
 
@@ -167,22 +174,26 @@ pub(super) fn code(denied: &DenialReply) -> String {
 /// Effect of a decision; `None` if the reply is not about a decision.
 pub(super) fn decision_effect(noted: &StepOutcome) -> Option<&'static str> {
     match &noted.reply {
-        Some(Reply::Decided(decided)) => Some(decided.outcome.as_str()),
-        Some(Reply::Approved(_)) => Some("approved"),
-        Some(Reply::Invalid(_)) => Some("invalid"),
-        Some(Reply::Refused(_)) => Some("refused"),
+        Some(Reply::Operator(OperatorReply::Decided(decided))) => Some(decided.outcome.as_str()),
+        Some(Reply::Operator(OperatorReply::Approved(_))) => Some("approved"),
+        Some(Reply::Agent(AgentReply::Invalid(_)) | Reply::Operator(OperatorReply::Invalid(_))) => {
+            Some("invalid")
+        }
+        Some(Reply::Operator(OperatorReply::Refused(_))) => Some("refused"),
         Some(
-            Reply::Started(_)
-            | Reply::Ended(_)
-            | Reply::Accepted(_)
-            | Reply::Allowed(_)
-            | Reply::Denied(_)
-            | Reply::Asked(_)
-            | Reply::Resolved(_)
-            | Reply::Consulted(_)
-            | Reply::Completed(_)
-            | Reply::Noted(_)
-            | Reply::Acted,
+            Reply::Agent(
+                AgentReply::Started(_)
+                | AgentReply::Ended(_)
+                | AgentReply::Accepted(_)
+                | AgentReply::Allowed(_)
+                | AgentReply::Denied(_)
+                | AgentReply::Asked(_)
+                | AgentReply::Resolved(_)
+                | AgentReply::Consulted(_)
+                | AgentReply::Completed(_)
+                | AgentReply::Noted(_),
+            )
+            | Reply::Operator(OperatorReply::Acted),
         ) => None,
         None => noted.fault.as_ref().map(|_| "refused"),
     }
@@ -217,7 +228,7 @@ fn held(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpecta
 
 fn allowed(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let wanted = expected.allowed?;
-    let actual = matches!(noted.reply, Some(Reply::Allowed(_)));
+    let actual = matches!(noted.reply, Some(Reply::Agent(AgentReply::Allowed(_))));
     if wanted == actual {
         return None;
     }
@@ -227,7 +238,7 @@ fn allowed(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpe
 
 fn accepted(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let wanted = expected.accepted?;
-    let actual = matches!(noted.reply, Some(Reply::Accepted(_)));
+    let actual = matches!(noted.reply, Some(Reply::Agent(AgentReply::Accepted(_))));
     if wanted == actual {
         return None;
     }
@@ -348,22 +359,21 @@ fn modified_input(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<Fai
 /// Resolution that the agent received, if it asked for one.
 pub(super) fn resolution(noted: &StepOutcome) -> Option<&Resolution> {
     match &noted.reply {
-        Some(Reply::Resolved(resolution)) => Some(resolution),
+        Some(Reply::Agent(AgentReply::Resolved(resolution))) => Some(resolution),
         Some(
-            Reply::Started(_)
-            | Reply::Ended(_)
-            | Reply::Accepted(_)
-            | Reply::Allowed(_)
-            | Reply::Denied(_)
-            | Reply::Asked(_)
-            | Reply::Consulted(_)
-            | Reply::Completed(_)
-            | Reply::Noted(_)
-            | Reply::Decided(_)
-            | Reply::Approved(_)
-            | Reply::Acted
-            | Reply::Invalid(_)
-            | Reply::Refused(_),
+            Reply::Agent(
+                AgentReply::Started(_)
+                | AgentReply::Ended(_)
+                | AgentReply::Accepted(_)
+                | AgentReply::Allowed(_)
+                | AgentReply::Denied(_)
+                | AgentReply::Asked(_)
+                | AgentReply::Consulted(_)
+                | AgentReply::Completed(_)
+                | AgentReply::Noted(_)
+                | AgentReply::Invalid(_),
+            )
+            | Reply::Operator(_),
         )
         | None => None,
     }

@@ -15,10 +15,10 @@ use crate::base::clock::Timestamp;
 use crate::base::id::{CountedIds, EventId, ExecutionId, GateId, SessionId};
 use crate::engine::Engine;
 use crate::engine::command::{
-    ActionRequest, AgentQuestions, CallerId, DenialReply, Effect, EngineCommand, Injected, Reply,
-    SettledRequest,
+    ActionRequest, AgentQuestions, AgentReply, CallerId, DenialReply, Effect, EngineCommand,
+    Injected, Reply, SettledRequest,
 };
-use crate::engine::extension::{CallResult, ExtensionCall};
+use crate::engine::extensions::{CallResult, ExtensionCall};
 use crate::engine::held::{Gate, Held, HeldSubject};
 use crate::memento::{ExternalName, Thread, TurnOutcome};
 use crate::runtime::extension::{InlineExtensions, Registry};
@@ -379,26 +379,26 @@ impl ScenarioEngine {
         let wish = self.open_requests.remove(&ask);
         let action = wish.as_ref().and_then(|wish| wish.action.clone());
         match &reply {
-            Reply::Denied(denied) => noted.denied.push(denied.clone()),
-            Reply::Started(started) => {
+            Reply::Agent(AgentReply::Denied(denied)) => noted.denied.push(denied.clone()),
+            Reply::Agent(AgentReply::Started(started)) => {
                 noted.add_injected(&started.given);
                 started
                     .asked
                     .iter()
                     .for_each(|asked| noted.ask_agent(asked));
             }
-            Reply::Accepted(accepted) => {
+            Reply::Agent(AgentReply::Accepted(accepted)) => {
                 noted.add_injected(&accepted.given);
                 noted.modified_input.clone_from(&accepted.modified_input);
             }
-            Reply::Asked(questions) => noted.ask_agent(questions),
-            Reply::Resolved(resolution) => {
+            Reply::Agent(AgentReply::Asked(questions)) => noted.ask_agent(questions),
+            Reply::Agent(AgentReply::Resolved(resolution)) => {
                 noted.given.contexts.extend(resolution.contexts.clone());
                 noted.given.guidance.extend(resolution.guidance.clone());
                 let (session, id) = (resolution.session.clone(), resolution.id.clone());
                 self.resolutions.insert(session, id);
             }
-            Reply::Allowed(allowed) => {
+            Reply::Agent(AgentReply::Allowed(allowed)) => {
                 noted.add_injected(&allowed.given);
                 let run = wish.zip(action.clone()).map(|(wish, action)| AllowedRun {
                     session: wish.session,
@@ -407,18 +407,16 @@ impl ScenarioEngine {
                 });
                 self.runs.extend(run);
             }
-            Reply::Ended(given) | Reply::Completed(given) => noted.add_injected(given),
-            Reply::Noted(reply) => noted.add_injected(&reply.given),
-            Reply::Consulted(_)
-            | Reply::Decided(_)
-            | Reply::Approved(_)
-            | Reply::Acted
-            | Reply::Invalid(_)
-            | Reply::Refused(_) => {}
+            Reply::Agent(AgentReply::Ended(given) | AgentReply::Completed(given)) => {
+                noted.add_injected(given);
+            }
+            Reply::Agent(AgentReply::Noted(reply)) => noted.add_injected(&reply.given),
+            Reply::Agent(AgentReply::Consulted(_) | AgentReply::Invalid(_))
+            | Reply::Operator(_) => {}
         }
         if asker == Some(ask) {
             noted.reply = Some(reply);
-        } else if let Reply::Allowed(_) = reply {
+        } else if let Reply::Agent(AgentReply::Allowed(_)) = reply {
             noted.released.extend(action);
         }
     }

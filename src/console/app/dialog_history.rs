@@ -11,7 +11,7 @@ use crate::console::dialog::gate::{Draft, GateDialog, RecentPass, ReplyEffect, R
 use crate::console::layer::Layer;
 use crate::console::request::ConsoleRequest;
 use crate::console::theme::{Meaning, outcome_meaning};
-use crate::engine::command::{HeldOutcome, Reply};
+use crate::engine::command::{HeldOutcome, OperatorReply};
 use crate::engine::held::Held;
 
 /// Maximum number of kept drafts whose request has ended.
@@ -116,14 +116,14 @@ impl App {
     }
 
     /// Handles the runtime's reply to a decision.
-    pub(super) fn on_reply(&mut self, gate: &GateId, reply: Reply) -> Vec<ConsoleRequest> {
-        if let Reply::Decided(decided) = &reply {
+    pub(super) fn on_reply(&mut self, gate: &GateId, reply: OperatorReply) -> Vec<ConsoleRequest> {
+        if let OperatorReply::Decided(decided) = &reply {
             let word = decided.outcome.as_str().to_uppercase();
             let text = format!("{gate} {word} and recorded {}", decided.at.time_of_day());
             self.notice = Some((outcome_meaning(decided.outcome), text));
             self.record_viewing_time(gate, decided.at);
         }
-        let approved = matches!(reply, Reply::Approved(_));
+        let approved = matches!(reply, OperatorReply::Approved(_));
         if approved {
             let text = format!("{gate} approved, 1 of 2, and recorded: still held");
             self.notice = Some((Meaning::Waiting, text));

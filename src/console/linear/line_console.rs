@@ -13,7 +13,7 @@ use crate::console::app::record_faults::fault_in_report;
 use crate::console::dialog::gate::{PassCare, pass_care};
 use crate::console::screen::queue::find;
 use crate::engine::command::{
-    Confirmation, DecisionRequest, OperatorAction, RecordFault, Reply, Ruling,
+    Confirmation, DecisionRequest, OperatorAction, OperatorReply, RecordFault, Ruling,
 };
 use crate::engine::held::Held;
 use crate::runtime::snapshot::RuntimeSnapshot;
@@ -355,10 +355,10 @@ impl LineConsole {
     pub(in crate::console) fn on_reply(
         &mut self,
         gate: &GateId,
-        reply: &Reply,
+        reply: &OperatorReply,
         now: Timestamp,
     ) -> Vec<LineEffect> {
-        if matches!(reply, Reply::Acted) {
+        if matches!(reply, OperatorReply::Acted) {
             // A wrong confirmation was recorded. Its question is already open again.
             return Vec::new();
         }
@@ -368,8 +368,10 @@ impl LineConsole {
             return Vec::new();
         }
         let message = match reply {
-            Reply::Decided(decided) => format!("Recorded. {}", wording::decision_line(decided)),
-            Reply::Invalid(invalid) => {
+            OperatorReply::Decided(decided) => {
+                format!("Recorded. {}", wording::decision_line(decided))
+            }
+            OperatorReply::Invalid(invalid) => {
                 let problems = invalid.problems.iter();
                 let problems: Vec<_> = problems.map(|problem| problem.rules.join("; ")).collect();
                 format!(
@@ -377,21 +379,13 @@ impl LineConsole {
                     problems.join("; ")
                 )
             }
-            Reply::Approved(_) => format!(
+            OperatorReply::Approved(_) => format!(
                 "Recorded. {gate} has 1 of 2 approvals and is still held: a second operator must approve."
             ),
-            Reply::Refused(refused) => format!("{gate} was not decided: {refused}"),
-            Reply::Started(_)
-            | Reply::Ended(_)
-            | Reply::Accepted(_)
-            | Reply::Allowed(_)
-            | Reply::Denied(_)
-            | Reply::Asked(_)
-            | Reply::Resolved(_)
-            | Reply::Consulted(_)
-            | Reply::Completed(_)
-            | Reply::Acted
-            | Reply::Noted(_) => format!("The result for {gate} is unknown. Type list to check."),
+            OperatorReply::Refused(refused) => format!("{gate} was not decided: {refused}"),
+            OperatorReply::Acted => {
+                format!("The result for {gate} is unknown. Type list to check.")
+            }
         };
         self.print_line(&one_line(&message));
         self.doing = LineState::Nothing;

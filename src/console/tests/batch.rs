@@ -11,7 +11,9 @@ use crate::atlas::document::RiskTier;
 use crate::base::digest::Digest;
 use crate::base::limits::DIALOG_ARMING_TIME;
 use crate::console::request::{ConsoleMessage, ConsoleRequest};
-use crate::engine::command::{DecisionRefusal, DecisionRequest, InvalidAnswers, Reply, Ruling};
+use crate::engine::command::{
+    DecisionRefusal, DecisionRequest, InvalidAnswers, OperatorReply, Ruling,
+};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 
@@ -123,7 +125,7 @@ fn a_partly_accepted_batch_lists_the_rejected_requests() {
     let gate = sent[2].gate.clone();
     stage.message(ConsoleMessage::Decided(
         gate,
-        Reply::Refused(DecisionRefusal::RequestChanged),
+        OperatorReply::Refused(DecisionRefusal::RequestChanged),
     ));
     stage.shows("2 requests decided; failed: c-3:");
     stage.shows("batch of 1: c-3");
@@ -155,7 +157,7 @@ fn an_answer_to_a_batch_that_breaks_its_rule_is_recorded_for_each_request() {
         };
         stage.message(ConsoleMessage::Decided(
             decide.gate.clone(),
-            Reply::Invalid(invalid),
+            OperatorReply::Invalid(invalid),
         ));
     }
     stage.shows("0 requests decided; failed: c-1: the answers were rejected");

@@ -10,7 +10,9 @@ use super::fixture::{busy, decided, onboarding, snapshot, ticket_delete};
 use super::gate::fill;
 use super::test_console::{TestConsole, decisions};
 use crate::console::request::{ConsoleMessage, ConsoleRequest};
-use crate::engine::command::{AnswerProblem, DecisionRefusal, HeldOutcome, InvalidAnswers, Reply};
+use crate::engine::command::{
+    AnswerProblem, DecisionRefusal, HeldOutcome, InvalidAnswers, OperatorReply,
+};
 
 const WIDE: (u16, u16) = (120, 36);
 
@@ -24,7 +26,7 @@ fn writing() -> TestConsole {
     stage
 }
 
-fn reply(stage: &mut TestConsole, reply: Reply) -> Vec<ConsoleRequest> {
+fn reply(stage: &mut TestConsole, reply: OperatorReply) -> Vec<ConsoleRequest> {
     let gate = onboarding().id;
     stage.message(ConsoleMessage::Decided(gate, reply))
 }
@@ -33,7 +35,7 @@ fn reply(stage: &mut TestConsole, reply: Reply) -> Vec<ConsoleRequest> {
 fn an_accepted_decision_closes_the_dialog_with_a_message() {
     let mut stage = writing();
     let done = decided("c-119", "14:02:32", HeldOutcome::Passed, Some("op-1@ops"));
-    reply(&mut stage, Reply::Decided(done));
+    reply(&mut stage, OperatorReply::Decided(done));
     assert_eq!(stage.app.layers.len(), 0);
     stage.shows("c-119 PASSED and recorded 14:02:32");
 }
@@ -60,7 +62,7 @@ fn invalid() {
     };
     stage.message(ConsoleMessage::Decided(
         ticket_delete().id,
-        Reply::Invalid(invalid),
+        OperatorReply::Invalid(invalid),
     ));
     stage.shows("attempt 2");
     assert_snapshot!(stage.picture());
@@ -70,11 +72,14 @@ fn invalid() {
 fn a_refusal_is_shown_and_the_answers_stay() {
     let mut stage = writing();
     let why = DecisionRefusal::Unavailable("disk full".to_owned());
-    reply(&mut stage, Reply::Refused(why));
+    reply(&mut stage, OperatorReply::Refused(why));
     stage.shows("not recorded, so without effect: disk full");
     stage.shows("understood");
     let mut stage = writing();
-    reply(&mut stage, Reply::Refused(DecisionRefusal::AtlasChanged));
+    reply(
+        &mut stage,
+        OperatorReply::Refused(DecisionRefusal::AtlasChanged),
+    );
     stage.shows("you can only deny it");
     stage.press(KeyCode::Tab);
     stage.shows("Pass is disabled: Atlas changed");
@@ -86,7 +91,7 @@ fn a_late_decision_names_the_operator_who_decided_first() {
     let first = decided("c-119", "14:02:30", HeldOutcome::Denied, Some("o2@ops"));
     reply(
         &mut stage,
-        Reply::Refused(DecisionRefusal::AlreadySettled(Box::new(first))),
+        OperatorReply::Refused(DecisionRefusal::AlreadySettled(Box::new(first))),
     );
     stage.shows("DENIED by o2@ops at 14:02:30");
     stage.hides("[ Pass ]");

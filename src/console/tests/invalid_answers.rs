@@ -10,7 +10,8 @@ use super::live_console::WIDE;
 use super::test_console::{TestConsole, decisions};
 use crate::console::linear::line_console::LineEffect;
 use crate::engine::command::{
-    AnswerProblem, Confirmation, DecisionRequest, HeldOutcome, InvalidAnswers, Reply, Ruling,
+    AnswerProblem, Confirmation, DecisionRequest, HeldOutcome, InvalidAnswers, OperatorReply,
+    Ruling,
 };
 use crate::engine::held::Held;
 
@@ -25,10 +26,10 @@ fn question(on_invalid: &str, more: &Value) -> Value {
 }
 
 /// The reply to one more invalid answer of a request.
-fn again(held: &Held) -> Reply {
+fn again(held: &Held) -> OperatorReply {
     let mut held = held.clone();
     held.invalid_attempts += 1;
-    Reply::Invalid(InvalidAnswers {
+    OperatorReply::Invalid(InvalidAnswers {
         held: Box::new(held),
         problems: vec![AnswerProblem {
             gate: 0,
@@ -73,7 +74,7 @@ fn an_invalid_dialog_answer_is_sent_to_be_counted_or_to_refuse_the_request() {
         assert_broken(&sent.remove(0), "not understood");
         let reply = match on_invalid {
             "retry" => again(&held),
-            _ => Reply::Decided(decided(
+            _ => OperatorReply::Decided(decided(
                 held.id.as_str(),
                 "14:02:32",
                 HeldOutcome::Denied,
@@ -141,7 +142,7 @@ fn the_line_console_handles_an_invalid_answer_as_its_question_defines() {
     let denied = decided(held.id.as_str(), "14:02:32", HeldOutcome::Denied, None);
     listener
         .line_console
-        .on_reply(&held.id, &Reply::Decided(denied), listener.now);
+        .on_reply(&held.id, &OperatorReply::Decided(denied), listener.now);
     assert!(listener.line_console.take_output().contains("Recorded."));
     // Continue: the answer is accepted, with or without a warning, and the review marks it as invalid.
     for (on_invalid, warned) in [("warn_and_continue", true), ("log_and_continue", false)] {
@@ -154,10 +155,7 @@ fn the_line_console_handles_an_invalid_answer_as_its_question_defines() {
             warned,
             "{output}"
         );
-        assert!(
-            output.contains("validation: \"invalid\""),
-            "{output}"
-        );
+        assert!(output.contains("validation: \"invalid\""), "{output}");
         assert!(output.contains("understod"), "{output}");
     }
 }
@@ -197,7 +195,7 @@ fn a_wrong_confirmation_in_the_dialog_is_sent_to_be_recorded_and_passes_nothing(
     assert_eq!(sent[0].ruling, wrong);
     stage.message(crate::console::request::ConsoleMessage::Decided(
         ticket_delete().id,
-        Reply::Acted,
+        OperatorReply::Acted,
     ));
     stage.shows("type the hash first");
 }

@@ -9,7 +9,7 @@ use super::fixture::{busy, decided, now, snapshot, ticket_delete, user_ban, with
 use crate::base::clock::Timestamp;
 use crate::console::linear::line_console::{LineConsole, LineEffect};
 use crate::engine::command::{
-    Confirmation, DecisionRefusal, HeldOutcome, InvalidAnswers, Reply, Ruling,
+    Confirmation, DecisionRefusal, HeldOutcome, InvalidAnswers, OperatorReply, Ruling,
 };
 use crate::engine::held::Held;
 use crate::runtime::snapshot::{ChainVerdict, ConsoleAccess, RuntimeSnapshot, StoreState};
@@ -157,7 +157,7 @@ fn a_request_passes_only_after_it_was_printed_answered_proven_and_confirmed() {
     assert!(matches!(wrong, Ruling::Invalid { .. }));
     let mut again = held.clone();
     again.invalid_attempts = 1;
-    let invalid = Reply::Invalid(InvalidAnswers {
+    let invalid = OperatorReply::Invalid(InvalidAnswers {
         held: Box::new(again),
         problems: Vec::new(),
     });
@@ -189,7 +189,7 @@ fn a_request_passes_only_after_it_was_printed_answered_proven_and_confirmed() {
     assert!(matches!(wrong, Ruling::WrongConfirmation { .. }));
     listener
         .line_console
-        .on_reply(&held.id, &Reply::Acted, listener.now);
+        .on_reply(&held.id, &OperatorReply::Acted, listener.now);
     let hash = held.request_hash.short(4);
     listener.hears(
         &[&hash],
@@ -215,7 +215,7 @@ fn a_request_passes_only_after_it_was_printed_answered_proven_and_confirmed() {
     let done = decided("c-121", "14:02:40", HeldOutcome::Passed, Some("op-1@ops"));
     listener
         .line_console
-        .on_reply(&held.id, &Reply::Decided(done), listener.now);
+        .on_reply(&held.id, &OperatorReply::Decided(done), listener.now);
     assert!(
         listener
             .line_console
@@ -325,7 +325,7 @@ fn a_denial_needs_a_reason_and_the_deciding_word() {
     };
     let reason = "wrong tenant".to_owned();
     assert_eq!(decide.ruling, Ruling::Deny { reason });
-    let refused = Reply::Refused(DecisionRefusal::RequestChanged);
+    let refused = OperatorReply::Refused(DecisionRefusal::RequestChanged);
     listener
         .line_console
         .on_reply(&decide.gate, &refused, listener.now);

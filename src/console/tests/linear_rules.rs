@@ -16,7 +16,7 @@ use crate::console::linear::line_console::LineEffect;
 use crate::engine::command::{
     AcknowledgedSubject, ClaimChange, ClaimChangeKind, Confirmation, DecisionRefusal,
     DecisionRequest, InvalidAnswers, OperatorAcknowledgement, OperatorAction, OperatorChange,
-    OverruledDenial, Reply, Ruling,
+    OperatorReply, OverruledDenial, Ruling,
 };
 use crate::engine::held::{Claim, FirstApproval, Held};
 use crate::runtime::snapshot::{ChainVerdict, ConsoleAccess, RuntimeSnapshot};
@@ -71,7 +71,7 @@ fn an_override_needs_its_own_command_twenty_characters_of_reason_and_every_proof
             held: Box::new(held.clone()),
             problems: Vec::new(),
         };
-        let reply = Reply::Invalid(invalid);
+        let reply = OperatorReply::Invalid(invalid);
         listener
             .line_console
             .on_reply(&held.id, &reply, listener.now);
@@ -413,7 +413,7 @@ fn the_first_of_two_approvals_is_reported_and_the_same_operator_cannot_give_the_
         request_hash: held.request_hash,
         atlas_hash: held.atlas_hash,
     });
-    let approved = Reply::Approved(Box::new(held.clone()));
+    let approved = OperatorReply::Approved(Box::new(held.clone()));
     listener
         .line_console
         .on_reply(&decide.gate, &approved, listener.now);

@@ -17,7 +17,7 @@ use crate::console::driver::snapshot;
 use crate::console::request::{ConsoleMessage, ConsoleRequest};
 use crate::console::screen::queue::overrules;
 use crate::engine::command::{
-    DecisionRefusal, DecisionRequest, DenialReply, OperatorAction, Reply,
+    DecisionRefusal, DecisionRequest, DenialReply, OperatorAction, OperatorReply,
 };
 use crate::engine::held::Held;
 use crate::runtime::RequestReply;
@@ -363,7 +363,7 @@ impl LiveConsole {
     }
 
     /// Sends a decision directly to the runtime, without the screen.
-    pub(super) fn decide(&mut self, decide: DecisionRequest) -> Reply {
+    pub(super) fn decide(&mut self, decide: DecisionRequest) -> OperatorReply {
         let desk = self.rehearsal.operator_handle();
         let reply = self.threads.block_on(desk.decide(decide));
         self.carry_out(Vec::new());

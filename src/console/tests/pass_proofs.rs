@@ -8,7 +8,7 @@ use super::test_console::{TestConsole, decisions};
 use crate::atlas::document::RiskTier;
 use crate::base::limits::DIALOG_ARMING_TIME;
 use crate::console::request::{ConsoleMessage, ConsoleRequest};
-use crate::engine::command::{AnswerProblem, InvalidAnswers, Reply, Ruling};
+use crate::engine::command::{AnswerProblem, InvalidAnswers, OperatorReply, Ruling};
 use crate::engine::held::{GateOrigin, HeldSubject};
 
 const WIDE: (u16, u16) = (120, 36);
@@ -33,7 +33,7 @@ fn a_critical_request_needs_the_hash_and_the_action_name() {
     let wrong = decisions(stage.press(KeyCode::Enter));
     assert_eq!(wrong.len(), 1);
     assert!(matches!(wrong[0].ruling, Ruling::WrongConfirmation { .. }));
-    stage.message(ConsoleMessage::Decided(user_ban().id, Reply::Acted));
+    stage.message(ConsoleMessage::Decided(user_ban().id, OperatorReply::Acted));
     stage.shows("cannot pass: type the action's name first");
     stage.presses(KeyCode::BackTab, 2);
     stage.type_text("n");
@@ -111,7 +111,7 @@ fn overriding_a_denial_needs_a_longer_reason_and_the_proofs_of_a_critical_reques
     };
     stage.message(ConsoleMessage::Decided(
         item.id.clone(),
-        Reply::Invalid(invalid),
+        OperatorReply::Invalid(invalid),
     ));
     stage.type_text(", as agreed");
     stage.presses(KeyCode::Tab, 3);

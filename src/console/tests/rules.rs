@@ -19,7 +19,7 @@ use crate::console::keymap::{BINDINGS, KeyScope};
 use crate::console::request::{Bell, ConsoleMessage, ConsoleRequest};
 use crate::engine::command::{
     AcknowledgedSubject, DecisionRequest, HeldOutcome, OperatorAcknowledgement, OperatorAction,
-    OverruledDenial, Reply,
+    OperatorReply, OverruledDenial,
 };
 use crate::engine::held::{GateOrigin, Held};
 use crate::runtime::snapshot::{ChainVerdict, RuntimeSnapshot, StoreState};
@@ -62,7 +62,7 @@ pub(super) fn answer(stage: &mut TestConsole, sent: &[DecisionRequest]) {
         );
         stage.message(ConsoleMessage::Decided(
             decide.gate.clone(),
-            Reply::Decided(outcome),
+            OperatorReply::Decided(outcome),
         ));
     }
 }

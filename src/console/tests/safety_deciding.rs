@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::live_console::{LiveConsole, RULES};
 use crate::base::limits::DIALOG_ARMING_TIME;
-use crate::engine::command::{DecisionRefusal, DecisionRequest, DenyCode, Reply, Ruling};
+use crate::engine::command::{DecisionRefusal, DecisionRequest, DenyCode, OperatorReply, Ruling};
 use crate::engine::held::Held;
 
 fn field<'v>(values: &'v [Value], name: &str) -> Vec<&'v str> {
@@ -138,7 +138,7 @@ fn rule_12_a_settled_request_loses_its_controls_at_once() {
     live.fill("c-1", "understood");
     let held = live.held("c-1");
     let reply = live.decide(deny(&held, "op-2"));
-    assert!(matches!(reply, Reply::Decided(_)));
+    assert!(matches!(reply, OperatorReply::Decided(_)));
     live.stage.shows("the request is no longer held");
     live.stage.shows("op-2");
     live.stage.hides("[ Pass ]");
@@ -160,12 +160,15 @@ fn rule_13_a_decision_applies_once_to_one_request_under_one_atlas() {
         request_hash: two.request_hash,
         ..deny(&one, "op-1")
     });
-    assert_eq!(reply, Reply::Refused(DecisionRefusal::RequestChanged));
+    assert_eq!(
+        reply,
+        OperatorReply::Refused(DecisionRefusal::RequestChanged)
+    );
     live.undecided(&["c-1", "c-2"]);
     assert!(live.waits(&asked));
     live.decide(deny(&two, "op-2"));
     let reply = live.decide(deny(&two, "op-1"));
-    let Reply::Refused(DecisionRefusal::AlreadySettled(decided)) = reply else {
+    let OperatorReply::Refused(DecisionRefusal::AlreadySettled(decided)) = reply else {
         panic!("{reply:?}");
     };
     assert_eq!(decided.by.as_deref(), Some("op-2"), "who was first is told");
@@ -226,7 +229,7 @@ fn rule_15_the_asking_agent_never_approves() {
         });
         assert_eq!(
             reply,
-            Reply::Refused(DecisionRefusal::Requester(name.to_owned()))
+            OperatorReply::Refused(DecisionRefusal::Requester(name.to_owned()))
         );
     }
     live.undecided(&["c-1"]);

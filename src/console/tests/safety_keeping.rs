@@ -10,7 +10,7 @@ use crate::base::limits::DIALOG_ARMING_TIME;
 use crate::console::request::ConsoleRequest;
 use crate::engine::command::{
     AcknowledgedSubject, ClaimChange, ClaimChangeKind, DecisionRefusal, DecisionRequest,
-    OperatorAcknowledgement, OperatorAction, OperatorChange, Reply, Ruling,
+    OperatorAcknowledgement, OperatorAction, OperatorChange, OperatorReply, Ruling,
 };
 use crate::runtime::snapshot::ConsoleAccess;
 
@@ -146,7 +146,7 @@ fn rule_22_a_read_only_console_has_no_way_to_write() {
     // A decision sent directly to the runtime is refused too.
     let held = live.held("c-1");
     let only_looks = DecisionRefusal::Unavailable("this console is read-only".to_owned());
-    let refused = Reply::Refused(only_looks.clone());
+    let refused = OperatorReply::Refused(only_looks.clone());
     let decide = |ruling| DecisionRequest {
         gate: held.id.clone(),
         operator: "op-1".to_owned(),

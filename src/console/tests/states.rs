@@ -14,7 +14,9 @@ use crate::base::digest::Digest;
 use crate::base::limits::DIALOG_ARMING_TIME;
 use crate::console::request::{ConsoleMessage, ConsoleRequest, TrailPurpose};
 use crate::console::theme::{Appearance, ColourMode, Glyphs};
-use crate::engine::command::{DecisionRefusal, DecisionRequest, HeldOutcome, Reply, Ruling};
+use crate::engine::command::{
+    DecisionRefusal, DecisionRequest, HeldOutcome, OperatorReply, Ruling,
+};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::RuntimeSnapshot;
 
@@ -60,7 +62,10 @@ fn refused(stage: &mut TestConsole) {
     writing(stage);
     let why = DecisionRefusal::Unavailable("disk full".to_owned());
     let gate = ticket_delete().id;
-    stage.message(ConsoleMessage::Decided(gate.clone(), Reply::Refused(why)));
+    stage.message(ConsoleMessage::Decided(
+        gate.clone(),
+        OperatorReply::Refused(why),
+    ));
     stage.message(ConsoleMessage::Trail(
         gate,
         TrailPurpose::ReadBack,
@@ -210,7 +215,7 @@ fn a_change_during_writing_waits_for_the_reply() {
     stage.snapshot(with_other(&other_request()));
     stage.shows("writing...");
     let gate = ticket_delete().id;
-    let reply = Reply::Refused(DecisionRefusal::RequestChanged);
+    let reply = OperatorReply::Refused(DecisionRefusal::RequestChanged);
     stage.message(ConsoleMessage::Decided(gate, reply));
     stage.shows("The request changed");
 }
@@ -226,7 +231,7 @@ fn a_failed_write_reads_back_what_is_on_disk() {
         let why = DecisionRefusal::Unavailable("disk full".to_owned());
         stage.message(ConsoleMessage::Decided(
             ticket_delete().id,
-            Reply::Refused(why),
+            OperatorReply::Refused(why),
         ))
     };
     let asked = ConsoleRequest::LoadTrail {
@@ -295,7 +300,7 @@ fn the_number_of_recent_passes_and_the_time_per_pass_are_shown() {
     let done = decided("c-121", "14:03:13", HeldOutcome::Passed, Some("op-1@ops"));
     stage.message(ConsoleMessage::Decided(
         ticket_delete().id,
-        Reply::Decided(done),
+        OperatorReply::Decided(done),
     ));
     picture.held.retain(|held| held.id.as_str() != "c-121");
     picture.decided.insert(0, mine("c-121", "14:03:13"));

@@ -14,16 +14,16 @@ use crate::atlas::document::{
 };
 use crate::atlas::index::{ActionMatches, KeywordMatches};
 use crate::base::clock::Timestamp;
-use crate::engine::custom_triggers::CustomTriggers;
+use crate::engine::evaluation::usage::Usage;
 use crate::engine::evaluation::{
     self, CheckpointFiring as Fires, EvaluationCase, NOTHING_OVERRIDDEN, TriggerEvent,
 };
 use crate::engine::explanation::HypotheticalSession;
-use crate::engine::extension::Extensions;
-use crate::engine::held::{ActionView, TierSource};
-use crate::engine::session::Session;
-use crate::engine::suspension::ExtensionAnswers;
-use crate::engine::usage::Usage;
+use crate::engine::extensions::Extensions;
+use crate::engine::extensions::custom_triggers::CustomTriggers;
+use crate::engine::extensions::suspension::ExtensionAnswers;
+use crate::engine::gates::held::{ActionView, TierSource};
+use crate::engine::sessions::session::Session;
 
 /// Result of evaluating a single checkpoint.
 pub(super) struct SingleFiring {

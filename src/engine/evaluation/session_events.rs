@@ -2,19 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use super::{FiredCheckpoint, by_priority, may_fire, session_facts};
+use super::action_evaluation::{FiredCheckpoint, by_priority, may_fire, session_facts};
 use crate::atlas::condition::{Facts, Truth};
 use crate::atlas::index::{ActionMatches, CheckpointEvent, KeywordMatches};
 use crate::atlas::keyword::KeywordMatch;
 use crate::atlas::model::{Atlas, Checkpoint, Trigger};
 use crate::base::clock::Timestamp;
-use crate::engine::custom_triggers::{CustomTriggerFiring, CustomTriggers};
-use crate::engine::extension::Extensions;
-use crate::engine::session::{IntervalMark, Session};
+use crate::engine::extensions::Extensions;
+use crate::engine::extensions::custom_triggers::{CustomTriggerFiring, CustomTriggers};
+use crate::engine::sessions::session::{IntervalMark, Session};
 
 /// Returns the checkpoints that fire when a session starts, and the earlier ones in `owed` that were not
 /// passed.
-pub(in crate::engine) fn fired_at_start<'a>(
+pub(crate) fn fired_at_start<'a>(
     atlases: &'a [Atlas],
     (session, extensions): (&Session, &Extensions),
     owed: &BTreeSet<String>,
@@ -40,7 +40,7 @@ pub(in crate::engine) fn fired_at_start<'a>(
 
 /// An event, other than an action request, on which checkpoints can fire.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::engine) enum TriggerEvent<'o> {
+pub(crate) enum TriggerEvent<'o> {
     /// Input arrived.
     Input {
         /// Its text.
@@ -65,7 +65,7 @@ pub(in crate::engine) enum TriggerEvent<'o> {
 }
 
 /// Returns the checkpoints that fire on an event.
-pub(in crate::engine) fn fired_on_event<'a>(
+pub(crate) fn fired_on_event<'a>(
     atlases: &'a [Atlas],
     session: &Session,
     occasion: TriggerEvent<'_>,
@@ -170,7 +170,7 @@ fn sort_as_written(fired: &mut [FiredCheckpoint<'_>]) {
 }
 
 /// Returns the facts about a session and an event.
-pub(in crate::engine) fn facts_of<'s>(
+pub(crate) fn facts_of<'s>(
     session: &'s Session,
     occasion: TriggerEvent<'s>,
     now: Timestamp,

@@ -14,8 +14,8 @@ use crate::base::clock::Timestamp;
 use crate::base::id::{GateId, SessionId};
 use crate::engine::Engine;
 use crate::engine::command::DenyCode;
-use crate::engine::held::{ActionCall, Gate, HeldSubject, TierSource};
-use crate::engine::session::{Session, StartState};
+use crate::engine::gates::held::{ActionCall, Gate, HeldSubject, TierSource};
+use crate::engine::sessions::session::{Session, StartState};
 
 /// A subject to explain.
 #[derive(Clone, Debug, PartialEq)]
@@ -350,7 +350,7 @@ impl Engine {
         text: &str,
         now: Timestamp,
     ) -> FullExplanation {
-        let answers = crate::engine::suspension::ExtensionAnswers::default();
+        let answers = crate::engine::extensions::suspension::ExtensionAnswers::default();
         let customs = self.custom_triggers(&answers);
         FullExplanation::of_input(input::explain_session_input(
             &self.atlases,

@@ -6,7 +6,7 @@ use super::{CheckpointEvidence, CheckpointOutcome, ExplainedVerdict};
 use crate::atlas::Atlas;
 use crate::atlas::model::{Checkpoint, Trigger};
 use crate::engine::command::{DenialReply, DenyCode};
-use crate::engine::extension::Extensions;
+use crate::engine::extensions::Extensions;
 
 /// A handler that is called when a checkpoint fires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

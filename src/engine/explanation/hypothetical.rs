@@ -9,7 +9,7 @@ use crate::atlas::model::Atlas;
 use crate::base::clock::Timestamp;
 use crate::base::id::{CountedIds, IdSource, SessionId};
 use crate::engine::combined_hash;
-use crate::engine::session::Session;
+use crate::engine::sessions::session::Session;
 
 /// A hypothetical session: it has passed its start gates, and has the properties given here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -31,7 +31,7 @@ pub struct HypotheticalSession {
 
 impl HypotheticalSession {
     /// Builds the engine's session from these properties.
-    pub(in crate::engine) fn to_session(&self, atlases: &[Atlas], now: Timestamp) -> Session {
+    pub(crate) fn to_session(&self, atlases: &[Atlas], now: Timestamp) -> Session {
         let mut ids = CountedIds::default();
         let unlocked = atlases.iter().flat_map(|atlas| {
             let capabilities = atlas.capabilities.iter();

@@ -9,11 +9,11 @@ use crate::atlas::index::KeywordMatches;
 use crate::atlas::keyword::{KeywordMatch, Keywords};
 use crate::atlas::model::{Atlas, Checkpoint, Trigger};
 use crate::base::clock::Timestamp;
-use crate::engine::custom_triggers::CustomTriggers;
 use crate::engine::evaluation::{self, FiredCheckpoint, TriggerEvent};
-use crate::engine::extension::Extensions;
-use crate::engine::session::Session;
-use crate::engine::suspension::ExtensionAnswers;
+use crate::engine::extensions::Extensions;
+use crate::engine::extensions::custom_triggers::CustomTriggers;
+use crate::engine::extensions::suspension::ExtensionAnswers;
+use crate::engine::sessions::session::Session;
 
 /// Explanation of hypothetical input.
 #[derive(Clone, Debug, Serialize)]

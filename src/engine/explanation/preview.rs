@@ -10,12 +10,12 @@ use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::engine::Engine;
 use crate::engine::command::EngineCommand;
-use crate::engine::custom_triggers::CustomTriggers;
+use crate::engine::evaluation::usage::SessionLimitUsage;
 use crate::engine::evaluation::{self, TriggerEvent};
-use crate::engine::held::{ActionCall, SessionEvent};
-use crate::engine::session::Session;
-use crate::engine::suspension::ExtensionAnswers;
-use crate::engine::usage::SessionLimitUsage;
+use crate::engine::extensions::custom_triggers::CustomTriggers;
+use crate::engine::extensions::suspension::ExtensionAnswers;
+use crate::engine::gates::held::{ActionCall, SessionEvent};
+use crate::engine::sessions::session::Session;
 
 /// Replaces the input in an explanation by its size. Only the hash of input is kept, also for observers.
 fn without_input(mut account: FullExplanation, text: &str) -> FullExplanation {
@@ -53,6 +53,17 @@ impl Engine {
             return Some((session.id, session.agent, account));
         }
         let session = self.state.sessions.get(command.session()?)?;
+        let account = self.preview_in_session(command, session, now)?;
+        Some((session.id.clone(), session.agent.clone(), account))
+    }
+
+    /// Evaluates a command of a live session.
+    fn preview_in_session(
+        &self,
+        command: &EngineCommand,
+        session: &Session,
+        now: Timestamp,
+    ) -> Option<FullExplanation> {
         let account = match command {
             EngineCommand::RequestAction(_, request) => {
                 let call = ActionCall::of(&self.atlases, &request.action, &request.params);
@@ -108,7 +119,7 @@ impl Engine {
             | EngineCommand::DeadlineReached(_)
             | EngineCommand::ExtensionReturned(..) => return None,
         };
-        Some((session.id.clone(), session.agent.clone(), account))
+        Some(account)
     }
 
     /// Returns the usage of every limit, by session.

@@ -68,7 +68,10 @@ fn an_atlas_with_api_keys_admits_only_agents_with_a_known_key() {
     assert!(bench.engine.sessions().is_empty());
     for (session, key) in [("s-1", "sk-acme-7"), ("s-2", "other")] {
         let let_in = bench.connect(session, "x", Some(key));
-        assert!(matches!(bench.reply(let_in), Reply::Started(_)));
+        assert!(matches!(
+            bench.reply(let_in),
+            Reply::Agent(AgentReply::Started(_))
+        ));
     }
     // A resumed session needs the key again.
     let back = bench.connect("s-1", "x", None);
@@ -81,12 +84,18 @@ fn an_atlas_with_api_keys_admits_only_agents_with_a_known_key() {
 fn public_atlases_and_in_process_agents_need_no_key() {
     let mut bench = under("{type: public}");
     let let_in = bench.connect("s-1", "x", None);
-    assert!(matches!(bench.reply(let_in), Reply::Started(_)));
+    assert!(matches!(
+        bench.reply(let_in),
+        Reply::Agent(AgentReply::Started(_))
+    ));
     let mut bench = under("{type: authenticated, api_keys: []}");
     let shut = bench.connect("s-1", "x", Some("sk-1"));
     assert_eq!(bench.denied(shut).code, DenyCode::Unauthorized);
     let inside = bench.start("s-1");
-    assert!(matches!(bench.reply(inside), Reply::Started(_)));
+    assert!(matches!(
+        bench.reply(inside),
+        Reply::Agent(AgentReply::Started(_))
+    ));
 }
 
 // covers B16
@@ -99,19 +108,28 @@ fn requests_per_minute_limit_counts_all_sessions_of_a_key() {
     bench.connect("s-2", "y", Some("sk-1"));
     bench.connect("s-1", "x", Some("sk-1"));
     let third = bench.request("s-1", "a.b", json!({}));
-    assert!(matches!(bench.reply(third), Reply::Allowed(_)));
+    assert!(matches!(
+        bench.reply(third),
+        Reply::Agent(AgentReply::Allowed(_))
+    ));
     for fourth in [bench.request("s-2", "a.b", json!({})), bench.resolve(None)] {
         let denied = bench.denied(fourth);
         assert_eq!(denied.code, DenyCode::Limit);
         assert_eq!(denied.help.as_deref(), Some("try again in 60 s"));
     }
     let other = bench.connect("s-3", "z", Some("sk-2"));
-    assert!(matches!(bench.reply(other), Reply::Started(_)));
+    assert!(matches!(
+        bench.reply(other),
+        Reply::Agent(AgentReply::Started(_))
+    ));
     // Reports of results are never limited.
     bench.end("s-2");
     bench.now = bench.now.plus(Duration::from_mins(1));
     let later = bench.request("s-1", "a.b", json!({}));
-    assert!(matches!(bench.reply(later), Reply::Allowed(_)));
+    assert!(matches!(
+        bench.reply(later),
+        Reply::Agent(AgentReply::Allowed(_))
+    ));
 }
 
 // covers B16
@@ -133,7 +151,10 @@ fn only_the_owner_of_the_secret_can_resume_a_session() {
     let inside = bench.start("s-1");
     assert_eq!(bench.denied(inside).code, DenyCode::Session);
     let back = bench.connect("s-1", "mine", None);
-    assert!(matches!(bench.reply(back), Reply::Started(_)));
+    assert!(matches!(
+        bench.reply(back),
+        Reply::Agent(AgentReply::Started(_))
+    ));
 }
 
 /// Returns the recorded misuse of a kind.
@@ -163,7 +184,10 @@ fn session_takeover_attempts_are_recorded_in_that_session() {
     bench.connect("s-1", "mine", None);
     bench.connect("s-2", "other", None);
     let mine = bench.claim_to_own("s-1", Some("mine"));
-    assert!(matches!(bench.reply(mine), Reply::Consulted(_)));
+    assert!(matches!(
+        bench.reply(mine),
+        Reply::Agent(AgentReply::Consulted(_))
+    ));
     assert_eq!(recorded_misuse(&bench, "session_takeover"), [""; 0]);
 
     bench.connect("s-1", "another", None);

@@ -41,7 +41,7 @@ impl EngineBench {
 
     fn asked(&self, ask: CallerId) -> &AgentQuestions {
         match self.reply(ask) {
-            Reply::Asked(asked) => asked,
+            Reply::Agent(AgentReply::Asked(asked)) => asked,
             other => panic!("not asked: {other:?}"),
         }
     }
@@ -55,7 +55,7 @@ fn an_agent_passes_a_gate_that_it_may_answer() {
     assert_eq!(asked.gates[0].checkpoint_id, "g");
     assert!(!asked.operator);
     let short = bench.respond("c-1", json!({"g": {"why": "x"}}));
-    let Reply::Invalid(invalid) = bench.reply(short) else {
+    let Reply::Agent(AgentReply::Invalid(invalid)) = bench.reply(short) else {
         panic!("{:?}", bench.reply(short));
     };
     assert_eq!(invalid.held.agent_attempts, 1);
@@ -175,14 +175,17 @@ fn an_agent_can_pass_a_start_gate_that_it_may_answer() {
                 trigger: {type: session_start}, mode: blocking, respondent: agent}]\n";
     let mut bench = EngineBench::new(&[&atlas(body)]);
     let start = bench.start("s-1");
-    let Reply::Started(started) = bench.reply(start) else {
+    let Reply::Agent(AgentReply::Started(started)) = bench.reply(start) else {
         panic!()
     };
     assert_eq!(started.asked[0].gates[0].checkpoint_id, "terms");
     let parked = bench.pay();
     assert!(bench.waits(parked));
     let no = bench.respond("c-1", json!({"terms": {"acknowledge": "not understood"}}));
-    assert!(matches!(bench.reply(no), Reply::Invalid(_)));
+    assert!(matches!(
+        bench.reply(no),
+        Reply::Agent(AgentReply::Invalid(_))
+    ));
     assert!(bench.waits(parked));
     let yes = bench.respond("c-1", json!({"terms": {"acknowledge": "understood"}}));
     bench.accepted(yes);
@@ -270,7 +273,10 @@ fn invalid_agent_answers_do_not_use_up_operator_retries() {
         bench.respond("c-1", json!({"mine": {"why": "x"}}));
     }
     let wrong = bench.answer("c-1", json!([{"why": "because"}, {"why": "x"}]));
-    assert!(matches!(bench.reply(wrong), Reply::Invalid(_)));
+    assert!(matches!(
+        bench.reply(wrong),
+        Reply::Operator(OperatorReply::Invalid(_))
+    ));
     assert_eq!(bench.held("c-1").invalid_attempts, 1);
     bench.pass("c-1");
     let retry = bench.pay();
@@ -323,7 +329,10 @@ fn answers_that_are_too_deep_or_too_long_are_rejected() {
     let large = json!("x".repeat(crate::base::limits::MAX_ANSWER_CHARS + 1));
     for bad in [deep.clone(), json!(deep.to_string()), json!([large])] {
         let ask = bench.respond("c-1", json!({"g": {"why": bad}}));
-        assert!(matches!(bench.reply(ask), Reply::Invalid(_)));
+        assert!(matches!(
+            bench.reply(ask),
+            Reply::Agent(AgentReply::Invalid(_))
+        ));
     }
     // They are on record as text, cut to the maximum length of an answer.
     for record in bench.payloads("checkpoint_response") {

@@ -115,7 +115,7 @@ fn assert_tells_nothing(bench: &EngineBench) {
 /// Returns the checkpoint at which a request is asked.
 fn asked_at(bench: &EngineBench, ask: CallerId) -> String {
     match bench.reply(ask) {
-        Reply::Asked(asked) => asked.gates[0].checkpoint_id.clone(),
+        Reply::Agent(AgentReply::Asked(asked)) => asked.gates[0].checkpoint_id.clone(),
         other => panic!("not asked: {other:?}"),
     }
 }
@@ -180,7 +180,10 @@ fn a_parked_request_is_asked_at_the_next_gate_once_the_start_gate_is_passed() {
     bench.pass("c-1");
     assert_eq!(asked_at(&bench, waiting), "named");
     let answer = respond(&mut bench, "c-2", "named");
-    assert!(matches!(bench.reply(answer), Reply::Accepted(_)));
+    assert!(matches!(
+        bench.reply(answer),
+        Reply::Agent(AgentReply::Accepted(_))
+    ));
     let again = bench.request("s-1", "a", json!({}));
     bench.allowed(again);
 }
@@ -211,7 +214,7 @@ fn a_start_gate_that_the_agent_answers_asks_its_own_questions_and_no_others() {
     );
     let mut bench = EngineBench::new(&[&own]);
     let started = bench.start("s-1");
-    let Reply::Started(start) = bench.reply(started) else {
+    let Reply::Agent(AgentReply::Started(start)) = bench.reply(started) else {
         panic!("{:?}", bench.reply(started));
     };
     let own = &start.asked[0].gates[0];

@@ -170,7 +170,10 @@ fn a_session_with_a_refused_start_cannot_record_a_turn() {
     };
     // A turn injects nothing from an Atlas here, so it does not wait for the gate.
     let ask = bench.ask(note);
-    assert!(matches!(bench.reply(ask), Reply::Noted(_)));
+    assert!(matches!(
+        bench.reply(ask),
+        Reply::Agent(AgentReply::Noted(_))
+    ));
     bench.refuse("c-1", "not today");
     let ask = bench.ask(note);
     assert_eq!(bench.denied(ask).code, DenyCode::Refused);

@@ -3,7 +3,7 @@
 
 use super::handlers::table;
 use super::*;
-use crate::engine::extension::Extensions;
+use crate::engine::extensions::Extensions;
 
 fn bench(body: &str, extensions: Extensions) -> EngineBench {
     let body = format!(

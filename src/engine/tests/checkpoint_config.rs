@@ -23,9 +23,9 @@ impl EngineBench {
     /// Returns the contexts of a reply.
     fn given(&self, ask: CallerId) -> Vec<String> {
         let given = match self.reply(ask) {
-            Reply::Started(started) => &started.given,
-            Reply::Accepted(accepted) => &accepted.given,
-            Reply::Allowed(allowed) => &allowed.given,
+            Reply::Agent(AgentReply::Started(started)) => &started.given,
+            Reply::Agent(AgentReply::Accepted(accepted)) => &accepted.given,
+            Reply::Agent(AgentReply::Allowed(allowed)) => &allowed.given,
             other => panic!("nothing given: {other:?}"),
         };
         let contexts = given.contexts.iter();

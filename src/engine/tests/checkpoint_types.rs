@@ -3,7 +3,7 @@
 use super::*;
 use crate::atlas::document::CheckpointTrigger;
 use crate::atlas::reference::{CHECKPOINT_TYPES, TIERS};
-use crate::engine::risk;
+use crate::engine::evaluation::risk;
 use crate::trace::event::{Durability, Payload, canonical_type};
 
 /// Builds an Atlas with one advisory checkpoint of each type, each with its own context.
@@ -245,7 +245,7 @@ fn an_atlas_yields_permissions_capabilities_contexts_and_records() {
         actions: Vec::new(),
     };
     let ask = bench.ask(|ask| EngineCommand::Resolve(ask, resolve));
-    let Reply::Resolved(resolution) = bench.reply(ask) else {
+    let Reply::Agent(AgentReply::Resolved(resolution)) = bench.reply(ask) else {
         panic!()
     };
     assert_eq!(resolution.allowed, ["ticket.comment", "ticket.list"]);

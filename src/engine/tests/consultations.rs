@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::atlas::document::InjectMode;
-use crate::engine::consultation::{Consultation, ConsultationAnswer, PolicyAnswer};
-use crate::engine::extension::PolicyDecisionKind;
+use crate::engine::extensions::PolicyDecisionKind;
+use crate::engine::extensions::consultation::{Consultation, ConsultationAnswer, PolicyAnswer};
 
 const ATLAS: &str = "\
 cache_config: {policy_ttl_seconds: 60, keyword_ttl_seconds: 10, context_ttl_seconds: 300}
@@ -28,7 +28,7 @@ impl EngineBench {
     fn consult(&mut self, consult: Consultation) -> ConsultationAnswer {
         let ask = self.ask(|ask| EngineCommand::Consult(ask, consult));
         match self.reply(ask) {
-            Reply::Consulted(consulted) => consulted.clone(),
+            Reply::Agent(AgentReply::Consulted(consulted)) => consulted.clone(),
             other => panic!("not consulted: {other:?}"),
         }
     }

@@ -78,7 +78,7 @@ fn an_invalid_answer_keeps_the_request_held_and_lists_the_problems() {
             {"justify-risk": "short"}, {},
         ]),
     );
-    let Reply::Invalid(invalid) = bench.reply(attempt) else {
+    let Reply::Operator(OperatorReply::Invalid(invalid)) = bench.reply(attempt) else {
         panic!()
     };
     assert_eq!(invalid.held.invalid_attempts, 1);
@@ -108,7 +108,10 @@ fn answering_no_to_the_terms_does_not_open_the_session() {
     let get = bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
     for said in [json!(false), json!("false"), json!("no")] {
         let attempt = bench.answer("c-1", json!([{"agree-terms": said}]));
-        assert!(matches!(bench.reply(attempt), Reply::Invalid(_)));
+        assert!(matches!(
+            bench.reply(attempt),
+            Reply::Operator(OperatorReply::Invalid(_))
+        ));
     }
     assert!(bench.waits(get));
 }
@@ -141,7 +144,7 @@ fn on_invalid_decides_the_consequence_of_an_invalid_answer() {
         let decision = bench.answer("c-1", bad.clone());
         assert_eq!(bench.outcome(decision), outcome, "{action}");
         assert_eq!(
-            matches!(bench.reply(ask), Reply::Allowed(_)),
+            matches!(bench.reply(ask), Reply::Agent(AgentReply::Allowed(_))),
             outcome == HeldOutcome::Passed
         );
         let response = &bench.payloads("checkpoint_response")[0];
@@ -182,7 +185,10 @@ fn too_many_retries_refuse_the_request() {
     let ask = bench.request("s-1", "a", json!({}));
     for _ in 0..2 {
         let attempt = bench.answer("c-1", json!([{"q": "x"}]));
-        assert!(matches!(bench.reply(attempt), Reply::Invalid(_)));
+        assert!(matches!(
+            bench.reply(attempt),
+            Reply::Operator(OperatorReply::Invalid(_))
+        ));
     }
     let last = bench.answer("c-1", json!([{"q": "x"}]));
     assert_eq!(bench.outcome(last), HeldOutcome::Denied);
@@ -199,7 +205,10 @@ checkpoints: [{checkpoint_id: g, trigger: {type: action_pre, patterns: [a]}, mod
     bench.start("s-1");
     let ask = bench.request("s-1", "a", json!({}));
     let empty = bench.answer("c-1", json!([{}]));
-    assert!(matches!(bench.reply(empty), Reply::Invalid(_)));
+    assert!(matches!(
+        bench.reply(empty),
+        Reply::Operator(OperatorReply::Invalid(_))
+    ));
     assert!(bench.waits(ask));
     bench.answer("c-1", json!([{"acknowledge": "understood"}]));
     bench.allowed(ask);
@@ -212,7 +221,7 @@ fn a_refusal_carries_its_reason_to_the_agent_and_the_record() {
     let silent = bench.refuse("c-2", "  ");
     assert_eq!(
         bench.reply(silent),
-        &Reply::Refused(DecisionRefusal::ReasonMissing)
+        &Reply::Operator(OperatorReply::Refused(DecisionRefusal::ReasonMissing))
     );
     let refusal = bench.refuse("c-2", "wrong tenant");
     assert_eq!(bench.outcome(refusal), HeldOutcome::Denied);
@@ -270,7 +279,9 @@ fn a_late_decision_is_rejected_with_the_earlier_outcome() {
     bench.advance(301);
     // Without any wake-up, the deadline still counts.
     let late = bench.pass("c-2");
-    let Reply::Refused(DecisionRefusal::AlreadySettled(decided)) = bench.reply(late) else {
+    let Reply::Operator(OperatorReply::Refused(DecisionRefusal::AlreadySettled(decided))) =
+        bench.reply(late)
+    else {
         panic!()
     };
     assert_eq!(decided.outcome, HeldOutcome::Expired);
@@ -284,7 +295,7 @@ fn a_second_decision_is_rejected_with_the_first_operator() {
     let held = bench.held("c-2");
     bench.refuse("c-2", "no");
     let second = bench.decide(&held, Ruling::Pass { answers: vec![] });
-    let Reply::Refused(refused) = bench.reply(second) else {
+    let Reply::Operator(OperatorReply::Refused(refused)) = bench.reply(second) else {
         panic!()
     };
     assert_eq!(refused.to_string(), "c-2 was denied at 00:00:00 by op-1");
@@ -300,7 +311,7 @@ fn a_second_decision_is_rejected_with_the_first_operator() {
     );
     assert!(matches!(
         bench.reply(unknown),
-        Reply::Refused(DecisionRefusal::NotHeld(_))
+        Reply::Operator(OperatorReply::Refused(DecisionRefusal::NotHeld(_)))
     ));
 }
 
@@ -313,7 +324,7 @@ fn a_decision_about_another_request_does_not_count() {
     let decision = bench.decide(&seen, Ruling::Pass { answers: vec![] });
     assert_eq!(
         bench.reply(decision),
-        &Reply::Refused(DecisionRefusal::RequestChanged)
+        &Reply::Operator(OperatorReply::Refused(DecisionRefusal::RequestChanged))
     );
     assert!(bench.waits(delete));
 }
@@ -409,7 +420,7 @@ fn a_decision_seen_under_other_atlases_does_not_count() {
     let decision = bench.decide(&seen, Ruling::Deny { reason });
     assert_eq!(
         bench.reply(decision),
-        &Reply::Refused(DecisionRefusal::RequestChanged)
+        &Reply::Operator(OperatorReply::Refused(DecisionRefusal::RequestChanged))
     );
     assert!(bench.waits(delete));
 }

@@ -40,7 +40,7 @@ fn pass_as(bench: &mut EngineBench, operator: &str, why: &str) -> CallerId {
 
 fn refusal(bench: &EngineBench, ask: CallerId) -> &DecisionRefusal {
     match bench.reply(ask) {
-        Reply::Refused(refused) => refused,
+        Reply::Operator(OperatorReply::Refused(refused)) => refused,
         other => panic!("not refused: {other:?}"),
     }
 }
@@ -49,7 +49,10 @@ fn refusal(bench: &EngineBench, ask: CallerId) -> &DecisionRefusal {
 fn only_the_second_of_two_approvals_releases_the_request() {
     let (mut bench, ask) = held();
     let first = pass_as(&mut bench, "op-1", "as agreed with legal");
-    assert!(matches!(bench.reply(first), Reply::Approved(_)));
+    assert!(matches!(
+        bench.reply(first),
+        Reply::Operator(OperatorReply::Approved(_))
+    ));
     assert!(bench.waits(ask), "the agent is not released");
     assert_eq!(bench.held_ids(), ["c-1"]);
     assert_eq!(
@@ -200,7 +203,13 @@ fn an_approval_of_another_request_does_not_count() {
         Some(("0 of 2", None))
     );
     let next = pass_as(&mut bench, "op-2", "seen it");
-    assert!(matches!(bench.reply(next), Reply::Approved(_)), "the first");
+    assert!(
+        matches!(
+            bench.reply(next),
+            Reply::Operator(OperatorReply::Approved(_))
+        ),
+        "the first"
+    );
     assert!(bench.waits(ask));
 }
 
@@ -208,7 +217,10 @@ fn an_approval_of_another_request_does_not_count() {
 fn invalid_answers_do_not_count_as_approval() {
     let (mut bench, ask) = held();
     let thin = pass_as(&mut bench, "op-1", "no");
-    assert!(matches!(bench.reply(thin), Reply::Invalid(_)));
+    assert!(matches!(
+        bench.reply(thin),
+        Reply::Operator(OperatorReply::Invalid(_))
+    ));
     assert_eq!(bench.held("c-1").first_approval(), None);
     pass_as(&mut bench, "op-2", "seen it");
     assert!(bench.waits(ask));

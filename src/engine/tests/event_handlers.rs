@@ -2,7 +2,7 @@
 
 use super::handlers::{bench, on_action, table};
 use super::*;
-use crate::engine::extension::Extensions;
+use crate::engine::extensions::Extensions;
 
 type CauseEventFn = fn(&mut EngineBench) -> CallerId;
 

@@ -26,7 +26,7 @@ impl EngineBench {
 
     pub(super) fn accepted(&self, ask: CallerId) -> &Injected {
         match self.reply(ask) {
-            Reply::Accepted(accepted) => &accepted.given,
+            Reply::Agent(AgentReply::Accepted(accepted)) => &accepted.given,
             other => panic!("not accepted: {other:?}"),
         }
     }
@@ -112,7 +112,10 @@ fn an_action_post_gate_fires_only_after_the_action() {
     bench.allowed(pay);
     assert!(bench.held_ids().is_empty());
     let done = bench.run("pay");
-    assert_eq!(bench.reply(done), &Reply::Completed(Injected::default()));
+    assert_eq!(
+        bench.reply(done),
+        &Reply::Agent(AgentReply::Completed(Injected::default()))
+    );
     assert_eq!(bench.held_ids(), ["c-1"]);
     let next = bench.request("s-1", "a", json!({}));
     assert!(bench.waits(next));
@@ -215,7 +218,10 @@ fn an_interactive_checkpoint_fires_by_its_name_only() {
 fn session_end_checkpoints_are_recorded_and_never_hold() {
     let mut bench = with("trigger: {type: session_end}, mode: observational");
     let end = bench.end("s-1");
-    assert_eq!(bench.reply(end), &Reply::Ended(Injected::default()));
+    assert_eq!(
+        bench.reply(end),
+        &Reply::Agent(AgentReply::Ended(Injected::default()))
+    );
     let names = bench.records();
     let triggered = names
         .iter()
@@ -262,7 +268,7 @@ context_blocks:
 ";
     let mut bench = EngineBench::new(&[&atlas(body)]);
     let start = bench.start("s-1");
-    let Reply::Started(started) = bench.reply(start) else {
+    let Reply::Agent(AgentReply::Started(started)) = bench.reply(start) else {
         panic!()
     };
     let ids = |given: &Injected| -> Vec<String> {

@@ -65,7 +65,7 @@ fn guidance_expires_after_a_checkpoint_type_in_either_spelling() {
     let mut bench = bench(&checkpoint("a", "content: one, expires_after: action-post"));
     let done = bench.run("a");
     assert_eq!(bench.in_force(), Vec::<String>::new());
-    let Reply::Completed(given) = bench.reply(done) else {
+    let Reply::Agent(AgentReply::Completed(given)) = bench.reply(done) else {
         panic!("{:?}", bench.reply(done));
     };
     assert_eq!(given.withdrawn, ["on-a"]);

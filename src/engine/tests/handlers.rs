@@ -1,7 +1,7 @@
 //! Tests of checkpoint handlers: their effects, and the consequences of a denial.
 
 use super::*;
-use crate::engine::extension::Extensions;
+use crate::engine::extensions::Extensions;
 
 pub(super) fn table(handlers: &[&str]) -> Extensions {
     Extensions {
@@ -159,7 +159,7 @@ fn handlers_run_by_priority_and_see_the_input_of_the_previous_one() {
     assert_eq!(second.context.checkpoint_id, "two");
     assert_eq!(second.context.input.unwrap().content, "x, politely");
     bench.returns(json!({"continue": true}));
-    let Reply::Accepted(accepted) = bench.reply(ask) else {
+    let Reply::Agent(AgentReply::Accepted(accepted)) = bench.reply(ask) else {
         panic!()
     };
     assert_eq!(accepted.modified_input.as_deref(), Some("x, politely"));

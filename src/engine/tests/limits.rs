@@ -46,7 +46,7 @@ fn uncompleted_runs_are_limited() {
         };
         let done = bench.ask(|ask| EngineCommand::CompleteAction(ask, completed));
         assert_eq!(
-            bench.reply(done) == &Reply::Completed(Injected::default()),
+            bench.reply(done) == &Reply::Agent(AgentReply::Completed(Injected::default())),
             known
         );
     }
@@ -111,7 +111,10 @@ fn held_requests_are_limited_by_bytes() {
     assert_eq!(bench.denied(ask).code, DenyCode::Overload);
     // A request that needs no operator still runs.
     let ask = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
-    assert!(matches!(bench.reply(ask), Reply::Allowed(_)));
+    assert!(matches!(
+        bench.reply(ask),
+        Reply::Agent(AgentReply::Allowed(_))
+    ));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::atlas::document::{NoticeTrigger, RiskTier};
-use crate::engine::notice::StewardNotice;
+use crate::engine::records::notice::StewardNotice;
 
 /// Builds an Atlas with this name whose steward asks for these notices.
 fn notifying_atlas(id: &str, triggers: &str, body: &str) -> String {

@@ -66,7 +66,7 @@ policies:
     for amount in [json!(1), json!(0.5), json!(9_007_199_254_740_993_u64)] {
         let more = bench.request("s-1", "pay", json!({ "amount": amount }));
         assert!(
-            matches!(bench.reply(more), Reply::Denied(_)),
+            matches!(bench.reply(more), Reply::Agent(AgentReply::Denied(_))),
             "{amount}: {:?}",
             bench.reply(more)
         );
@@ -96,7 +96,7 @@ policies:
     }
     let more = bench.request("s-1", "pay", json!({"amount": 0.25}));
     assert!(
-        matches!(bench.reply(more), Reply::Denied(_)),
+        matches!(bench.reply(more), Reply::Agent(AgentReply::Denied(_))),
         "{:?}",
         bench.reply(more)
     );

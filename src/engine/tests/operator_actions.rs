@@ -44,14 +44,14 @@ fn a_claim_can_be_taken_released_and_taken_over_and_decides_nothing() {
     let (mut bench, ask) = held();
     assert_eq!(
         claim(&mut bench, "op-1", None, ClaimChangeKind::Take),
-        Reply::Acted
+        Reply::Operator(OperatorReply::Acted)
     );
     assert_eq!(claimant(&bench).as_deref(), Some("op-1"));
     let over = claim(&mut bench, "op-2", Some("op-1"), ClaimChangeKind::Take);
-    assert_eq!(over, Reply::Acted);
+    assert_eq!(over, Reply::Operator(OperatorReply::Acted));
     assert_eq!(claimant(&bench).as_deref(), Some("op-2"));
     let let_go = claim(&mut bench, "op-2", Some("op-2"), ClaimChangeKind::Release);
-    assert_eq!(let_go, Reply::Acted);
+    assert_eq!(let_go, Reply::Operator(OperatorReply::Acted));
     assert_eq!(claimant(&bench), None);
     assert_eq!(
         bench.payloads("request_claimed"),
@@ -69,7 +69,11 @@ fn a_claim_can_be_taken_released_and_taken_over_and_decides_nothing() {
 fn a_claim_that_changed_since_it_was_seen_is_not_modified() {
     let (mut bench, _) = held();
     claim(&mut bench, "op-1", None, ClaimChangeKind::Take);
-    let refused = || Reply::Refused(DecisionRefusal::ClaimChanged(Some("op-1".to_owned())));
+    let refused = || {
+        Reply::Operator(OperatorReply::Refused(DecisionRefusal::ClaimChanged(Some(
+            "op-1".to_owned(),
+        ))))
+    };
     assert_eq!(
         claim(&mut bench, "op-2", None, ClaimChangeKind::Take),
         refused()
@@ -96,7 +100,10 @@ fn a_claim_survives_a_restart_blocks_no_operator_and_ends_with_the_gate() {
     assert_eq!(next.outcome(decided), HeldOutcome::Passed);
     let gone = claim(&mut next, "op-2", Some("op-2"), ClaimChangeKind::Release);
     let gate = "c-2".parse().unwrap();
-    assert_eq!(gone, Reply::Refused(DecisionRefusal::NotHeld(gate)));
+    assert_eq!(
+        gone,
+        Reply::Operator(OperatorReply::Refused(DecisionRefusal::NotHeld(gate)))
+    );
 }
 
 #[test]
@@ -120,7 +127,7 @@ fn an_override_stays_listed_until_acknowledged_also_after_a_restart() {
     };
     let gates = vec![overruled[0].gate.clone()];
     let ask = next.ask(|ask| EngineCommand::Operate(ask, acknowledge(gates.clone())));
-    assert_eq!(next.reply(ask), &Reply::Acted);
+    assert_eq!(next.reply(ask), &Reply::Operator(OperatorReply::Acted));
     assert_eq!(
         entries(&next),
         [json!({
@@ -131,7 +138,9 @@ fn an_override_stays_listed_until_acknowledged_also_after_a_restart() {
     let mut last = restart(&next, &[&atlas(body)]);
     assert_eq!(last.engine.overruled_denials(), [], "it does not come back");
     let ask = last.ask(|ask| EngineCommand::Operate(ask, acknowledge(gates)));
-    let nothing = Reply::Refused(DecisionRefusal::NothingToAcknowledge);
+    let nothing = Reply::Operator(OperatorReply::Refused(
+        DecisionRefusal::NothingToAcknowledge,
+    ));
     assert_eq!(last.reply(ask), &nothing);
 }
 
@@ -171,7 +180,7 @@ fn a_change_of_operator_is_recorded_and_needs_a_valid_name() {
         })
     };
     let ask = bench.ask(|ask| EngineCommand::Operate(ask, seat(" op-2 ")));
-    assert_eq!(bench.reply(ask), &Reply::Acted);
+    assert_eq!(bench.reply(ask), &Reply::Operator(OperatorReply::Acted));
     let entry = json!({"operator": "op-2", "before": "op-1"});
     assert_eq!(entries(&bench), [entry]);
     assert!(
@@ -183,7 +192,7 @@ fn a_change_of_operator_is_recorded_and_needs_a_valid_name() {
         let ask = bench.ask(|ask| EngineCommand::Operate(ask, seat(name)));
         let refused = matches!(
             bench.reply(ask),
-            Reply::Refused(DecisionRefusal::BadName(_))
+            Reply::Operator(OperatorReply::Refused(DecisionRefusal::BadName(_)))
         );
         assert!(refused, "{name:?}");
     }

@@ -228,7 +228,10 @@ fn a_reason_that_is_too_short_to_overrule_is_recorded_and_overrules_nothing() {
     let mut bench = bench("");
     bench.request("s-1", "pay", json!({}));
     let thin = bench.answer("c-1", json!([{"justification": "nineteen characters"}]));
-    assert!(matches!(bench.reply(thin), Reply::Invalid(_)));
+    assert!(matches!(
+        bench.reply(thin),
+        Reply::Operator(OperatorReply::Invalid(_))
+    ));
     let refused = &bench.payloads("checkpoint_response")[0];
     assert_eq!(refused["validation_result"], json!("invalid"));
     assert_eq!(

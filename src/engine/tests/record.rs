@@ -22,7 +22,7 @@ impl EngineBench {
 
     pub(super) fn noted(&self, ask: CallerId) -> &ReportReceipt {
         match self.reply(ask) {
-            Reply::Noted(noted) => noted,
+            Reply::Agent(AgentReply::Noted(noted)) => noted,
             other => panic!("not noted: {other:?}"),
         }
     }
@@ -67,7 +67,9 @@ impl EngineBench {
         };
         let ask = self.ask(|ask| EngineCommand::ReportError(ask, report));
         match self.reply(ask) {
-            Reply::Accepted(accepted) => accepted.error.clone().expect("it has an event"),
+            Reply::Agent(AgentReply::Accepted(accepted)) => {
+                accepted.error.clone().expect("it has an event")
+            }
             other => panic!("not accepted: {other:?}"),
         }
     }
@@ -451,12 +453,14 @@ fn extension_texts_are_recorded_without_secrets() {
          {custom_validator: judge}}]}]\n";
     let mut bench = EngineBench::new(&[&atlas(&format!("{SECRETIVE}{handled}"))]);
     let names = |name: &str| BTreeSet::from([name.to_owned()]);
-    bench.engine.set_extensions(extension::Extensions {
-        handlers: names("board"),
-        triggers: names("mood"),
-        validators: names("judge"),
-        ..extension::Extensions::default()
-    });
+    bench
+        .engine
+        .set_extensions(crate::engine::extensions::Extensions {
+            handlers: names("board"),
+            triggers: names("mood"),
+            validators: names("judge"),
+            ..crate::engine::extensions::Extensions::default()
+        });
     bench.start("s-1");
     let quiet = json!({"continue": true});
     let loud = json!({"continue": true, "block_reason": "saw hunter2",

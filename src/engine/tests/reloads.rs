@@ -1,7 +1,7 @@
 //! Tests of reloads while agents are at work: a reload opens nothing.
 
 use super::*;
-use crate::engine::extension::Extensions;
+use crate::engine::extensions::Extensions;
 
 impl EngineBench {
     fn reload(&mut self, atlas: &str) {
@@ -21,7 +21,7 @@ fn a_held_request_passes_only_under_its_own_atlas() {
     let pass = bench.pass("c-2");
     assert_eq!(
         bench.reply(pass),
-        &Reply::Refused(DecisionRefusal::AtlasChanged)
+        &Reply::Operator(OperatorReply::Refused(DecisionRefusal::AtlasChanged))
     );
     assert!(bench.waits(asked));
     bench.reload(ACME);
@@ -32,7 +32,10 @@ fn a_held_request_passes_only_under_its_own_atlas() {
     bench.reload(&stricter());
     let deny = bench.refuse("c-3", "asked under old rules");
     assert_eq!(bench.outcome(deny), HeldOutcome::Denied);
-    assert!(matches!(bench.reply(asked), Reply::Denied(_)));
+    assert!(matches!(
+        bench.reply(asked),
+        Reply::Agent(AgentReply::Denied(_))
+    ));
 }
 
 #[test]
@@ -45,7 +48,10 @@ fn an_atlas_without_gates_releases_no_held_request() {
     assert_eq!(bench.held_ids(), ["c-2"]);
     bench.advance(1000);
     bench.handle(EngineCommand::DeadlineReached("c-2".parse().unwrap()));
-    assert!(matches!(bench.reply(asked), Reply::Denied(_)));
+    assert!(matches!(
+        bench.reply(asked),
+        Reply::Agent(AgentReply::Denied(_))
+    ));
 }
 
 #[test]

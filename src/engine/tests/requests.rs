@@ -7,7 +7,7 @@ use super::*;
 fn an_acme_session_waits_at_its_onboarding_gate() {
     let mut bench = EngineBench::acme();
     let start = bench.start("s-1");
-    let Reply::Started(started) = bench.reply(start) else {
+    let Reply::Agent(AgentReply::Started(started)) = bench.reply(start) else {
         panic!()
     };
     assert_eq!(started.held, ["c-1".parse().unwrap()]);
@@ -47,7 +47,7 @@ fn contexts_of_the_start_gate_reach_the_agent_once() {
     bench.start("s-1");
     bench.pass("c-1");
     let again = bench.start("s-1");
-    let Reply::Started(started) = bench.reply(again) else {
+    let Reply::Agent(AgentReply::Started(started)) = bench.reply(again) else {
         panic!()
     };
     assert_eq!(json!(ids(&started.given)), injected);
@@ -394,7 +394,10 @@ fn only_a_run_that_was_allowed_can_be_completed_and_only_once() {
     };
     bench.advance(2);
     let first = bench.ask(|ask| EngineCommand::CompleteAction(ask, completed(&execution)));
-    assert_eq!(bench.reply(first), &Reply::Completed(Injected::default()));
+    assert_eq!(
+        bench.reply(first),
+        &Reply::Agent(AgentReply::Completed(Injected::default()))
+    );
     assert_eq!(
         bench.payloads("action_completed"),
         [json!({
@@ -431,7 +434,9 @@ fn ending_a_session_withdraws_its_requests_and_records_a_summary() {
     let delete = bench.request("s-1", "ticket.delete", json!({}));
     bench.advance(5);
     let end = bench.end("s-1");
-    assert!(matches!(bench.reply(end), Reply::Ended(last) if last.contexts.len() == 2));
+    assert!(
+        matches!(bench.reply(end), Reply::Agent(AgentReply::Ended(last)) if last.contexts.len() == 2)
+    );
     assert_eq!(bench.denied(delete).code, DenyCode::Withdrawn);
     assert!(bench.held_ids().is_empty());
     let blocked = bench.payloads("checkpoint_blocked");
@@ -453,7 +458,10 @@ fn ending_a_session_withdraws_its_requests_and_records_a_summary() {
 fn a_session_belongs_to_the_agent_that_started_it() {
     let mut bench = EngineBench::in_acme("s-1");
     let again = bench.start("s-1");
-    assert!(matches!(bench.reply(again), Reply::Started(_)));
+    assert!(matches!(
+        bench.reply(again),
+        Reply::Agent(AgentReply::Started(_))
+    ));
     let start = StartSession {
         session: "s-1".parse().unwrap(),
         agent: "other".to_owned(),

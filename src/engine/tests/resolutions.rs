@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::base::limits::RESOLUTION_LIFETIME;
-use crate::engine::resolution::{ConstraintKind, Resolution};
+use crate::engine::requests::resolution::{ConstraintKind, Resolution};
 
 const ATLAS: &str = "\
 capabilities:
@@ -51,7 +51,7 @@ impl EngineBench {
 
     fn resolved(&self, ask: CallerId) -> &Resolution {
         match self.reply(ask) {
-            Reply::Resolved(resolution) => resolution,
+            Reply::Agent(AgentReply::Resolved(resolution)) => resolution,
             other => panic!("not resolved: {other:?}"),
         }
     }

@@ -82,7 +82,7 @@ fn under_another_atlas_a_held_request_can_be_denied_but_not_passed() {
     let pass = next.pass("c-2");
     assert_eq!(
         next.reply(pass),
-        &Reply::Refused(DecisionRefusal::AtlasChanged)
+        &Reply::Operator(OperatorReply::Refused(DecisionRefusal::AtlasChanged))
     );
     let deny = next.refuse("c-2", "asked under old rules");
     assert_eq!(next.outcome(deny), HeldOutcome::Denied);
@@ -117,7 +117,7 @@ fn a_session_admitted_under_another_atlas_waits_at_the_new_start_gate() {
             let mut next = restart(&bench, &[ACME]);
             if resumes {
                 let start = next.start("s-1");
-                let Reply::Started(started) = next.reply(start) else {
+                let Reply::Agent(AgentReply::Started(started)) = next.reply(start) else {
                     panic!()
                 };
                 assert_eq!(started.held.len(), 1);

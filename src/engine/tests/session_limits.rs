@@ -44,7 +44,8 @@ fn fill(bench: &mut EngineBench, count: usize) {
 #[test]
 fn the_session_limit_of_one_process_does_not_affect_others() {
     let mut bench = open_bench();
-    let started = |bench: &EngineBench, ask| matches!(bench.reply(ask), Reply::Started(_));
+    let started =
+        |bench: &EngineBench, ask| matches!(bench.reply(ask), Reply::Agent(AgentReply::Started(_)));
     for n in 0..MAX_SESSIONS_PER_PEER {
         let ask = start_from(&mut bench, &format!("s-{n}"), 7);
         assert!(started(&bench, ask));
@@ -77,7 +78,10 @@ fn the_longest_idle_sessions_make_room_and_busy_ones_stay() {
     bench.start("fresh");
     assert_eq!(bench.engine.sessions().len(), MAX_SESSIONS);
     let ask = bench.start("new");
-    assert!(matches!(bench.reply(ask), Reply::Started(_)));
+    assert!(matches!(
+        bench.reply(ask),
+        Reply::Agent(AgentReply::Started(_))
+    ));
     assert_eq!(
         bench.engine.sessions().len(),
         MAX_SESSIONS - IDLE_SESSIONS_PER_EVICTION + 1
@@ -119,12 +123,18 @@ fn processes_of_one_terminal_share_one_limit() {
         // Each session comes from another process, as with hooks.
         let pid = 100 + i32::try_from(n).unwrap();
         let ask = start_under(&mut bench, &format!("s-{n}"), pid, terminal);
-        assert!(matches!(bench.reply(ask), Reply::Started(_)), "{n}");
+        assert!(
+            matches!(bench.reply(ask), Reply::Agent(AgentReply::Started(_))),
+            "{n}"
+        );
     }
     let more = start_under(&mut bench, "more", 9000, terminal);
     assert_eq!(bench.denied(more).code, DenyCode::Overload);
     let other = start_under(&mut bench, "other", 9000, Some(4));
-    assert!(matches!(bench.reply(other), Reply::Started(_)));
+    assert!(matches!(
+        bench.reply(other),
+        Reply::Agent(AgentReply::Started(_))
+    ));
 }
 
 #[test]
@@ -139,7 +149,10 @@ fn a_caller_with_few_sessions_loses_none_to_a_caller_with_many() {
     fill(&mut bench, MAX_SESSIONS - MAX_SESSIONS_PER_PEER - 1);
     assert_eq!(bench.engine.sessions().len(), MAX_SESSIONS);
     let ask = start_from(&mut bench, "new", 3);
-    assert!(matches!(bench.reply(ask), Reply::Started(_)));
+    assert!(matches!(
+        bench.reply(ask),
+        Reply::Agent(AgentReply::Started(_))
+    ));
     let quiet: SessionId = "quiet".parse().unwrap();
     assert!(
         bench.engine.session(&quiet).is_some(),

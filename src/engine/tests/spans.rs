@@ -1,6 +1,7 @@
 //! Tests of the span tree of a session, with one trace for each operation.
 
 use super::*;
+use crate::base::id::TraceId;
 
 const BODY: &str = "context_blocks: [{context_id: k, content: hello, inject_mode: on_demand}]\n\
      actions: [{action_id: read, risk_tier: low}, {action_id: wipe, risk_tier: high}]\n\

@@ -13,8 +13,8 @@ use super::log_sealing::PendingSeal;
 use super::replies::unavailable_denial;
 use crate::atlas::document::AcknowledgeMode;
 use crate::base::limits::MAX_EARLY_EVENTS;
-use crate::engine::command::{CallerId, DecisionRefusal, Reply};
-use crate::engine::extension::ExtensionCall;
+use crate::engine::command::{AgentReply, CallerId, DecisionRefusal, OperatorReply, Reply};
+use crate::engine::extensions::ExtensionCall;
 use crate::store::{Batch, StoreError};
 use crate::trace::event::Durability;
 use crate::trace::record::Record;
@@ -168,27 +168,16 @@ impl Actor {
         replies.extend(pending.replies);
         for (ask, reply) in replies {
             let refusal = match reply {
-                Reply::Decided(_)
-                | Reply::Approved(_)
-                | Reply::Acted
-                | Reply::Invalid(_)
-                | Reply::Refused(_) => Reply::Refused(DecisionRefusal::Unavailable(what.clone())),
-                Reply::Started(_)
-                | Reply::Ended(_)
-                | Reply::Accepted(_)
-                | Reply::Allowed(_)
-                | Reply::Denied(_)
-                | Reply::Asked(_)
-                | Reply::Resolved(_)
-                | Reply::Consulted(_)
-                | Reply::Completed(_)
-                | Reply::Noted(_) => Reply::Denied(unavailable_denial(&what)),
+                Reply::Operator(_) => {
+                    OperatorReply::Refused(DecisionRefusal::Unavailable(what.clone())).into()
+                }
+                Reply::Agent(_) => AgentReply::Denied(unavailable_denial(&what)).into(),
             };
             self.send_replies(vec![(ask, refusal)]);
         }
         let rest: Vec<_> = self.waiting_callers.drain().collect();
         for (_, reply) in rest {
-            let _ = reply.send(Reply::Denied(unavailable_denial(&what)));
+            reply.refuse(unavailable_denial(&what), &what);
         }
         let picture = self.make_snapshot();
         self.publish(picture);

@@ -1,6 +1,6 @@
 //! Disconnected callers: the engine is told before it decides something that depends on them.
 
-use tokio::sync::oneshot;
+use super::super::message::ReplySender;
 
 use super::Actor;
 use crate::engine::command::{ActionRequest, EngineCommand};
@@ -24,7 +24,7 @@ impl Actor {
     pub(super) fn note_disconnected_twins(&mut self, request: &ActionRequest) {
         for ask in self.engine.joinable_callers(request) {
             let waiting = self.waiting_callers.get(&ask);
-            if waiting.is_none_or(oneshot::Sender::is_closed) {
+            if waiting.is_none_or(ReplySender::is_closed) {
                 self.waiting_callers.remove(&ask);
                 let left = EngineCommand::CallerLeft(ask);
                 let effects = self.engine.handle(left, self.clock.now());

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use super::super::ledger::{EntryPosition, Ledger, LogError, ReadBack};
-use super::super::message::{DraftSubject, EntryRequest};
+use super::super::message::{DraftSubject, EntryRequest, ReplySender};
 use super::super::snapshot::{HeadCopyState, HeadState};
 use super::super::state_seal::StateSeal;
 use super::super::witness;
@@ -16,7 +16,7 @@ use super::Actor;
 use super::batch_writes::WrittenBatch;
 use crate::base::clock::{Boxed, Timestamp};
 use crate::base::id::GateId;
-use crate::engine::command::{DecisionRefusal, Effect, Reply};
+use crate::engine::command::{DecisionRefusal, Effect, OperatorReply, Reply};
 use crate::store::{Batch, CommitError, Seal, StateRow, Store, StoreError};
 use crate::trace::event::{Durability, Payload};
 use crate::trace::head::LogHead;
@@ -188,13 +188,16 @@ impl Actor {
             reply,
         } = asked;
         if let Some(what) = &self.store_failure {
-            let _ = reply.send(Reply::Refused(DecisionRefusal::Unavailable(what.clone())));
+            let _ = reply.send(OperatorReply::Refused(DecisionRefusal::Unavailable(
+                what.clone(),
+            )));
             return;
         }
-        self.waiting_callers.insert(ask, reply);
+        self.waiting_callers
+            .insert(ask, ReplySender::Operator(reply));
         let effects = vec![
             Effect::AppendToLog(payload),
-            Effect::Reply(ask, Reply::Acted),
+            Effect::Reply(ask, Reply::Operator(OperatorReply::Acted)),
         ];
         self.execute(effects);
     }

@@ -1,8 +1,7 @@
 //! Fixed replies and rows of state: durability, denials while nothing can be recorded.
 
 use crate::engine::command::{
-    DecisionRefusal, DenialReply, DenyCode, EngineCommand, RecordFault, Reply, StateChange,
-    StateKind,
+    DenialReply, DenyCode, EngineCommand, RecordFault, StateChange, StateKind,
 };
 use crate::store::StateRow;
 use crate::trace::event::Durability;
@@ -26,39 +25,6 @@ pub(in crate::runtime) fn state_row(change: StateChange) -> StateRow {
         kind: change.kind.as_str().to_owned(),
         key: change.key,
         body: change.body,
-    }
-}
-
-pub(super) fn unavailable_reply(command: &EngineCommand, what: &str) -> Reply {
-    match command {
-        EngineCommand::Decide(..) | EngineCommand::Operate(..) => {
-            Reply::Refused(DecisionRefusal::Unavailable(what.to_owned()))
-        }
-        EngineCommand::StartSession(..)
-        | EngineCommand::EndSession(..)
-        | EngineCommand::RequestAction(..)
-        | EngineCommand::CompleteAction(..)
-        | EngineCommand::Input(..)
-        | EngineCommand::ReportError(..)
-        | EngineCommand::RequestContext(..)
-        | EngineCommand::Report(..)
-        | EngineCommand::Answer(..)
-        | EngineCommand::Resolve(..)
-        | EngineCommand::Consult(..)
-        | EngineCommand::CallerLeft(_)
-        | EngineCommand::RecordFinding(..)
-        | EngineCommand::RecordIntact
-        | EngineCommand::ClockMoved(_)
-        | EngineCommand::DeadlineReached(_)
-        | EngineCommand::ExtensionReturned(..) => Reply::Denied(unavailable_denial(what)),
-    }
-}
-
-/// Wraps a denial in the reply type that the command's caller expects.
-pub(super) fn refusal_reply(command: &EngineCommand, denied: DenialReply) -> Reply {
-    match unavailable_reply(command, &denied.reason) {
-        Reply::Denied(_) => Reply::Denied(denied),
-        refused => refused,
     }
 }
 

@@ -1,14 +1,14 @@
 //! Turns of conversations, hand-overs of threads, and operators' actions on threads.
 
-use super::super::message::{HandOverRequest, ThreadActionRequest, TurnRequest};
+use super::super::message::{HandOverRequest, ReplySender, ThreadActionRequest, TurnRequest};
 use super::super::threads::{self, LiveSessions};
 use super::Actor;
 use super::replies::unavailable_denial;
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::engine::command::{
-    CallerId, DecisionRefusal, DenialReply, DenyCode, Effect, EngineCommand, Reply, ReportReceipt,
-    RuntimeFinding,
+    AgentReply, CallerId, DecisionRefusal, DenialReply, DenyCode, Effect, EngineCommand,
+    OperatorReply, Reply, ReportReceipt, RuntimeFinding,
 };
 use crate::memento::ExternalName;
 use crate::store::Batch;
@@ -19,17 +19,19 @@ impl Actor {
     /// Takes a turn. The reply is sent when its record and the thread are durable.
     pub(super) async fn take_turn(&mut self, mut asked: TurnRequest) {
         if let Some(what) = &self.store_failure {
-            let _ = asked.reply.send(Reply::Denied(unavailable_denial(what)));
+            let _ = asked
+                .reply
+                .send(AgentReply::Denied(unavailable_denial(what)));
             return;
         }
         if let Some(denied) = self.bar_all() {
-            let _ = asked.reply.send(Reply::Denied(denied));
+            let _ = asked.reply.send(AgentReply::Denied(denied));
             return;
         }
         if let Err(error) = self.look_up_session(Some(&asked.take.session)).await {
             let _ = asked
                 .reply
-                .send(Reply::Denied(unavailable_denial(&error.to_string())));
+                .send(AgentReply::Denied(unavailable_denial(&error.to_string())));
             return;
         }
         let now = self.clock.now();
@@ -38,7 +40,9 @@ impl Actor {
         let taken = match self.threads.earlier_answer(&asked.take, live) {
             Ok(Some(outcome)) => {
                 let _ = asked.outcome.send(outcome);
-                let _ = asked.reply.send(Reply::Noted(ReportReceipt::default()));
+                let _ = asked
+                    .reply
+                    .send(AgentReply::Noted(ReportReceipt::default()));
                 return;
             }
             Ok(None) => self.threads.classify_turn(&asked.take, live, now),
@@ -47,7 +51,8 @@ impl Actor {
         let thread = asked.take.thread();
         let message = asked.take.turn.message.clone();
         let (ask, session) = (asked.ask, asked.take.session);
-        self.waiting_callers.insert(ask, asked.reply);
+        self.waiting_callers
+            .insert(ask, ReplySender::Agent(asked.reply));
         let taken = match taken {
             Ok(taken) => taken,
             Err(refused) => {
@@ -88,17 +93,20 @@ impl Actor {
     /// Hands a thread over for its owner. The reply is sent when the record is durable.
     pub(super) fn hand_over(&mut self, asked: HandOverRequest) {
         if let Some(what) = &self.store_failure {
-            let _ = asked.reply.send(Reply::Denied(unavailable_denial(what)));
+            let _ = asked
+                .reply
+                .send(AgentReply::Denied(unavailable_denial(what)));
             return;
         }
         if let Some(denied) = self.bar_all() {
-            let _ = asked.reply.send(Reply::Denied(denied));
+            let _ = asked.reply.send(AgentReply::Denied(denied));
             return;
         }
         let (ask, hand_over) = (asked.ask, asked.hand_over);
         let live = LiveSessions(&self.engine);
         let handed = self.threads.hand_over(&hand_over, live);
-        self.waiting_callers.insert(ask, asked.reply);
+        self.waiting_callers
+            .insert(ask, ReplySender::Agent(asked.reply));
         let (payload, thread) = match handed {
             Ok(handed) => handed,
             Err(refused) => {
@@ -125,7 +133,9 @@ impl Actor {
     ) -> Option<Vec<Effect>> {
         let note = EngineCommand::RecordFinding(ask, session.clone(), Box::new(finding));
         let effects = self.engine.handle(note, self.clock.now());
-        let noted = |effect: &Effect| matches!(effect, Effect::Reply(_, Reply::Noted(_)));
+        let noted = |effect: &Effect| {
+            matches!(effect, Effect::Reply(_, Reply::Agent(AgentReply::Noted(_))))
+        };
         if effects.iter().any(noted) {
             return Some(effects);
         }
@@ -144,7 +154,7 @@ impl Actor {
     ) {
         let denied = thread_denial(refused);
         if !matches!(denied.code, DenyCode::Thread | DenyCode::Limit) {
-            self.send_replies(vec![(ask, Reply::Denied(denied))]);
+            self.send_replies(vec![(ask, Reply::Agent(AgentReply::Denied(denied)))]);
             return;
         }
         let now = self.clock.now();
@@ -167,7 +177,7 @@ impl Actor {
 
     /// Executes an operator's action on a conversation. The reply is sent when the action is durable.
     pub(super) fn thread_act(&mut self, asked: ThreadActionRequest) {
-        let refused = |what: String| Reply::Refused(DecisionRefusal::Unavailable(what));
+        let refused = |what: String| OperatorReply::Refused(DecisionRefusal::Unavailable(what));
         if let Some(what) = &self.store_failure {
             let _ = asked.reply.send(refused(what.clone()));
             return;
@@ -185,14 +195,15 @@ impl Actor {
                 return;
             }
         };
-        self.waiting_callers.insert(asked.ask, asked.reply);
+        self.waiting_callers
+            .insert(asked.ask, ReplySender::Operator(asked.reply));
         let batch = Batch {
             records: vec![self.ledger.entry(payload, now)],
             state: vec![row],
             ..Batch::default()
         };
         self.changed = true;
-        let replies = vec![(asked.ask, Reply::Acted)];
+        let replies = vec![(asked.ask, Reply::Operator(OperatorReply::Acted))];
         self.add_to_batch(batch, replies, Durability::Sync);
     }
 }

@@ -5,9 +5,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::atlas::document::InjectMode;
 use crate::base::id::SessionId;
-use crate::engine::command::{EngineCommand, InjectedContext, Reply};
+use crate::engine::command::{AgentReply, EngineCommand, InjectedContext};
 use crate::engine::consultation::{Consultation, ConsultationAnswer, PolicyAnswer};
-use crate::runtime::message::{ActorMessage, AskIds};
+use crate::runtime::message::{ActorMessage, AskIds, ReplySender};
 
 /// Client for an extension's questions about its session. The questions change nothing, and no answer
 /// permits anything.
@@ -81,11 +81,11 @@ impl Client {
         let message = ActorMessage::Command {
             ask,
             command: EngineCommand::Consult(ask, consult),
-            reply,
+            reply: ReplySender::Agent(reply),
         };
         self.messages.upgrade()?.send(message).await.ok()?;
         match answer.await.ok()? {
-            Reply::Consulted(consulted) => Some(consulted),
+            AgentReply::Consulted(consulted) => Some(consulted),
             _ => None,
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::RegisterError;
-use crate::engine::extension::EventType;
+use crate::engine::extensions::EventType;
 use crate::trace::event::{EventSchema, can_be_registered};
 
 /// Decides whether the details of an event are valid, beyond their types. It has to be quick.

@@ -10,7 +10,7 @@ use crate::base::address;
 use crate::base::clock::Boxed;
 use crate::base::json;
 use crate::base::limits::MAX_EXTENSION_BYTES;
-use crate::engine::extension::ExtensionCall;
+use crate::engine::extensions::ExtensionCall;
 use crate::runtime::http_client;
 
 /// An address that is called with POST: question and answer are JSON.

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::{Client, Registry, Role};
 use crate::base::id::SessionId;
 use crate::engine::command::{EngineCommand, Reply};
-use crate::engine::extension::{ExtensionCall, Extensions};
+use crate::engine::extensions::{ExtensionCall, Extensions};
 use crate::runtime::hooks::EventHooks;
 use crate::runtime::message::{ActorMessage, AskIds};
 use crate::trace::chain::Chain;
@@ -73,7 +73,7 @@ impl InlineExtensions {
                     && let Some(answer) = consult(command)
                 {
                     // An extension that has given up waiting is not an error of the engine.
-                    let _ = reply.send(answer);
+                    reply.send(answer);
                 }
             }
             let answered = asked.join();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Client, EventHook, EventTypeDefinition, Extension};
 use crate::atlas::document::CheckpointConfig;
 use crate::base::clock::Boxed;
-use crate::engine::extension::{
+use crate::engine::extensions::{
     CallQuestion, CheckpointContext, CheckpointResult, ExtensionCall, YesNo,
 };
 

@@ -12,7 +12,7 @@ use super::{Client, Extension};
 use crate::base::clock::Boxed;
 use crate::base::json;
 use crate::base::limits::MAX_EXTENSION_BYTES;
-use crate::engine::extension::ExtensionCall;
+use crate::engine::extensions::ExtensionCall;
 
 /// A program with its arguments. Its environment has only a `PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]

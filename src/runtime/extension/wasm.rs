@@ -16,7 +16,7 @@ use super::{Client, Extension};
 use crate::base::clock::Boxed;
 use crate::base::json;
 use crate::base::limits::MAX_EXTENSION_BYTES;
-use crate::engine::extension::ExtensionCall;
+use crate::engine::extensions::ExtensionCall;
 
 /// Limits of a module for one answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cra_core::base::clock::Boxed;
-use cra_core::engine::extension::{CallQuestion, ExtensionCall};
+use cra_core::engine::extensions::{CallQuestion, ExtensionCall};
 use cra_core::runtime::extension::{Client, Extension, Registry, Role};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cra_core::engine::command::{DecisionRefusal, HeldOutcome, Reply, Ruling};
+use cra_core::engine::command::{DecisionRefusal, HeldOutcome, OperatorReply, Ruling};
 use cra_core::engine::held::{Held, HeldSubject};
 use serde_json::{Value, json};
 
@@ -32,9 +32,14 @@ impl World {
     }
 
     /// Takes in the answer to a decision.
-    pub(super) fn hear_decision(&mut self, held: &Arc<Held>, quality: Quality, reply: &Reply) {
+    pub(super) fn hear_decision(
+        &mut self,
+        held: &Arc<Held>,
+        quality: Quality,
+        reply: &OperatorReply,
+    ) {
         let passed = match reply {
-            Reply::Decided(decided) => {
+            OperatorReply::Decided(decided) => {
                 self.hear_good_news("a decision was taken");
                 self.acknowledged
                     .decisions
@@ -42,7 +47,7 @@ impl World {
                 decided.outcome == HeldOutcome::Passed
             }
             // The decision may be on the disk all the same.
-            Reply::Refused(DecisionRefusal::Unavailable(_)) if quality == Quality::Good => {
+            OperatorReply::Refused(DecisionRefusal::Unavailable(_)) if quality == Quality::Good => {
                 self.doubtful.push(Arc::clone(held));
                 false
             }
@@ -95,7 +100,7 @@ impl World {
         };
         let operator = self.bench.runtime.operator_handle();
         let reply = operator.decide(decide(&held, ruling)).await;
-        if let Reply::Decided(decided) = reply {
+        if let OperatorReply::Decided(decided) = reply {
             self.acknowledged.decisions.push((held, decided.outcome));
         }
     }

@@ -15,7 +15,7 @@ use cra_core::atlas::load_file;
 use cra_core::base::canonical_json::canonical;
 use cra_core::base::clock::{Clock, ManualClock, SystemClock};
 use cra_core::engine::command::{
-    ClaimChange, ClaimChangeKind, DecisionRequest, OperatorAction, Reply, Ruling,
+    ClaimChange, ClaimChangeKind, DecisionRequest, OperatorAction, OperatorReply, Ruling,
 };
 use cra_core::engine::held::Held;
 use cra_core::gateway::client::CallError;
@@ -168,7 +168,7 @@ async fn held(console: &TestConsole) -> Arc<Held> {
 }
 
 /// Passes what is held, as this operator.
-async fn pass(console: &TestConsole, held: &Held, operator: &str) -> Reply {
+async fn pass(console: &TestConsole, held: &Held, operator: &str) -> OperatorReply {
     let answers = good_answers(held);
     let passing = DecisionRequest {
         operator: operator.to_owned(),
@@ -249,7 +249,7 @@ async fn decide_all(console: &TestConsole, key: &Value) {
     let first = held(console).await;
     assert!(matches!(
         pass(console, &first, "op-1").await,
-        Reply::Decided(_)
+        OperatorReply::Decided(_)
     ));
     merge.await.unwrap().unwrap();
 
@@ -268,11 +268,11 @@ async fn decide_all(console: &TestConsole, key: &Value) {
         .unwrap();
     assert!(matches!(
         pass(console, &risky, "op-1").await,
-        Reply::Approved(_)
+        OperatorReply::Approved(_)
     ));
     assert!(matches!(
         pass(console, &risky, "op-2").await,
-        Reply::Decided(_)
+        OperatorReply::Decided(_)
     ));
     delete.await.unwrap().unwrap();
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{FailedExpectation, decision};
 use crate::cli::run::scenario::{ExpectedOutcome, ExpectedVerdict, contains_all};
 use crate::cli::run::scenario_engine::StepOutcome;
-use crate::engine::command::{InjectedGuidance, Reply};
+use crate::engine::command::{AgentReply, InjectedGuidance, Reply};
 use crate::engine::consultation::{ConsultationAnswer, PolicyAnswer};
 
 /// Checks that exactly the expected guidance was given, in order.
@@ -91,7 +91,9 @@ pub(super) fn word(answer: &PolicyAnswer) -> String {
 
 fn policy_answer(noted: &StepOutcome) -> Option<&PolicyAnswer> {
     match &noted.reply {
-        Some(Reply::Consulted(ConsultationAnswer::Policy(answer))) => Some(answer),
+        Some(Reply::Agent(AgentReply::Consulted(ConsultationAnswer::Policy(answer)))) => {
+            Some(answer)
+        }
         _ => None,
     }
 }

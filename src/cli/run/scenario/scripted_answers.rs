@@ -8,7 +8,7 @@ use super::text;
 use crate::atlas::diagnostic::Code;
 use crate::atlas::located_values::{FileProblems, LocatedValue};
 use crate::base::id::is_restricted;
-use crate::engine::extension::{CallQuestion, ExtensionCall, Extensions};
+use crate::engine::extensions::{CallQuestion, ExtensionCall, Extensions};
 
 /// Roles in which an extension can be asked.
 const ROLES: [&str; 3] = ["trigger", "handler", "validator"];

@@ -2,7 +2,9 @@
 
 use super::{ScenarioEngine, StepFault, StepOutcome};
 use crate::cli::run::scenario::{ErrorRecovery, PolicyQuestion};
-use crate::engine::command::{AgentReport, EngineCommand, ErrorReport, Recovery, Reply};
+use crate::engine::command::{
+    AgentReply, AgentReport, EngineCommand, ErrorReport, Recovery, Reply,
+};
 use crate::engine::consultation::Consultation;
 
 impl ScenarioEngine {
@@ -11,7 +13,7 @@ impl ScenarioEngine {
         self.play_call(&report.session, noted, |ask| {
             EngineCommand::ReportError(ask, report.clone())
         });
-        if let Some(Reply::Accepted(accepted)) = &noted.reply
+        if let Some(Reply::Agent(AgentReply::Accepted(accepted))) = &noted.reply
             && let Some(error) = &accepted.error
         {
             self.errors.insert(report.session.clone(), error.clone());

@@ -2,7 +2,7 @@
 
 use super::{ScenarioEngine, StepFault, StepOutcome};
 use crate::engine::command::{
-    self as engine, DenialReply, DenyCode, EngineCommand, Reply, RuntimeFinding,
+    self as engine, AgentReply, DenialReply, DenyCode, EngineCommand, Reply, RuntimeFinding,
 };
 use crate::memento::{
     ExternalName, SummaryShape, Thread, ThreadOwner, TurnIds, TurnOutcome, TurnRefusal,
@@ -16,7 +16,9 @@ impl ScenarioEngine {
         let known = self.threads.get(&id);
         let answered = known.map_or(Ok(None), |thread| thread.repeated_outcome(&take.turn));
         if let Ok(Some(outcome)) = answered {
-            noted.reply = Some(Reply::Noted(engine::ReportReceipt::default()));
+            noted.reply = Some(Reply::Agent(AgentReply::Noted(
+                engine::ReportReceipt::default(),
+            )));
             noted.turn = Some(Box::new(outcome));
             return;
         }
@@ -36,7 +38,7 @@ impl ScenarioEngine {
                     gate: None,
                 };
                 noted.denied.push(denied.clone());
-                noted.reply = Some(Reply::Denied(denied));
+                noted.reply = Some(Reply::Agent(AgentReply::Denied(denied)));
             }
             Ok((thread, outcome)) => {
                 let payload = turn_record(&thread, take, &outcome).into();
@@ -49,7 +51,7 @@ impl ScenarioEngine {
                     |ask| EngineCommand::RecordFinding(ask, session, finding),
                     noted,
                 );
-                if let Some(Reply::Noted(_)) = noted.reply {
+                if let Some(Reply::Agent(AgentReply::Noted(_))) = noted.reply {
                     self.threads.insert(id, thread);
                     noted.turn = Some(Box::new(outcome));
                 }

@@ -14,7 +14,7 @@ use super::step::{DecisionContext, DecisionStep, DialogEntry, PassCare, pass_car
 use super::{DecisionKind, DenyFocus, GateDialog};
 use crate::base::id::GateId;
 use crate::console::cells::counted;
-use crate::engine::command::{DecisionRequest, Reply};
+use crate::engine::command::{DecisionRequest, OperatorReply};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::RuntimeSnapshot;
 
@@ -133,31 +133,23 @@ impl GateDialog {
         &mut self,
         verb: DecisionKind,
         gate: &GateId,
-        reply: Reply,
+        reply: OperatorReply,
     ) -> ReplyEffect {
         if !self.batch.pending.remove(gate) {
             return ReplyEffect::KeepOpen;
         }
         let words = match reply {
-            Reply::Decided(_) => {
+            OperatorReply::Decided(_) => {
                 self.batch.decided.push(gate.clone());
                 None
             }
             // A request that needs two operators can never be marked for a batch.
-            Reply::Approved(_) => Some("approved; a second operator must approve".to_owned()),
-            Reply::Invalid(_) => Some("the answers were rejected".to_owned()),
-            Reply::Refused(refused) => Some(refused.to_string()),
-            Reply::Started(_)
-            | Reply::Ended(_)
-            | Reply::Accepted(_)
-            | Reply::Allowed(_)
-            | Reply::Denied(_)
-            | Reply::Asked(_)
-            | Reply::Resolved(_)
-            | Reply::Consulted(_)
-            | Reply::Completed(_)
-            | Reply::Acted
-            | Reply::Noted(_) => Some("unexpected reply".to_owned()),
+            OperatorReply::Approved(_) => {
+                Some("approved; a second operator must approve".to_owned())
+            }
+            OperatorReply::Invalid(_) => Some("the answers were rejected".to_owned()),
+            OperatorReply::Refused(refused) => Some(refused.to_string()),
+            OperatorReply::Acted => Some("unexpected reply".to_owned()),
         };
         let refused = words.map(|words| format!("{gate}: {words}"));
         self.batch.refused.extend(refused);

@@ -8,7 +8,7 @@ use super::step::DecisionStep;
 use super::{DecisionKind, GateDialog};
 use crate::base::id::GateId;
 use crate::console::request::ConsoleRequest;
-use crate::engine::command::{DecisionRefusal, InvalidAnswers, Reply};
+use crate::engine::command::{DecisionRefusal, InvalidAnswers, OperatorReply};
 
 /// Effect of a reply on the dialog.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,11 +23,11 @@ pub(crate) enum ReplyEffect {
 
 impl GateDialog {
     /// Handles the runtime's reply. Only now the result of the decision is known.
-    pub(crate) fn on_reply(&mut self, gate: &GateId, reply: Reply) -> ReplyEffect {
+    pub(crate) fn on_reply(&mut self, gate: &GateId, reply: OperatorReply) -> ReplyEffect {
         let DecisionStep::Writing(verb) = self.step else {
             return ReplyEffect::KeepOpen;
         };
-        if matches!(reply, Reply::Acted) {
+        if matches!(reply, OperatorReply::Acted) {
             // A wrong confirmation is on record; the decision that followed has its own answer.
             return ReplyEffect::KeepOpen;
         }
@@ -35,20 +35,10 @@ impl GateDialog {
             return self.on_batch_reply(verb, gate, reply);
         }
         match reply {
-            Reply::Decided(_) | Reply::Approved(_) => return ReplyEffect::Close,
-            Reply::Invalid(invalid) => self.on_invalid(invalid),
-            Reply::Refused(refused) => return self.on_refused(verb, refused),
-            Reply::Started(_)
-            | Reply::Ended(_)
-            | Reply::Accepted(_)
-            | Reply::Allowed(_)
-            | Reply::Denied(_)
-            | Reply::Asked(_)
-            | Reply::Resolved(_)
-            | Reply::Consulted(_)
-            | Reply::Completed(_)
-            | Reply::Acted
-            | Reply::Noted(_) => {
+            OperatorReply::Decided(_) | OperatorReply::Approved(_) => return ReplyEffect::Close,
+            OperatorReply::Invalid(invalid) => self.on_invalid(invalid),
+            OperatorReply::Refused(refused) => return self.on_refused(verb, refused),
+            OperatorReply::Acted => {
                 self.step = DecisionStep::Editing;
                 self.notice = Some("unexpected reply; check the request again".to_owned());
             }

@@ -4,7 +4,7 @@ use super::super::pending_pass::{InputResult, NextInput, PendingPass, pass_decis
 use super::{LineConsole, LineEffect, LineState};
 use crate::base::id::GateId;
 use crate::console::dialog::gate::pass_care;
-use crate::engine::command::{Confirmation, Reply, Ruling};
+use crate::engine::command::{Confirmation, OperatorReply, Ruling};
 use crate::engine::held::Held;
 
 impl LineConsole {
@@ -106,8 +106,8 @@ impl LineConsole {
     }
 
     /// Continues with the questions after an invalid answer was recorded, unless it refused the request.
-    pub(super) fn on_invalid_recorded(&mut self, reply: &Reply) -> Option<String> {
-        let Reply::Invalid(invalid) = reply else {
+    pub(super) fn on_invalid_recorded(&mut self, reply: &OperatorReply) -> Option<String> {
+        let OperatorReply::Invalid(invalid) = reply else {
             return None;
         };
         match std::mem::replace(&mut self.doing, LineState::Nothing) {

@@ -1,0 +1,114 @@
+//! Stages of a command, in order.
+//!
+//! [`handle_command`] is the way of every command through the engine, and [`request_action`] the way of a
+//! request to run an action. Each stage is a function in the folder of its concern.
+//!
+//! Contract: a stage either goes on, or ends the command with a [`StageExit`]. A stage that needs answers of
+//! extensions changes nothing before it has them.
+
+use super::admission::access::deny_if_rate_limited;
+use super::admission::misuse::record_due_misuse;
+use super::admission::request_admission::admit_request;
+use super::command::{ActionRequest, CallerId, EngineCommand};
+use super::evaluation::attempt_judgement::judge_request;
+use super::extensions::consultation::answer_consultation;
+use super::extensions::suspension::{
+    RequiredCall, drop_suspended, handle_call_result, start_command,
+};
+use super::gates::agent_answers::answer_gates;
+use super::gates::decision::decide_held;
+use super::gates::identical_requests::identify_request;
+use super::gates::operator_actions::{apply_operator_action, clear_acknowledged_fault};
+use super::gates::session_gates::pass_session_gates;
+use super::gates::settlement::expire_held;
+use super::records::attempts::{abandon_attempt, record_attempt};
+use super::requests::attempt::decide_attempt;
+use super::requests::completion::complete_action;
+use super::requests::context_request::request_context;
+use super::requests::events::{receive_input, report_error};
+use super::requests::report::{handle_report, record_finding};
+use super::requests::resolution::resolve_actions;
+use super::sessions::clock_step::move_clock;
+use super::sessions::lifecycle::{end_session, start_session};
+use super::transaction::Transaction;
+
+/// Result of a stage.
+pub(crate) type StageResult<T = ()> = Result<T, StageExit>;
+
+/// Reason why a command goes through no further stage now.
+pub(crate) enum StageExit {
+    /// The caller has its reply, or waits for it in a queue.
+    Answered,
+    /// Extensions have to answer these calls first. Then the command is executed again.
+    Suspended(Vec<RequiredCall>),
+}
+
+/// Handles one command.
+pub(crate) fn handle_command(tx: &mut Transaction<'_>, command: EngineCommand) {
+    record_due_misuse(tx, &command);
+    if deny_if_rate_limited(tx, &command) {
+        return;
+    }
+    start_command(tx, command);
+}
+
+/// Executes a command with the answers of extensions so far.
+pub(crate) fn execute_command(tx: &mut Transaction<'_>, command: &EngineCommand) -> StageResult {
+    match command {
+        EngineCommand::StartSession(ask, start) => return start_session(tx, *ask, start),
+        EngineCommand::EndSession(ask, end) => return end_session(tx, *ask, end),
+        EngineCommand::RequestAction(ask, request) => return request_action(tx, *ask, request),
+        EngineCommand::CompleteAction(ask, completed) => {
+            return complete_action(tx, *ask, completed);
+        }
+        EngineCommand::Input(ask, input) => return receive_input(tx, *ask, input),
+        EngineCommand::ReportError(ask, report) => return report_error(tx, *ask, report),
+        EngineCommand::RequestContext(ask, request) => return request_context(tx, *ask, request),
+        EngineCommand::Answer(ask, answer) => return answer_gates(tx, *ask, answer),
+        EngineCommand::Resolve(ask, resolve) => return resolve_actions(tx, *ask, resolve),
+        EngineCommand::Decide(ask, decide) => return decide_held(tx, *ask, decide),
+        EngineCommand::Report(ask, report) => handle_report(tx, *ask, report),
+        EngineCommand::CallerLeft(ask) => drop_caller(tx, *ask),
+        EngineCommand::Operate(ask, operate) => apply_operator_action(tx, *ask, operate),
+        EngineCommand::RecordFinding(ask, session, finding) => {
+            record_finding(tx, *ask, session, finding);
+        }
+        EngineCommand::RecordIntact => clear_acknowledged_fault(tx),
+        EngineCommand::ClockMoved(step) => move_clock(tx, *step),
+        EngineCommand::Consult(ask, consult) => answer_consultation(tx, *ask, consult),
+        EngineCommand::DeadlineReached(gate) => expire_held(tx, gate),
+        EngineCommand::ExtensionReturned(id, returned) => {
+            handle_call_result(tx, *id, returned.clone());
+        }
+    }
+    Ok(())
+}
+
+/// Handles a request to run an action, stage by stage.
+///
+/// 1. Admission: the session is live, the request is well-formed, the session has adopted the loaded Atlases.
+/// 2. Gates of the whole session: its start gate, gates that are still required, due intervals. They come
+///    before every request, because their answers can change the session's rights.
+/// 3. Identical requests: a repeated call joins its held request instead of running twice.
+/// 4. Evaluation: triggers, policies, limits and handlers, once. Missing answers of extensions suspend the
+///    request here; nothing about it is decided yet.
+/// 5. Record of the attempt and of the policies' verdict, before anything follows from them.
+/// 6. Decision: the attempt is denied, held at its gates, or allowed to run, and the agent gets its reply.
+fn request_action(tx: &mut Transaction<'_>, ask: CallerId, request: &ActionRequest) -> StageResult {
+    admit_request(tx, ask, request)?;
+    pass_session_gates(tx, ask, request)?;
+    let identified = identify_request(tx, ask, request)?;
+    let judged = judge_request(tx, request, identified)?;
+    let attempt = record_attempt(tx, ask, request, judged)?;
+    decide_attempt(tx, ask, attempt);
+    Ok(())
+}
+
+/// Drops the waiting commands and requests of a caller that is gone.
+fn drop_caller(tx: &mut Transaction<'_>, ask: CallerId) {
+    drop_suspended(tx, ask);
+    abandon_attempt(tx, ask);
+    let state = tx.state();
+    state.held.remove_asker(ask);
+    state.parked.remove_asker(ask);
+}
