@@ -16,11 +16,11 @@ use crate::base::limits::{MAX_THREADS, PASSING_ALARM_TIME};
 use crate::base::text::one_line;
 use crate::console::AlarmReceiver;
 use crate::gateway::connect::registry::{ConnectedAgent, ConnectionRegistry};
-use crate::gateway::gateway_state::{ConnectionShortage, GatewayState};
 use crate::gateway::hook::Host;
-use crate::gateway::proof::{AnswerSigner, AnswerVerifier};
-use crate::gateway::rejected_answers::{self, RejectedAnswer, RejectedAnswerReports};
-use crate::gateway::unix_server::BoundSocket;
+use crate::gateway::protocol::proof::{AnswerSigner, AnswerVerifier};
+use crate::gateway::protocol::rejected_answers::{self, RejectedAnswer, RejectedAnswerReports};
+use crate::gateway::transport::gateway_state::{ConnectionShortage, GatewayState};
+use crate::gateway::transport::unix_server::BoundSocket;
 use crate::runtime::OperatorHandle;
 use crate::runtime::snapshot::{ClockStepAt, RuntimeSnapshot};
 use crate::store::key;
@@ -337,8 +337,8 @@ mod tests {
     use super::*;
     use crate::base::clock_step::ClockStep;
     use crate::gateway::connect::{ConnectScope, HookConfig, connect};
-    use crate::gateway::gateway_state::ShortageOutcome;
     use crate::gateway::hook::{Host, OfflineBehavior};
+    use crate::gateway::transport::gateway_state::ShortageOutcome;
     use crate::trace::note::Signer;
 
     /// Key of the watching console.

@@ -25,9 +25,9 @@ use crate::gateway::connect::{
     ConnectScope, Folders, HookConfig, SettingsState, inspect, read_hook_config, settings_file,
 };
 use crate::gateway::hook::{Host, OfflineBehavior};
-use crate::gateway::http::read_address;
-use crate::gateway::proof::AnswerVerifier;
-use crate::gateway::rejected_answers::{FOLDER_NAME, RejectedAnswerReports};
+use crate::gateway::protocol::proof::AnswerVerifier;
+use crate::gateway::protocol::rejected_answers::{FOLDER_NAME, RejectedAnswerReports};
+use crate::gateway::transport::http::read_address;
 
 mod console;
 

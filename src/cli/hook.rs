@@ -10,11 +10,11 @@ use super::args::HookArgs;
 use super::error::{ConnectFailure, Failure};
 use super::settings::{Settings, SocketOwner};
 use crate::base::limits::MAX_MESSAGE_BYTES;
-use crate::gateway::client::ConnectionCanceller;
 use crate::gateway::hook::{
     self, AnswerCommand, HookEvent, HookOptions, HookOutput, Host, Transport,
 };
-use crate::gateway::proof::ProofError;
+use crate::gateway::protocol::proof::ProofError;
+use crate::gateway::transport::client::ConnectionCanceller;
 
 /// Longest time for an agent to send its payload.
 const PAYLOAD_TIME: Duration = Duration::from_secs(10);

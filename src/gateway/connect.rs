@@ -14,7 +14,7 @@ use serde_json::Value;
 use self::hook_entry::{HookEntry, command_words};
 use self::json_text::{JsonNode, JsonText};
 use super::hook::{Host, OfflineBehavior};
-use super::proof::AnswerVerifier;
+use super::protocol::proof::AnswerVerifier;
 
 pub mod agent_limits;
 mod agent_table;

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use self::verdict::HookVerdict;
-use super::client::{CallError, ConnectionCanceller};
-use super::proof::AnswerVerifier;
-use super::wording::{KeyRemedy, denial_text};
+use super::protocol::proof::AnswerVerifier;
+use super::protocol::wording::{KeyRemedy, denial_text};
+use super::transport::client::{CallError, ConnectionCanceller};
 use crate::base::digest::Digest;
 
 mod answer_command;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::client::{CallError, GatewayClient};
+use super::transport::client::{CallError, GatewayClient};
 use crate::base::id::SessionId;
 use crate::base::json::{self, StrictJsonError};
 use crate::memento::{MementoError, Turn};

@@ -4,8 +4,10 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use cra_core::gateway::call::{AuthenticatedCall, names};
-use cra_core::gateway::http::{HttpError, HttpResources, HttpServer, TOKEN_FILE, document};
+use cra_core::gateway::protocol::call::{AuthenticatedCall, names};
+use cra_core::gateway::transport::http::{
+    HttpError, HttpResources, HttpServer, TOKEN_FILE, document,
+};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;

@@ -10,7 +10,7 @@ use crate::base::id::{GateId, SessionId};
 use crate::base::json;
 use crate::gateway::connect::ConnectScope;
 use crate::gateway::hook::{Host, OfflineBehavior};
-use crate::gateway::proof::AnswerVerifier;
+use crate::gateway::protocol::proof::AnswerVerifier;
 
 /// An agent that runs hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -10,7 +10,7 @@ use super::file::{SettingsFile, replace};
 use super::{ConnectScope, HookConfig, SettingsState, disabling_settings, inspect};
 use crate::base::json;
 use crate::gateway::hook::Host;
-use crate::gateway::proof::AnswerVerifier;
+use crate::gateway::protocol::proof::AnswerVerifier;
 
 /// Name of the list, in the folder of the store.
 pub const FILE_NAME: &str = "connections.json";

@@ -18,7 +18,7 @@ use crate::base::id::{GateId, SessionId};
 use crate::base::json;
 use crate::engine::command::AgentQuestions;
 use crate::gateway::connect::quote;
-use crate::gateway::questions;
+use crate::gateway::protocol::questions;
 
 /// Length of a token in characters: too long to guess.
 const TOKEN_LEN: usize = 32;

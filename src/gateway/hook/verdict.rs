@@ -15,10 +15,12 @@ use crate::base::id::{SessionId, is_restricted};
 use crate::base::limits::MAX_RESUMPTIONS;
 use crate::base::text::one_line;
 use crate::engine::command::{AgentQuestions, DenyCode, Injected};
-use crate::gateway::client::{BlockingClient, CallError};
-use crate::gateway::questions;
-use crate::gateway::rejected_answers::RejectedAnswer;
-use crate::gateway::wording::{KeyRemedy, denial_text, injected_in, injected_text, join_texts};
+use crate::gateway::protocol::questions;
+use crate::gateway::protocol::rejected_answers::RejectedAnswer;
+use crate::gateway::protocol::wording::{
+    KeyRemedy, denial_text, injected_in, injected_text, join_texts,
+};
+use crate::gateway::transport::client::{BlockingClient, CallError};
 
 /// Verdict of a hook, independent of the agent's format.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -205,12 +205,15 @@ async fn where_it_is_stands_in_a_file_for_as_long_as_it_is_open() {
     let address = web.door.address();
     assert_ne!(address.port(), 0);
     assert_eq!(
-        cra_core::gateway::http::read_address(&folder),
+        cra_core::gateway::transport::http::read_address(&folder),
         Some(address)
     );
     let Web { house, door, .. } = web;
     drop(door);
-    assert_eq!(cra_core::gateway::http::read_address(&folder), None);
+    assert_eq!(
+        cra_core::gateway::transport::http::read_address(&folder),
+        None
+    );
     let again = open(&house, "127.0.0.1:0").await.unwrap();
     let mut stream = TcpStream::connect(again.address()).await.unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();

@@ -1,6 +1,6 @@
 //! What agents are told: as much of the record as is theirs to know, and results as the document says.
 
-use cra_core::gateway::http::document;
+use cra_core::gateway::transport::http::document;
 use serde_json::{Value, json};
 use tokio::io::AsyncBufReadExt;
 use tokio::time::timeout;

@@ -1,7 +1,7 @@
 //! Timers of hooks.
 
 use super::*;
-use crate::gateway::proof::AnswerSigner;
+use crate::gateway::protocol::proof::AnswerSigner;
 use crate::trace::note::Signer;
 
 fn ms(ms: u64) -> Duration {
@@ -28,7 +28,7 @@ fn options(timer: Option<Duration>, socket: &std::path::Path) -> HookOptions {
         folder: std::path::PathBuf::new(),
         secret: Digest::ZERO,
         api_key: None,
-        canceller: crate::gateway::client::ConnectionCanceller::default(),
+        canceller: crate::gateway::transport::client::ConnectionCanceller::default(),
         answer_command: crate::gateway::hook::AnswerCommand {
             program: "/usr/bin/cra".into(),
             location_args: Vec::new(),

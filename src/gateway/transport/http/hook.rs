@@ -1,0 +1,152 @@
+//! Hooks over HTTP. On any failure the answer is status 200 with a body that stops the agent: the agent
+//! continues after every other status.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::HttpState;
+use super::call_handler;
+use super::guard::{TOO_MANY_CONNECTIONS, check_headers, exceeds_limit};
+use crate::base::json::read_with_inexact_as_text;
+use crate::gateway::hook::{self, AnswerCommand, HookOptions, Host, OfflineBehavior, Transport};
+use crate::gateway::transport::client::ConnectionCanceller;
+
+/// `POST /v1/hook/claude-code`
+pub(super) async fn serve(
+    State(shared): State<Arc<HttpState>>,
+    Path(host): Path<String>,
+    request: Request,
+) -> Response {
+    let mut event = None;
+    let answer = match answer(&shared, &host, request, &mut event).await {
+        Ok(answer) => answer,
+        Err(why) => stop_answer(&why, event.as_deref()),
+    };
+    call_handler::json_response(StatusCode::OK, &answer)
+}
+
+/// Returns the answer. Sets `event` as soon as the event is known.
+async fn answer(
+    shared: &HttpState,
+    host: &str,
+    request: Request,
+    event: &mut Option<String>,
+) -> Result<Value, String> {
+    let admitted = check_headers(request.headers(), &shared.token);
+    admitted.map_err(|stranger| format!("cra: nothing is allowed: {}", stranger.message()))?;
+    if exceeds_limit(&request) {
+        return Err(format!("cra: {TOO_MANY_CONNECTIONS}"));
+    }
+    if host != Host::ClaudeCode.as_str() {
+        return Err("cra: only hooks of claude-code come by HTTP".to_owned());
+    }
+    let api_key = request.headers().get(API_KEY_HEADER);
+    let api_key = api_key
+        .and_then(|value| value.to_str().ok())
+        .map(str::to_owned);
+    let timer = timeout(request.uri().query().unwrap_or_default());
+    let unread = |_| "cra: the hook cannot be read, so nothing goes on".to_owned();
+    let body = call_handler::read_body(shared, request)
+        .await
+        .map_err(unread)?;
+    *event = event_of(&body);
+    let busy = |_| "cra: too many hooks wait already; try again later".to_owned();
+    let room = Arc::clone(&shared.hooks)
+        .try_acquire_owned()
+        .map_err(busy)?;
+    let leash = ConnectionCanceller::default();
+    // A caller that closes the connection withdraws its held request, also while a thread waits for it.
+    let _cut = leash.cancel_on_drop();
+    let secret = hook::secret(&shared.resources.folder);
+    let options = HookOptions {
+        host: Host::ClaudeCode,
+        started_at: Instant::now(),
+        timeout: Some(timer),
+        offline: OfflineBehavior::Deny,
+        socket: shared.resources.socket.clone(),
+        key: Ok(shared.resources.gateway.signer.verifier()),
+        folder: shared.resources.folder.clone(),
+        secret: secret.map_err(|error| format!("cra: there is no secret: {error}"))?,
+        api_key,
+        canceller: leash.clone(),
+        answer_command: shared.answer_command()?,
+        transport: Transport::Rest,
+    };
+    let answered = tokio::task::spawn_blocking(move || {
+        let _room = room;
+        hook::run_hook(&body, &options)
+    });
+    let printed = answered
+        .await
+        .map_err(|_| "cra: something went wrong, so nothing goes on".to_owned())?;
+    match serde_json::from_str::<Value>(&printed.out) {
+        Ok(said) if printed.code == 0 && said.is_object() => Ok(said),
+        // The exit code of a hook cannot be sent over HTTP, so the text has to say it.
+        Ok(_) | Err(_) => Err(printed.err.trim().to_owned()),
+    }
+}
+
+impl HttpState {
+    /// Returns the command with which an agent on this machine answers a checkpoint from its shell.
+    fn answer_command(&self) -> Result<AnswerCommand, String> {
+        let unknown = |error| format!("cra: the program's own place is not known: {error}");
+        let named = [
+            ("--data-dir", &self.resources.folder),
+            ("--socket", &self.resources.socket),
+        ];
+        let place =
+            named.map(|(name, path)| [name.to_owned(), path.to_string_lossy().into_owned()]);
+        Ok(AnswerCommand {
+            program: std::env::current_exe().map_err(unknown)?,
+            location_args: place.into_iter().flatten().collect(),
+        })
+    }
+}
+
+/// Header with the key that the agent presents, if an Atlas requires one.
+const API_KEY_HEADER: &str = "x-api-key";
+
+/// Returns the agent's timeout from the address of the hook. The request does not contain it otherwise, and
+/// after a late answer the agent continues.
+fn timeout(query: &str) -> Duration {
+    let said = query
+        .split('&')
+        .find_map(|pair| pair.strip_prefix("timer="))
+        .and_then(|text| text.parse().ok());
+    said.map_or(MIN_TIMEOUT, Duration::from_secs)
+}
+
+/// Shortest default timeout of Claude Code's hooks.
+const MIN_TIMEOUT: Duration = Duration::from_secs(30);
+
+fn event_of(body: &[u8]) -> Option<String> {
+    // Numbers decide nothing here, and an event that is named twice counts as unknown.
+    let body = read_with_inexact_as_text(body).ok()?;
+    let event = body.get("hook_event_name")?.as_str()?;
+    Some(event.to_owned())
+}
+
+/// Builds an answer that stops the agent at any event. The agent discards an answer that names another
+/// event than its own, so an event is named only if it is known to precede a tool.
+fn stop_answer(why: &str, event: Option<&str>) -> Value {
+    let mut said = json!({
+        "continue": false,
+        "stopReason": why,
+        "decision": "block",
+        "reason": why,
+    });
+    if let (Some("PreToolUse"), Some(fields)) = (event, said.as_object_mut()) {
+        let specific = json!({
+            "hookEventName": "PreToolUse",
+            "permissionDecision": "deny",
+            "permissionDecisionReason": why,
+        });
+        fields.insert("hookSpecificOutput".to_owned(), specific);
+    }
+    said
+}
