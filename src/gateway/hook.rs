@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use self::verdict::HookVerdict;
+use super::protocol::call::CallError;
 use super::protocol::proof::AnswerVerifier;
 use super::protocol::wording::{KeyRemedy, denial_text};
-use super::transport::client::{CallError, ConnectionCanceller};
+use super::transport::client::ConnectionCanceller;
 use crate::base::digest::Digest;
 
 mod answer_command;

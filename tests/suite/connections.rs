@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use cra_core::base::limits::MAX_RUNNING_PER_SESSION;
 use cra_core::engine::held::Held;
-use cra_core::gateway::transport::client::{CallError, GatewayClient};
+use cra_core::gateway::protocol::call::CallError;
+use cra_core::gateway::transport::client::GatewayClient;
 use cra_core::gateway::transport::gateway_state::{GatewayState, ShortageOutcome};
 use cra_core::gateway::transport::socket_lock::SocketLock;
 use cra_core::gateway::transport::unix_server::UnixServer;

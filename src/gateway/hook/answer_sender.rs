@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 use super::Host;
 use super::answer_command::{AnswerCommand, AnswerLine};
 use crate::base::digest::Digest;
+use crate::gateway::protocol::call::CallError;
 use crate::gateway::protocol::proof::AnswerVerifier;
 use crate::gateway::protocol::questions;
 use crate::gateway::protocol::wording::{KeyRemedy, denial_text};
-use crate::gateway::transport::client::{BlockingClient, CallError};
+use crate::gateway::transport::client::BlockingClient;
 
 /// Time for the console to accept answers: custom validators may check them.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);

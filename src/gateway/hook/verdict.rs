@@ -15,12 +15,13 @@ use crate::base::id::{SessionId, is_restricted};
 use crate::base::limits::MAX_RESUMPTIONS;
 use crate::base::text::one_line;
 use crate::engine::command::{AgentQuestions, DenyCode, Injected};
+use crate::gateway::protocol::call::CallError;
 use crate::gateway::protocol::questions;
 use crate::gateway::protocol::rejected_answers::RejectedAnswer;
 use crate::gateway::protocol::wording::{
     KeyRemedy, denial_text, injected_in, injected_text, join_texts,
 };
-use crate::gateway::transport::client::{BlockingClient, CallError};
+use crate::gateway::transport::client::BlockingClient;
 
 /// Verdict of a hook, independent of the agent's format.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,11 +6,13 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+mod call_error;
 mod call_fault;
 mod params;
 mod session_key;
 mod wrapper;
 
+pub use call_error::CallError;
 pub use call_fault::CallFault;
 pub(in crate::gateway) use call_fault::answer_with;
 pub use params::*;

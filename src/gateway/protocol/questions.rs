@@ -10,7 +10,7 @@ use crate::atlas::model::CompiledQuestion;
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::engine::command::{AgentGate, AgentQuestions};
-use crate::gateway::transport::client::CallError;
+use crate::gateway::protocol::call::CallError;
 
 /// Returns the questions to the agent, if they are the reason why a call has no result.
 pub(in crate::gateway) fn agent_questions(error: &CallError) -> Option<AgentQuestions> {

@@ -6,7 +6,7 @@ use super::call::CallFault;
 use super::questions;
 use crate::atlas::document::GuidanceFormat;
 use crate::engine::command::{Injected, InjectedGuidance};
-use crate::gateway::transport::client::CallError;
+use crate::gateway::protocol::call::CallError;
 
 /// Step by which a caller gets the console's key.
 #[derive(Clone, Copy, Debug)]

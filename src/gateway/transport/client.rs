@@ -19,48 +19,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
 use crate::base::json;
-use crate::gateway::protocol::call::CallFault;
+use crate::gateway::protocol::call::{CallError, CallFault};
 use crate::gateway::protocol::proof::{AnswerVerifier, Challenge, ChallengedRequest, ProofError};
-
-/// Reason why a call has no result.
-#[derive(Debug, thiserror::Error)]
-pub enum CallError {
-    /// No process listens on the socket.
-    #[error("no console listens at `{}`", .0.display())]
-    Unreachable(PathBuf),
-    /// The console closed the connection.
-    #[error("the console went away")]
-    Disconnected,
-    /// The console did not answer in time.
-    #[error("the console did not answer in time")]
-    TimedOut,
-    /// The answer is malformed.
-    #[error("the console gave an answer that cannot be read: {0}")]
-    Unreadable(String),
-    /// The console answered with a fault.
-    #[error("{}", .0.message)]
-    Fault(CallFault),
-    /// The answer was not given by the console with the expected key.
-    #[error("the answer at `{}` was not given by the console: {reason}", socket.display())]
-    Unproven {
-        /// Socket that the answer came from.
-        socket: PathBuf,
-        /// Fault of the proof.
-        reason: ProofError,
-    },
-    /// The connection was refused before the request was read, with this code. The refusal is unverified.
-    #[error("the console takes no request now (code {0})")]
-    Refused(i64),
-    /// No key was given, so no answer can be verified.
-    #[error("no usable `--key` was given: {0}")]
-    NoKey(String),
-    /// The request cannot be written as JSON.
-    #[error("the request cannot be written: {0}")]
-    Unwritable(String),
-    /// The system has no randomness for a challenge.
-    #[error("no challenge can be made: {0}")]
-    NoChallenge(getrandom::Error),
-}
 
 /// A connection to a console.
 #[derive(Debug)]

@@ -48,8 +48,7 @@ async fn fill(house: &House, agents: &mut Vec<Agent>) -> (String, String, Value)
             for message in [1, 2] {
                 let fields = heated("hot", 0.9);
                 let told = agent.call("turn", turn(&session, &name, message, &fields));
-                if let Err(cra_core::gateway::transport::client::CallError::Fault(fault)) =
-                    told.await
+                if let Err(cra_core::gateway::protocol::call::CallError::Fault(fault)) = told.await
                 {
                     agents.push(agent);
                     return (session, name, json!([fault.message, fault.data]));

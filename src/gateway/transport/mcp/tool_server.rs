@@ -22,9 +22,9 @@ use tokio::time::timeout;
 use super::console_session::{ConsoleIdentity, ConsoleSession};
 use super::proxy::END_TIMEOUT;
 use super::strict_transport::StrictTransport;
+use crate::gateway::protocol::call::CallError;
 use crate::gateway::protocol::questions;
 use crate::gateway::protocol::wording::{KeyRemedy, denial_text};
-use crate::gateway::transport::client::CallError;
 
 /// Asks for context that the stewards of this place have written for you: rules, procedures, facts.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]

@@ -12,11 +12,11 @@ use super::super::message::{self, MessageLine, OwnToolOutcome, ToolCall};
 use super::END_TIMEOUT;
 use super::own_tool::{self, OwnTool};
 use super::pending_requests::{PendingRequests, RequestStage};
+use crate::gateway::protocol::call::CallError;
 use crate::gateway::protocol::call::CallFault;
 use crate::gateway::protocol::questions;
 use crate::gateway::protocol::rpc::RpcId;
 use crate::gateway::protocol::wording::{KeyRemedy, denial_text};
-use crate::gateway::transport::client::CallError;
 
 /// Delay of the first progress notification, and interval of later ones. Agents give up on a call that
 /// shows no progress for long.
