@@ -9,6 +9,7 @@
 //! - [`hook`]: one step of a coding agent, from its payload to its answer.
 //! - [`connect`]: the hook entries in the settings of coding agents.
 
+pub mod agents;
 pub mod connect;
 pub mod hook;
 pub mod protocol;

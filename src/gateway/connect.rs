@@ -13,11 +13,11 @@ use serde_json::Value;
 
 use self::hook_entry::{HookEntry, command_words};
 use self::json_text::{JsonNode, JsonText};
+use super::agents::settings as agent_table;
 use super::hook::{Host, OfflineBehavior};
 use super::protocol::proof::AnswerVerifier;
 
 pub mod agent_limits;
-mod agent_table;
 pub mod codex_trust;
 pub mod file;
 mod hook_entry;
@@ -25,8 +25,8 @@ mod json_text;
 pub mod registry;
 mod shell_words;
 
-pub(super) use agent_table::intercepts;
-pub use agent_table::{ConnectScope, Folders, event_names, settings_file};
+pub(super) use super::agents::settings::intercepts;
+pub use super::agents::settings::{ConnectScope, Folders, event_names, settings_file};
 pub use json_text::JsonEditError;
 pub(super) use shell_words::quote;
 

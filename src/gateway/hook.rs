@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use self::verdict::HookVerdict;
+use super::agents::hook_output;
 use super::protocol::call::CallError;
 use super::protocol::proof::AnswerVerifier;
 use super::protocol::wording::{KeyRemedy, denial_text};
@@ -20,20 +21,17 @@ use crate::base::digest::Digest;
 
 mod answer_command;
 mod answer_sender;
-mod hook_event;
-mod hook_output;
 mod secret;
-mod tool_actions;
-mod verdict;
+pub(super) mod verdict;
 mod wrapper;
 
+pub use super::agents::hook_event::{HookEvent, HookEventKind, UnreadablePayload};
+pub use super::agents::hook_output::HookOutput;
+pub use super::agents::tool_actions::{ToolAction, actions};
 pub use answer_command::{AnswerCommand, AnswerLine};
 pub use answer_sender::{AnswerOutcome, AnswerSender, send_answers};
-pub use hook_event::{HookEvent, HookEventKind, UnreadablePayload};
-pub use hook_output::HookOutput;
 pub use secret::secret;
 pub(super) use secret::secret_named;
-pub use tool_actions::{ToolAction, actions};
 
 /// An agent that runs hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

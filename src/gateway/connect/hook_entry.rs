@@ -5,8 +5,8 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::agent_table::{self, EventPhase};
 use super::{HookConfig, shell_words};
+use crate::gateway::agents::settings::{self as agent_table, EventPhase};
 use crate::gateway::hook::{Host, OfflineBehavior};
 
 /// An entry of an event's list, with its fields in the order that people expect.

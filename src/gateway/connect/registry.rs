@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::agent_table::{Folders, related_settings_files};
 use super::file::{SettingsFile, replace};
 use super::{ConnectScope, HookConfig, SettingsState, disabling_settings, inspect};
 use crate::base::json;
+use crate::gateway::agents::settings::{Folders, related_settings_files};
 use crate::gateway::hook::Host;
 use crate::gateway::protocol::proof::AnswerVerifier;
 

@@ -6,8 +6,6 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::answer_command::{self, ConversationIdentity};
-use super::hook_event::{HookEvent, HookEventKind};
-use super::tool_actions::ToolAction;
 use super::{HookOptions, Host, OfflineBehavior, wrapper};
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::digest::Digest;
@@ -15,6 +13,8 @@ use crate::base::id::{SessionId, is_restricted};
 use crate::base::limits::MAX_RESUMPTIONS;
 use crate::base::text::one_line;
 use crate::engine::command::{AgentQuestions, DenyCode, Injected};
+use crate::gateway::agents::hook_event::{HookEvent, HookEventKind};
+use crate::gateway::agents::tool_actions::ToolAction;
 use crate::gateway::protocol::call::CallError;
 use crate::gateway::protocol::questions;
 use crate::gateway::protocol::rejected_answers::RejectedAnswer;
@@ -25,7 +25,7 @@ use crate::gateway::transport::client::BlockingClient;
 
 /// Verdict of a hook, independent of the agent's format.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum HookVerdict {
+pub(in crate::gateway) enum HookVerdict {
     /// The step may run.
     Pass {
         /// Context for the agent.
@@ -46,7 +46,7 @@ pub(super) enum HookVerdict {
 }
 
 impl HookVerdict {
-    pub(super) fn pass(context: Option<String>) -> Self {
+    pub(in crate::gateway) fn pass(context: Option<String>) -> Self {
         Self::Pass {
             context,
             approved: None,
@@ -55,7 +55,7 @@ impl HookVerdict {
 
     /// Returns the context for the agent. At an event that cannot be stopped, this is the reason of the
     /// denial.
-    pub(super) fn context(&self) -> Option<&str> {
+    pub(in crate::gateway) fn context(&self) -> Option<&str> {
         match self {
             Self::Pass { context, .. } => context.as_deref(),
             Self::Deny { reason } | Self::Ask { reason } => Some(reason),

@@ -2,11 +2,10 @@
 
 use serde_json::Value;
 
-use super::call::CallFault;
+use super::call::{CallError, CallFault};
 use super::questions;
 use crate::atlas::document::GuidanceFormat;
 use crate::engine::command::{Injected, InjectedGuidance};
-use crate::gateway::protocol::call::CallError;
 
 /// Step by which a caller gets the console's key.
 #[derive(Clone, Copy, Debug)]

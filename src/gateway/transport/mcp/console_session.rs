@@ -8,8 +8,7 @@ use uuid::Uuid;
 
 use crate::base::id::SessionId;
 use crate::engine::command::{DenyCode, Injected};
-use crate::gateway::protocol::call::CallError;
-use crate::gateway::protocol::call::SessionKey;
+use crate::gateway::protocol::call::{CallError, SessionKey};
 use crate::gateway::protocol::proof::AnswerVerifier;
 use crate::gateway::protocol::rejected_answers::RejectedAnswer;
 use crate::gateway::protocol::wording::{injected_in, injected_text};

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::Host;
-use super::super::hook_event::HookEvent;
-use super::super::verdict::HookVerdict;
 use super::{HookOutput, encode};
+use crate::gateway::agents::hook_event::HookEvent;
+use crate::gateway::hook::Host;
+use crate::gateway::hook::verdict::HookVerdict;
 
 /// Events of an agent that get an answer: before a tool, a prompt, a start, after a tool.
 fn events(host: Host) -> [&'static str; 4] {

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::Host;
 use super::tool_actions::{ToolAction, actions};
 use crate::base::canonical_json::{canonical, number_kinds};
 use crate::base::digest::Digest;
 use crate::base::json::{self, JsonFault, JsonFaultKind, StrictJsonError};
+use crate::gateway::hook::Host;
 
 /// Reason why a payload cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

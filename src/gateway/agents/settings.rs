@@ -85,7 +85,7 @@ pub fn settings_file(host: Host, scope: ConnectScope, folders: &Folders) -> Path
 
 /// Phase of an agent's work at which an event comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EventPhase {
+pub(in crate::gateway) enum EventPhase {
     /// Before a prompt of the user, which may be held.
     Prompt,
     /// Before a tool call.
@@ -98,7 +98,7 @@ pub(super) enum EventPhase {
 
 impl EventPhase {
     /// Returns true if a request may be held for an operator.
-    pub(super) fn is_gate(self) -> bool {
+    pub(in crate::gateway) fn is_gate(self) -> bool {
         match self {
             Self::Prompt | Self::BeforeTool => true,
             Self::SessionEnd | Self::Other => false,
@@ -109,7 +109,7 @@ impl EventPhase {
 /// Returns all events of an agent that its hook handles. Of Cursor's two layers it has only the one that
 /// sees every tool: with both, the operator would be asked twice. Copilot does not name events in its
 /// payloads, so only events that their payload identifies are listed.
-pub(super) fn events(host: Host) -> &'static [(&'static str, EventPhase)] {
+pub(in crate::gateway) fn events(host: Host) -> &'static [(&'static str, EventPhase)] {
     match host {
         Host::ClaudeCode => &[
             ("SessionStart", EventPhase::Other),
@@ -175,7 +175,7 @@ pub(in crate::gateway) fn intercepts(host: Host) -> (bool, bool, bool) {
 }
 
 /// Returns the event before a tool call.
-pub(super) fn tool_event(host: Host) -> &'static str {
+pub(in crate::gateway) fn tool_event(host: Host) -> &'static str {
     let found = events(host)
         .iter()
         .find(|(_, when)| *when == EventPhase::BeforeTool);
@@ -186,7 +186,7 @@ pub(super) fn tool_event(host: Host) -> &'static str {
 const OTHER_TIMEOUT_S: u64 = 30;
 
 /// Returns the timeout of an event's hook in seconds.
-pub(super) fn timeout_s(host: Host, when: EventPhase, timeout: u64) -> u64 {
+pub(in crate::gateway) fn timeout_s(host: Host, when: EventPhase, timeout: u64) -> u64 {
     match (when, host) {
         (EventPhase::Prompt | EventPhase::BeforeTool, _) => timeout,
         // Codex allows no longer timeout.
@@ -200,7 +200,7 @@ pub(super) fn timeout_s(host: Host, when: EventPhase, timeout: u64) -> u64 {
 }
 
 /// Returns the timeout in seconds that a handler states.
-pub(super) fn handler_timeout_s(host: Host, handler: &Value) -> Option<u64> {
+pub(in crate::gateway) fn handler_timeout_s(host: Host, handler: &Value) -> Option<u64> {
     let number = |name: &str| handler.get(name)?.as_u64();
     match host {
         Host::ClaudeCode | Host::Codex | Host::Cursor => number("timeout"),
@@ -210,7 +210,7 @@ pub(super) fn handler_timeout_s(host: Host, handler: &Value) -> Option<u64> {
 }
 
 /// Returns true if the settings file states the version of its format.
-pub(super) fn has_version(host: Host) -> bool {
+pub(in crate::gateway) fn has_version(host: Host) -> bool {
     match host {
         Host::Cursor | Host::Copilot => true,
         Host::ClaudeCode | Host::Codex | Host::Gemini => false,
@@ -218,7 +218,7 @@ pub(super) fn has_version(host: Host) -> bool {
 }
 
 /// Returns the settings that disable all hooks, each with the disabling value.
-pub(super) fn switches(host: Host) -> &'static [(&'static [&'static str], bool)] {
+pub(in crate::gateway) fn switches(host: Host) -> &'static [(&'static [&'static str], bool)] {
     match host {
         Host::ClaudeCode | Host::Copilot => &[(&["disableAllHooks"], true)],
         Host::Gemini => &[
@@ -231,7 +231,7 @@ pub(super) fn switches(host: Host) -> &'static [(&'static [&'static str], bool)]
 }
 
 /// Returns the settings that list disabled hooks by name.
-pub(super) fn disabled_hook_lists(host: Host) -> &'static [&'static [&'static str]] {
+pub(in crate::gateway) fn disabled_hook_lists(host: Host) -> &'static [&'static [&'static str]] {
     match host {
         Host::Gemini => &[&["hooksConfig", "disabled"], &["hooks", "disabled"]],
         Host::ClaudeCode | Host::Codex | Host::Cursor | Host::Copilot => &[],
@@ -239,7 +239,7 @@ pub(super) fn disabled_hook_lists(host: Host) -> &'static [&'static [&'static st
 }
 
 /// Returns other files that an agent reads with its settings: each of them can disable hooks.
-pub(super) fn related_settings_files(
+pub(in crate::gateway) fn related_settings_files(
     host: Host,
     file: &Path,
     folders: Option<&Folders>,

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Host;
 use super::hook_event::{HookEvent, HookEventKind, UnreadablePayload};
-use super::verdict::HookVerdict;
+use crate::gateway::hook::Host;
+use crate::gateway::hook::verdict::HookVerdict;
 
 /// Output and exit code of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl HookOutput {
 }
 
 /// Encodes a verdict in the format of the agent.
-pub(super) fn encode(told: &HookEvent, verdict: &HookVerdict) -> HookOutput {
+pub(in crate::gateway) fn encode(told: &HookEvent, verdict: &HookVerdict) -> HookOutput {
     match &told.kind {
         HookEventKind::BeforeTool { .. } => encode_before_tool(told, verdict),
         HookEventKind::Prompt { .. } => encode_prompt(told, verdict),
