@@ -17,14 +17,13 @@ use super::error::{Failure, verdict};
 use super::exit;
 use super::settings::{Settings, SocketOwner};
 use crate::base::text::one_line;
-use crate::gateway::connect::agent_limits::agent_limits;
-use crate::gateway::connect::codex_trust::{CodexTrust, codex_trust};
+use crate::gateway::agents::CodingAgent;
 use crate::gateway::connect::file::SettingsFile;
 use crate::gateway::connect::registry::{ConnectionRegistry, disabled_elsewhere};
 use crate::gateway::connect::{
     ConnectScope, Folders, HookConfig, SettingsState, inspect, read_hook_config, settings_file,
 };
-use crate::gateway::hook::{Host, OfflineBehavior};
+use crate::gateway::hook::OfflineBehavior;
 use crate::gateway::protocol::proof::AnswerVerifier;
 use crate::gateway::protocol::rejected_answers::{FOLDER_NAME, RejectedAnswerReports};
 use crate::gateway::transport::http::read_address;
@@ -38,7 +37,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Settings of an agent that mention `cra`.
 struct ConnectionFinding {
-    host: Host,
+    host: CodingAgent,
     scope: ConnectScope,
     file: PathBuf,
     wiring: Option<HookConfig>,
@@ -49,10 +48,10 @@ struct ConnectionFinding {
 
 /// Reports good and bad findings.
 pub(super) fn doctor(settings: &Settings, given: &DoctorArgs) -> Result<u8, Failure> {
-    let mut hosts: Vec<Host> = given.agents.iter().map(|agent| (*agent).into()).collect();
+    let mut hosts: Vec<CodingAgent> = given.agents.clone();
     let named = !hosts.is_empty();
     if !named {
-        hosts = Host::ALL.to_vec();
+        hosts = CodingAgent::ALL.to_vec();
     }
     let folders = Settings::agent_folders(given.dir.as_deref())?;
     let store = settings.data_dir()?;
@@ -67,8 +66,8 @@ pub(super) fn doctor(settings: &Settings, given: &DoctorArgs) -> Result<u8, Fail
         .filter_map(|(host, scope, file)| examine(host, scope, file, &folders, &known, &own))
         .collect();
     let findings = mark_duplicate_hooks(findings);
-    let connected = |host: &Host| findings.iter().any(|finding| finding.host == *host);
-    let missing: Vec<Host> = hosts
+    let connected = |host: &CodingAgent| findings.iter().any(|finding| finding.host == *host);
+    let missing: Vec<CodingAgent> = hosts
         .iter()
         .copied()
         .filter(|host| !connected(host))
@@ -135,16 +134,16 @@ struct DoctorReport {
     /// HTTP address for agents and its check, if HTTP is enabled.
     http: Option<(SocketAddr, Result<(), String>)>,
     findings: Vec<ConnectionFinding>,
-    missing: Vec<Host>,
-    hosts: Vec<Host>,
+    missing: Vec<CodingAgent>,
+    hosts: Vec<CodingAgent>,
 }
 
 /// Places where hooks may be: this project, this user, and every recorded connection.
 fn candidates(
-    hosts: &[Host],
+    hosts: &[CodingAgent],
     folders: &Folders,
     known: &ConnectionRegistry,
-) -> Vec<(Host, ConnectScope, PathBuf)> {
+) -> Vec<(CodingAgent, ConnectScope, PathBuf)> {
     let mut found = Vec::new();
     for host in hosts {
         let usual =
@@ -168,7 +167,7 @@ fn candidates(
 
 /// Checks one settings file. `None` if it does not mention `cra`.
 fn examine(
-    host: Host,
+    host: CodingAgent,
     scope: ConnectScope,
     file: PathBuf,
     folders: &Folders,
@@ -226,7 +225,7 @@ fn mark_duplicate_hooks(mut findings: Vec<ConnectionFinding>) -> Vec<ConnectionF
         .map(|finding| (finding.host, finding.wiring.clone()))
         .collect();
     for finding in &mut findings {
-        let other = |(host, wiring): &&(Host, Option<HookConfig>)| {
+        let other = |(host, wiring): &&(CodingAgent, Option<HookConfig>)| {
             *host == finding.host && wiring.is_some() && *wiring != finding.wiring
         };
         if finding.scope == ConnectScope::Project && wired.iter().any(|entry| other(&entry)) {
@@ -259,19 +258,11 @@ impl ConnectionFinding {
         }
         let off = disabled_elsewhere(self.host, &self.file, Some(folders));
         self.problems.extend(off);
-        if self.host == Host::Codex {
-            let config = folders.codex().join("config.toml");
-            let config = fs::read_to_string(config).unwrap_or_default();
-            let trouble = match codex_trust(&config, &self.file) {
-                CodexTrust::Trusted => None,
-                CodexTrust::Missing => {
-                    Some("Codex does not trust it yet, so it is not run: open /hooks in Codex")
-                }
-                CodexTrust::Off => {
-                    Some("Codex has it switched off: open /hooks in Codex, or config.toml")
-                }
-            };
-            self.problems.extend(trouble.map(str::to_owned));
+        let agent = self.host.adapter();
+        if let Some(trust) = agent.trust_file(folders) {
+            let trust = fs::read_to_string(trust).unwrap_or_default();
+            let problem = agent.trust_problem(&trust, &self.file);
+            self.problems.extend(problem.map(str::to_owned));
         }
     }
 
@@ -356,7 +347,7 @@ impl DoctorReport {
             })
         });
         let agents = self.hosts.iter().map(|host| {
-            let bounds = agent_limits(*host);
+            let bounds = host.adapter().limits();
             json!({
                 "agent": host.as_str(),
                 "connected": !self.missing.contains(host),
@@ -470,7 +461,7 @@ impl DoctorReport {
             "AGENT", "HOOK LATE", "HOOK BROKEN", "ASKS ITS OWN USER"
         )?;
         for host in &self.hosts {
-            let limits = agent_limits(*host);
+            let limits = host.adapter().limits();
             let name = host.as_str();
             let (late, broken, ask, unseen) = (
                 limits.on_late_hook,

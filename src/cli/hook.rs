@@ -10,9 +10,7 @@ use super::args::HookArgs;
 use super::error::{ConnectFailure, Failure};
 use super::settings::{Settings, SocketOwner};
 use crate::base::limits::MAX_MESSAGE_BYTES;
-use crate::gateway::hook::{
-    self, AnswerCommand, HookEvent, HookOptions, HookOutput, Host, Transport,
-};
+use crate::gateway::hook::{self, AnswerCommand, HookEvent, HookOptions, HookOutput, Transport};
 use crate::gateway::protocol::proof::ProofError;
 use crate::gateway::transport::client::ConnectionCanceller;
 
@@ -24,9 +22,8 @@ pub(super) fn hook(settings: &Settings, hook: &HookArgs) -> u8 {
     let begun = Instant::now();
     let (answered, watched) = mpsc::channel();
     let done = answered.clone();
-    let host = Host::from(hook.agent);
     let timer = hook.timer.map(Duration::from_secs);
-    let timer = timer.unwrap_or(host.default_timeout());
+    let timer = timer.unwrap_or(hook.agent.adapter().default_timeout());
     let first = begun + (timer / 2).min(PAYLOAD_TIME);
     let (settings, hook) = (settings.clone(), hook.clone());
     let asking = thread::Builder::new().spawn(move || {
@@ -79,13 +76,13 @@ fn answer(
 ) -> Result<HookOutput, String> {
     let options = options(settings, hook, begun).map_err(|failure| failure.report())?;
     let payload = payload().map_err(|error| format!("the payload cannot be read: {error}"))?;
-    match HookEvent::read(options.host, &payload) {
+    match HookEvent::read(options.agent, &payload) {
         Ok(told) => {
             let (until, late) = hook::too_late(&told, &options);
             let _ = progress.send(HookProgress::Read(until, late));
             Ok(hook::answer_event(&told, &options))
         }
-        Err(unreadable) => Ok(HookOutput::unreadable(options.host, &unreadable)),
+        Err(unreadable) => Ok(HookOutput::unreadable(options.agent, &unreadable)),
     }
 }
 
@@ -117,7 +114,7 @@ fn options(settings: &Settings, hook: &HookArgs, begun: Instant) -> Result<HookO
         None => Err("it is missing".to_owned()),
     };
     Ok(HookOptions {
-        host: hook.agent.into(),
+        agent: hook.agent,
         started_at: begun,
         timeout: hook.timer.map(Duration::from_secs),
         offline: hook.offline.into(),

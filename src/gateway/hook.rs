@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use self::verdict::HookVerdict;
-use super::agents::hook_output;
+use super::agents::CodingAgent;
+use super::agents::hook_output::{self, HookVerdict};
 use super::protocol::call::CallError;
 use super::protocol::proof::AnswerVerifier;
 use super::protocol::wording::{KeyRemedy, denial_text};
@@ -22,7 +22,7 @@ use crate::base::digest::Digest;
 mod answer_command;
 mod answer_sender;
 mod secret;
-pub(super) mod verdict;
+mod verdict;
 mod wrapper;
 
 pub use super::agents::hook_event::{HookEvent, HookEventKind, UnreadablePayload};
@@ -32,55 +32,6 @@ pub use answer_command::{AnswerCommand, AnswerLine};
 pub use answer_sender::{AnswerOutcome, AnswerSender, send_answers};
 pub use secret::secret;
 pub(super) use secret::secret_named;
-
-/// An agent that runs hooks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Host {
-    /// Claude Code.
-    ClaudeCode,
-    /// Codex CLI.
-    Codex,
-    /// Gemini CLI.
-    Gemini,
-    /// Cursor.
-    Cursor,
-    /// GitHub Copilot: CLI, cloud agent, VS Code.
-    Copilot,
-}
-
-impl Host {
-    /// All agents.
-    pub const ALL: [Self; 5] = [
-        Self::ClaudeCode,
-        Self::Codex,
-        Self::Gemini,
-        Self::Cursor,
-        Self::Copilot,
-    ];
-
-    /// Returns its name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::Cursor => "cursor",
-            Self::Copilot => "copilot",
-        }
-    }
-
-    /// Returns its default hook timeout.
-    #[must_use]
-    pub fn default_timeout(self) -> Duration {
-        match self {
-            Self::ClaudeCode | Self::Codex => Duration::from_mins(10),
-            Self::Gemini | Self::Cursor => Duration::from_mins(1),
-            Self::Copilot => Duration::from_secs(30),
-        }
-    }
-}
 
 /// Behaviour when no console runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,7 +65,7 @@ impl OfflineBehavior {
 #[derive(Clone, Debug)]
 pub struct HookOptions {
     /// Agent that runs the hook.
-    pub host: Host,
+    pub agent: CodingAgent,
     /// Time at which the agent began to wait.
     pub started_at: Instant,
     /// Time that the agent waits, if known.
@@ -164,9 +115,9 @@ impl Transport {
 /// Runs a hook: reads the agent's payload and returns the answer.
 #[must_use]
 pub fn run_hook(payload: &[u8], options: &HookOptions) -> HookOutput {
-    match HookEvent::read(options.host, payload) {
+    match HookEvent::read(options.agent, payload) {
         Ok(told) => answer_event(&told, options),
-        Err(unreadable) => HookOutput::unreadable(options.host, &unreadable),
+        Err(unreadable) => HookOutput::unreadable(options.agent, &unreadable),
     }
 }
 
@@ -182,7 +133,7 @@ pub fn answer_event(told: &HookEvent, options: &HookOptions) -> HookOutput {
 pub fn too_late(told: &HookEvent, options: &HookOptions) -> (Instant, HookOutput) {
     let reason = denial_text(
         &CallError::TimedOut,
-        KeyRemedy::Connect(options.host.as_str()),
+        KeyRemedy::Connect(options.agent.as_str()),
     );
     let printed = hook_output::encode(told, &HookVerdict::Deny { reason });
     (verdict::answer_deadline(told, options), printed)

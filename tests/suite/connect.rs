@@ -5,10 +5,11 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use cra_core::gateway::agents::CodingAgent;
 use cra_core::gateway::connect::{
     self, ConnectScope, Folders, HookConfig, SettingsState, event_names, settings_file,
 };
-use cra_core::gateway::hook::{HookEvent, Host, OfflineBehavior};
+use cra_core::gateway::hook::{HookEvent, OfflineBehavior};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -16,6 +17,10 @@ use tempfile::TempDir;
 use super::cli::{Said, command, said};
 use super::impostor::{Impostor, Trick, another_key};
 use super::socket::House;
+
+fn agent(name: &str) -> CodingAgent {
+    CodingAgent::from_name(name).unwrap()
+}
 
 /// A home, and a project in it.
 struct Home(TempDir);
@@ -39,13 +44,11 @@ impl Home {
         Folders {
             project: self.project(),
             home: self.path(),
-            claude: None,
-            codex: None,
-            copilot: None,
+            moved: std::collections::BTreeMap::new(),
         }
     }
 
-    fn file(&self, host: Host, scope: ConnectScope) -> PathBuf {
+    fn file(&self, host: CodingAgent, scope: ConnectScope) -> PathBuf {
         settings_file(host, scope, &self.folders())
     }
 
@@ -74,7 +77,7 @@ impl Home {
     }
 
     /// Writes settings, and the folder they are in.
-    fn settings(&self, host: Host, scope: ConnectScope, text: &str) -> PathBuf {
+    fn settings(&self, host: CodingAgent, scope: ConnectScope, text: &str) -> PathBuf {
         let file = self.file(host, scope);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(&file, text).unwrap();
@@ -116,15 +119,16 @@ fn handler(settings: &Value, event: &str) -> Value {
 }
 
 /// What an agent writes its timeouts as: the name, and how many make a second.
-fn unit(host: Host) -> (&'static str, u64) {
-    match host {
-        Host::ClaudeCode | Host::Codex | Host::Cursor => ("timeout", 1),
-        Host::Gemini => ("timeout", 1000),
-        Host::Copilot => ("timeoutSec", 1),
+fn unit(host: CodingAgent) -> (&'static str, u64) {
+    match host.as_str() {
+        "claude-code" | "codex" | "cursor" => ("timeout", 1),
+        "gemini" => ("timeout", 1000),
+        "copilot" => ("timeoutSec", 1),
+        other => panic!("no case for {other}"),
     }
 }
 
-const CLAUDE: (Host, ConnectScope) = (Host::ClaudeCode, ConnectScope::Project);
+const CLAUDE: (CodingAgent, ConnectScope) = (CodingAgent::ALL[0], ConnectScope::Project);
 
 /// Somebody's settings, in a way of writing that is not ours.
 const THEIRS: &str = "{\n\t\"zebra\": 1.50, \"model\":\"opus\",\n\t\"hooks\": {\n\t\t\"PreToolUse\": [\n\t\t\t\
@@ -133,7 +137,7 @@ const THEIRS: &str = "{\n\t\"zebra\": 1.50, \"model\":\"opus\",\n\t\"hooks\": {\
 
 #[test]
 fn every_agent_is_connected_in_both_scopes_and_everything_goes_again() {
-    for host in Host::ALL {
+    for host in CodingAgent::ALL {
         for scope in ConnectScope::ALL {
             let home = Home::new();
             let (agent, wide) = (host.as_str(), scope.as_str());
@@ -184,7 +188,7 @@ fn every_agent_is_connected_in_both_scopes_and_everything_goes_again() {
 /// The files as each agent gets them, to be read.
 #[test]
 fn what_is_written_for_each_agent() {
-    for host in Host::ALL {
+    for host in CodingAgent::ALL {
         let home = Home::new();
         home.cra(&["connect", host.as_str(), "--yes"]).succeeds();
         let written = read(&home.file(host, ConnectScope::Project));
@@ -200,11 +204,11 @@ fn what_is_written_for_each_agent() {
 #[test]
 fn gates_are_pinned_and_fail_closed() {
     let gates = [
-        (Host::ClaudeCode, ["UserPromptSubmit", "PreToolUse"]),
-        (Host::Codex, ["UserPromptSubmit", "PreToolUse"]),
-        (Host::Gemini, ["BeforeAgent", "BeforeTool"]),
-        (Host::Cursor, ["beforeSubmitPrompt", "preToolUse"]),
-        (Host::Copilot, ["userPromptSubmitted", "preToolUse"]),
+        (agent("claude-code"), ["UserPromptSubmit", "PreToolUse"]),
+        (agent("codex"), ["UserPromptSubmit", "PreToolUse"]),
+        (agent("gemini"), ["BeforeAgent", "BeforeTool"]),
+        (agent("cursor"), ["beforeSubmitPrompt", "preToolUse"]),
+        (agent("copilot"), ["userPromptSubmitted", "preToolUse"]),
     ];
     for (host, gates) in gates {
         let home = Home::new();
@@ -227,11 +231,12 @@ fn gates_are_pinned_and_fail_closed() {
             let line = handler.get("command").or(handler.get("bash")).unwrap();
             let line = line.as_str().unwrap();
             assert!(line.contains("--offline ask"), "{line}");
-            let closed = match host {
-                Host::ClaudeCode | Host::Codex | Host::Gemini => line.ends_with("; exit 2; }"),
-                Host::Cursor => handler["failClosed"] == true,
+            let closed = match host.as_str() {
+                "claude-code" | "codex" | "gemini" => line.ends_with("; exit 2; }"),
+                "cursor" => handler["failClosed"] == true,
                 // It stops by itself.
-                Host::Copilot => is_gate,
+                "copilot" => is_gate,
+                other => panic!("no case for {other}"),
             };
             assert_eq!(closed, is_gate, "{} {event}: {line}", host.as_str());
         }
@@ -242,7 +247,12 @@ fn gates_are_pinned_and_fail_closed() {
 /// Nothing is written down that its hook would not understand.
 #[test]
 fn every_event_that_is_written_down_is_one_that_its_hook_knows() {
-    for host in [Host::ClaudeCode, Host::Codex, Host::Gemini, Host::Cursor] {
+    for host in [
+        agent("claude-code"),
+        agent("codex"),
+        agent("gemini"),
+        agent("cursor"),
+    ] {
         for event in event_names(host) {
             let payload = json!({
                 "session_id": "s", "hook_event_name": event, "prompt": "p", "tool_name": "Bash",
@@ -422,7 +432,7 @@ fn a_link_is_written_through_and_a_dangling_one_is_refused() {
     let home = Home::new();
     let real = home.path().join("dotfiles.json");
     fs::write(&real, "{}\n").unwrap();
-    let file = home.file(Host::Cursor, ConnectScope::User);
+    let file = home.file(agent("cursor"), ConnectScope::User);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     symlink(&real, &file).unwrap();
     home.cra(&["connect", "cursor", "--scope", "user", "--yes"])
@@ -451,7 +461,7 @@ fn hooks_ask_the_console_that_was_named() {
         data.to_str().unwrap(),
     ];
     home.cra(&words).succeeds();
-    let settings = parse(&home.file(Host::Codex, ConnectScope::Project));
+    let settings = parse(&home.file(agent("codex"), ConnectScope::Project));
     let line = handler(&settings, "PreToolUse")["command"].clone();
     let told = format!("--data-dir '{}' --socket ", data.display());
     assert!(line.as_str().unwrap().contains(&told), "{line}");
@@ -470,7 +480,7 @@ fn hooks_ask_the_console_that_was_named() {
 fn a_hook_that_cannot_be_run_says_no() {
     let home = Home::new();
     home.cra(&["connect", "gemini", "--yes"]).succeeds();
-    let settings = parse(&home.file(Host::Gemini, ConnectScope::Project));
+    let settings = parse(&home.file(agent("gemini"), ConnectScope::Project));
     let line = handler(&settings, "BeforeTool")["command"]
         .as_str()
         .unwrap()
@@ -530,7 +540,7 @@ async fn the_doctor_says_what_is_wrong_and_is_content_with_the_rest() {
     ] {
         assert!(text.out.contains(words), "{words} is not in\n{}", text.out);
     }
-    let file = home.file(Host::Cursor, ConnectScope::Project);
+    let file = home.file(agent("cursor"), ConnectScope::Project);
     let good = read(&file);
     let edits = [
         (
@@ -586,7 +596,7 @@ async fn the_doctor_knows_programs_that_are_gone_or_others_and_what_codex_trusts
         .succeeds();
     let doctor = || home.cra(&["doctor", "codex", "--json", "--socket", socket]);
     assert!(problems(&doctor())[0].contains("does not trust it yet"));
-    let file = home.file(Host::Codex, ConnectScope::Project);
+    let file = home.file(agent("codex"), ConnectScope::Project);
     let trusted = format!(
         "[hooks.state.\"{}:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:0\"\n",
         file.display()
@@ -622,7 +632,7 @@ async fn the_doctor_looks_at_every_file_that_can_switch_hooks_off() {
     let doctor = |agent| home.cra(&["doctor", agent, "--json", "--socket", socket]);
     let off = json!({"disableAllHooks": true}).to_string();
     let shared = home.project().join(".claude/settings.json");
-    let users = home.file(Host::ClaudeCode, ConnectScope::User);
+    let users = home.file(agent("claude-code"), ConnectScope::User);
     for other in [shared, users] {
         assert_eq!(doctor("claude-code").code, 0);
         fs::create_dir_all(other.parent().unwrap()).unwrap();
@@ -639,7 +649,7 @@ async fn the_doctor_looks_at_every_file_that_can_switch_hooks_off() {
     // By its name.
     assert_eq!(doctor("gemini").code, 0);
     let users = home.settings(
-        Host::Gemini,
+        agent("gemini"),
         ConnectScope::User,
         r#"{"hooksConfig": {"disabled": ["cra"]}}"#,
     );
@@ -689,7 +699,7 @@ async fn the_doctor_says_which_hooks_pin_no_key_or_another_one() {
     let doctor = || home.cra(&["doctor", "cursor", "--json", "--socket", socket]);
     assert_eq!((doctor().code, problems(&doctor())), (0, Vec::new()));
     assert_eq!(doctor().json()["console"]["key"], house.key());
-    let file = home.file(Host::Cursor, ConnectScope::Project);
+    let file = home.file(agent("cursor"), ConnectScope::Project);
     let list = home.path().join(".local/share/cra/connections.json");
     let other = another_key();
     pin(&file, &list, &house.key(), Some(&other));
@@ -742,7 +752,7 @@ async fn the_doctor_believes_no_other_process_and_tells_of_rejected_answers() {
     assert!(told.contains("not given by the console"), "{told}");
     assert_eq!(said.json()["rejected_answers"], Value::Null);
     // The entry itself, as the agent runs it.
-    let settings = parse(&home.file(Host::ClaudeCode, ConnectScope::Project));
+    let settings = parse(&home.file(agent("claude-code"), ConnectScope::Project));
     let line = handler(&settings, "PreToolUse")["command"].clone();
     let payload = json!({"session_id": "s", "cwd": "/src", "hook_event_name": "PreToolUse",
         "tool_name": "Bash", "tool_input": {"command": "git push --force"}, "tool_use_id": "t"});
@@ -775,7 +785,7 @@ fn a_new_key_is_followed_by_a_word_on_every_agent_that_pins_the_old_one() {
     let home = Home::new();
     home.cra(&["connect", "gemini", "--yes"]).succeeds();
     let old = home.key();
-    let file = home.file(Host::Gemini, ConnectScope::Project);
+    let file = home.file(agent("gemini"), ConnectScope::Project);
     assert!(
         read(&file).contains(&format!("--key {old}")),
         "{}",
@@ -825,7 +835,7 @@ proptest! {
     /// exactly the same once we are gone.
     #[test]
     fn nothing_of_anybody_is_lost(settings in any_json(), pretty in any::<bool>(), at in 0..5_usize) {
-        let host = Host::ALL[at];
+        let host = CodingAgent::ALL[at];
         let settings = match settings {
             Value::Object(_) => settings,
             Value::Array(lists) => json!({"a": 1, "hooks": {"Stop": lists, "x": 2}}),

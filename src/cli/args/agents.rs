@@ -3,39 +3,24 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::PossibleValue;
 use clap::{Args as ClapArgs, ValueEnum};
 use serde_json::{Map, Value};
 
 use crate::base::id::{GateId, SessionId};
 use crate::base::json;
+use crate::gateway::agents::CodingAgent;
 use crate::gateway::connect::ConnectScope;
-use crate::gateway::hook::{Host, OfflineBehavior};
+use crate::gateway::hook::OfflineBehavior;
 use crate::gateway::protocol::proof::AnswerVerifier;
 
-/// An agent that runs hooks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum AgentArg {
-    /// Claude Code
-    ClaudeCode,
-    /// Codex CLI
-    Codex,
-    /// Gemini CLI
-    Gemini,
-    /// Cursor
-    Cursor,
-    /// GitHub Copilot
-    Copilot,
-}
+impl ValueEnum for CodingAgent {
+    fn value_variants<'a>() -> &'a [Self] {
+        const { &Self::ALL }
+    }
 
-impl From<AgentArg> for Host {
-    fn from(agent: AgentArg) -> Self {
-        match agent {
-            AgentArg::ClaudeCode => Self::ClaudeCode,
-            AgentArg::Codex => Self::Codex,
-            AgentArg::Gemini => Self::Gemini,
-            AgentArg::Cursor => Self::Cursor,
-            AgentArg::Copilot => Self::Copilot,
-        }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.as_str()).help(self.adapter().title()))
     }
 }
 
@@ -79,7 +64,7 @@ impl From<ScopeArg> for ConnectScope {
 pub(in crate::cli) struct HookArgs {
     /// The agent that runs the hook
     #[arg(value_name = "AGENT")]
-    pub(in crate::cli) agent: AgentArg,
+    pub(in crate::cli) agent: CodingAgent,
 
     /// How long the agent waits for this hook, in seconds (default: what it does by itself). The answer
     /// comes before that
@@ -140,7 +125,7 @@ fn answers(typed: &str) -> Result<Map<String, Value>, String> {
 pub(in crate::cli) struct SettingsChangeArgs {
     /// The agent
     #[arg(value_name = "AGENT")]
-    pub(in crate::cli) agent: AgentArg,
+    pub(in crate::cli) agent: CodingAgent,
 
     /// For one project, or for everything this user does
     #[arg(long, value_enum, default_value_t = ScopeArg::Project)]
@@ -214,7 +199,7 @@ pub(in crate::cli) struct DisconnectArgs {
 pub(in crate::cli) struct DoctorArgs {
     /// Agents to look at (default: all)
     #[arg(value_name = "AGENT")]
-    pub(in crate::cli) agents: Vec<AgentArg>,
+    pub(in crate::cli) agents: Vec<CodingAgent>,
 
     /// The project (default: the folder this is run in)
     #[arg(long, value_name = "PROJECT")]

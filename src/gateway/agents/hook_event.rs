@@ -3,10 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::tool_actions::{ToolAction, actions};
+use super::{CodingAgent, PayloadFields};
 use crate::base::canonical_json::{canonical, number_kinds};
 use crate::base::digest::Digest;
 use crate::base::json::{self, JsonFault, JsonFaultKind, StrictJsonError};
-use crate::gateway::hook::Host;
 
 /// Reason why a payload cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,7 +29,7 @@ pub enum UnreadablePayload {
 #[derive(Clone, Debug, PartialEq)]
 pub struct HookEvent {
     /// Agent that really runs the hook: some agents run hooks meant for another.
-    pub host: Host,
+    pub agent: CodingAgent,
     /// Name of the event, as the agent gives it.
     pub event: String,
     /// Name of the session, as the agent gives it.
@@ -89,55 +89,69 @@ pub enum HookEventKind {
 
 /// Meaning of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EventMeaning {
+pub(crate) enum EventMeaning {
+    /// A session starts or is resumed.
     Start,
+    /// A session ends, when agents hardly wait.
     End,
+    /// The user sends a prompt, which may be held.
     Prompt,
+    /// A tool is about to run.
     BeforeTool,
+    /// A shell command is about to run.
     BeforeShell,
+    /// A tool of an MCP server is about to run.
     BeforeMcp,
+    /// A file is about to be read.
     BeforeRead,
+    /// Another agent is about to start.
     BeforeAgent,
+    /// A tool has run.
     AfterTool,
+    /// A tool has failed.
     AfterFailure,
+    /// The agent produced output.
     Output,
+    /// The agent failed.
     Failed,
 }
 
-/// All handled events by the agents' names for them. No name has two meanings in two agents.
-#[rustfmt::skip]
-const EVENTS: &[(&str, EventMeaning)] = &[
-    ("SessionStart", EventMeaning::Start), ("sessionStart", EventMeaning::Start),
-    ("SessionEnd", EventMeaning::End), ("sessionEnd", EventMeaning::End),
-    ("UserPromptSubmit", EventMeaning::Prompt), ("BeforeAgent", EventMeaning::Prompt), ("beforeSubmitPrompt", EventMeaning::Prompt),
-    ("userPromptSubmitted", EventMeaning::Prompt), ("userPromptSubmit", EventMeaning::Prompt), ("UserPromptSubmitted", EventMeaning::Prompt),
-    ("PreToolUse", EventMeaning::BeforeTool), ("preToolUse", EventMeaning::BeforeTool), ("BeforeTool", EventMeaning::BeforeTool),
-    ("beforeShellExecution", EventMeaning::BeforeShell), ("beforeMCPExecution", EventMeaning::BeforeMcp),
-    ("beforeReadFile", EventMeaning::BeforeRead), ("subagentStart", EventMeaning::BeforeAgent),
-    ("PostToolUse", EventMeaning::AfterTool), ("postToolUse", EventMeaning::AfterTool), ("AfterTool", EventMeaning::AfterTool),
-    ("PostToolUseFailure", EventMeaning::AfterFailure), ("postToolUseFailure", EventMeaning::AfterFailure),
-    ("Stop", EventMeaning::Output), ("SubagentStop", EventMeaning::Output), ("AfterAgent", EventMeaning::Output),
-    ("afterAgentResponse", EventMeaning::Output), ("agentStop", EventMeaning::Output),
-    ("StopFailure", EventMeaning::Failed), ("errorOccurred", EventMeaning::Failed), ("ErrorOccurred", EventMeaning::Failed),
-];
+impl EventMeaning {
+    /// Returns true if a request may be held for an operator at such an event.
+    pub(in crate::gateway) fn is_gate(self) -> bool {
+        match self {
+            Self::Prompt
+            | Self::BeforeTool
+            | Self::BeforeShell
+            | Self::BeforeMcp
+            | Self::BeforeRead
+            | Self::BeforeAgent => true,
+            Self::Start
+            | Self::End
+            | Self::AfterTool
+            | Self::AfterFailure
+            | Self::Output
+            | Self::Failed => false,
+        }
+    }
 
-/// Events with a tool in them that permit nothing when they are ignored.
-const IGNORED_EVENTS: &[&str] = &[
-    "PermissionRequest",
-    "permissionRequest",
-    "PermissionDenied",
-    "permissionDenied",
-    "PostToolBatch",
-    "afterShellExecution",
-    "afterMCPExecution",
-    "afterFileEdit",
-];
+    /// Finds the meaning of an event by its name, in the tables of all agents.
+    fn from_name(event: &str) -> Option<Self> {
+        CodingAgent::ALL.into_iter().find_map(|agent| {
+            let known = agent.adapter().events().iter();
+            let mut known = known.chain(agent.adapter().other_events());
+            known
+                .find(|(name, _)| *name == event)
+                .map(|(_, meaning)| *meaning)
+        })
+    }
+}
 
 /// Longest tool input, in characters, that is reported for a tool call without a request.
 const MAX_INPUT_CHARS: usize = 2000;
 
 /// Returns the input of a tool as a text: only its command, if it has one.
-fn tool_input_text(fields: &Map<String, Value>) -> Option<String> {
+fn tool_input_text(fields: &PayloadFields) -> Option<String> {
     let names = ["tool_input", "toolInput", "toolArgs", "arguments", "args"];
     let input = names.iter().find_map(|name| fields.get(*name))?;
     let text = match input.get("command").unwrap_or(input) {
@@ -155,7 +169,7 @@ impl HookEvent {
     ///
     /// # Errors
     /// Fails when the payload is malformed.
-    pub fn read(configured: Host, payload: &[u8]) -> Result<Self, UnreadablePayload> {
+    pub fn read(configured: CodingAgent, payload: &[u8]) -> Result<Self, UnreadablePayload> {
         let payload = payload.strip_prefix(b"\xef\xbb\xbf").unwrap_or(payload);
         let unreadable = |error: StrictJsonError| match error {
             StrictJsonError::Ambiguous(fault) => UnreadablePayload::Ambiguous(fault),
@@ -175,19 +189,18 @@ impl HookEvent {
         let Value::Object(fields) = value else {
             return Err(UnreadablePayload::Shape);
         };
-        let host = host(configured, &fields);
+        let agent = sender(configured, &fields);
         let event = event(&fields).ok_or(UnreadablePayload::NoEvent)?;
         let session = text(&fields, &["session_id", "sessionId", "conversation_id"]);
-        let kind = EVENTS.iter().find(|(name, _)| *name == event);
-        let mut moment = match kind {
-            Some((_, kind)) => read_kind(host, *kind, &fields),
+        let mut moment = match EventMeaning::from_name(&event) {
+            Some(meaning) => read_kind(agent, meaning, &fields),
             None => unknown_event_kind(&event, &fields),
         };
         if let (HookEventKind::BeforeTool { actions, .. }, Some(inexact)) = (&mut moment, inexact) {
             *actions = Err(inexact);
         }
         Ok(Self {
-            host,
+            agent,
             event,
             session,
             kind: moment,
@@ -204,63 +217,39 @@ impl HookEvent {
     }
 }
 
-/// Returns the agent that really runs the hook. Cursor and Copilot run hooks configured for Claude Code.
-fn host(configured: Host, fields: &Map<String, Value>) -> Host {
-    let says = |name: &str| {
-        fields
-            .get(name)
-            .is_some_and(|value| !value.is_null() && value != "")
-    };
-    if says("cursor_version") {
-        return Host::Cursor;
-    }
-    // Claude Code and Codex put no timestamp into their payloads; Copilot always does.
-    let borrowed = matches!(configured, Host::ClaudeCode | Host::Codex);
-    if says("sessionId") || (borrowed && says("timestamp")) {
-        return Host::Copilot;
-    }
-    configured
+/// Returns the agent that really runs the hook: some agents run hooks configured for another.
+fn sender(configured: CodingAgent, fields: &PayloadFields) -> CodingAgent {
+    let mut all = CodingAgent::ALL.into_iter();
+    let sender = all.find(|agent| agent.adapter().is_sender(fields, configured));
+    sender.unwrap_or(configured)
 }
 
-/// Returns the event. One dialect of Copilot does not name it: its fields identify it.
-fn event(fields: &Map<String, Value>) -> Option<String> {
+/// Returns the event. If the payload does not name it, its fields may identify it.
+fn event(fields: &PayloadFields) -> Option<String> {
     let named = text(fields, &["hook_event_name", "hookEventName", "eventName"]);
-    let guessed = || {
-        let has = |name: &str| fields.contains_key(name);
-        if has("toolResult") {
-            Some("postToolUse")
-        } else if has("toolName") {
-            Some("preToolUse")
-        } else if has("prompt") {
-            Some("userPromptSubmitted")
-        } else if has("error") {
-            Some("errorOccurred")
-        } else if has("source") {
-            Some("sessionStart")
-        } else if has("reason") {
-            Some("sessionEnd")
-        } else {
-            None
-        }
-    };
     named.or_else(|| {
-        fields
-            .contains_key("sessionId")
-            .then(guessed)
-            .flatten()
-            .map(str::to_owned)
+        let mut all = CodingAgent::ALL.into_iter();
+        let identified = all.find_map(|agent| agent.adapter().unnamed_event(fields));
+        identified.map(str::to_owned)
     })
 }
 
-fn read_kind(host: Host, kind: EventMeaning, fields: &Map<String, Value>) -> HookEventKind {
-    match kind {
+/// Returns true if a field is there and not empty.
+pub(super) fn has_value(fields: &PayloadFields, name: &str) -> bool {
+    fields
+        .get(name)
+        .is_some_and(|value| !value.is_null() && value != "")
+}
+
+fn read_kind(agent: CodingAgent, meaning: EventMeaning, fields: &PayloadFields) -> HookEventKind {
+    match meaning {
         EventMeaning::Start => HookEventKind::Start,
         EventMeaning::End => HookEventKind::End,
         EventMeaning::Prompt => HookEventKind::Prompt {
             id: text(fields, &["prompt_id", "turn_id", "generation_id"]),
             text: fields.get("prompt").and_then(prompt_text),
         },
-        EventMeaning::BeforeTool => read_before_tool(host, fields),
+        EventMeaning::BeforeTool => read_before_tool(agent, fields),
         EventMeaning::BeforeShell => of_tool("Shell", Ok(fields.clone()), fields),
         EventMeaning::BeforeMcp => of_tool(&mcp_name(fields), input(fields), fields),
         EventMeaning::BeforeRead => of_tool("Read", Ok(fields.clone()), fields),
@@ -273,13 +262,13 @@ fn read_kind(host: Host, kind: EventMeaning, fields: &Map<String, Value>) -> Hoo
                 .filter(|error| !error.is_null());
             HookEventKind::AfterTool {
                 reference: reference(fields),
-                tool: tool(fields),
+                tool: named_tool(fields).unwrap_or_default(),
                 used: tool_input_text(fields),
                 result: match failed {
                     Some(error) => Err(truncated_text(error)),
                     None => Ok(response.map(truncated_text).unwrap_or_default()),
                 },
-                actions: finished_actions(host, fields),
+                actions: finished_actions(agent, fields),
             }
         }
         EventMeaning::AfterFailure => {
@@ -287,10 +276,10 @@ fn read_kind(host: Host, kind: EventMeaning, fields: &Map<String, Value>) -> Hoo
             let error = error.iter().find_map(|name| fields.get(*name));
             HookEventKind::AfterTool {
                 reference: reference(fields),
-                tool: tool(fields),
+                tool: named_tool(fields).unwrap_or_default(),
                 used: tool_input_text(fields),
                 result: Err(error.map(truncated_text).unwrap_or_default()),
-                actions: finished_actions(host, fields),
+                actions: finished_actions(agent, fields),
             }
         }
         EventMeaning::Output => {
@@ -310,7 +299,7 @@ fn read_kind(host: Host, kind: EventMeaning, fields: &Map<String, Value>) -> Hoo
 
 /// Handles an event with an unknown name. If it could precede a tool call, it counts as a call that cannot
 /// be judged.
-fn unknown_event_kind(event: &str, fields: &Map<String, Value>) -> HookEventKind {
+fn unknown_event_kind(event: &str, fields: &PayloadFields) -> HookEventKind {
     let has = |names: &[&str]| names.iter().any(|name| fields.contains_key(*name));
     let over = has(&[
         "tool_response",
@@ -319,7 +308,7 @@ fn unknown_event_kind(event: &str, fields: &Map<String, Value>) -> HookEventKind
         "error_message",
     ]);
     let names_tool = has(&["tool_name", "toolName"]);
-    if !names_tool || over || IGNORED_EVENTS.contains(&event) {
+    if !names_tool || over || is_ignored(event) {
         return HookEventKind::Other;
     }
     HookEventKind::BeforeTool {
@@ -327,6 +316,12 @@ fn unknown_event_kind(event: &str, fields: &Map<String, Value>) -> HookEventKind
         call: call_id(fields),
         actions: Err(format!("the event `{event}` is not known here")),
     }
+}
+
+/// Returns true if an agent lists the event as one that permits nothing when it is ignored.
+fn is_ignored(event: &str) -> bool {
+    let mut all = CodingAgent::ALL.into_iter();
+    all.any(|agent| agent.adapter().ignored_events().contains(&event))
 }
 
 /// Returns the text of a prompt: a string, or a list of parts that each have a text.
@@ -347,18 +342,14 @@ fn prompt_text(prompt: &Value) -> Option<String> {
     }
 }
 
-fn tool(fields: &Map<String, Value>) -> String {
-    text(fields, &["tool_name", "toolName"]).unwrap_or_default()
+/// Returns the name of the tool that a payload names.
+pub(super) fn named_tool(fields: &PayloadFields) -> Option<String> {
+    text(fields, &["tool_name", "toolName"])
 }
 
 /// Reads an event before a tool call. A call without a tool name cannot be judged.
-fn read_before_tool(host: Host, fields: &Map<String, Value>) -> HookEventKind {
-    let name = text(fields, &["tool_name", "toolName"]);
-    let context = fields.get("mcp_context").and_then(Value::as_object);
-    let name = match (name, context) {
-        (_, Some(context)) if host == Host::Gemini => Some(mcp_name(context)),
-        (name, _) => name,
-    };
+fn read_before_tool(agent: CodingAgent, fields: &PayloadFields) -> HookEventKind {
+    let name = agent.adapter().tool_name(fields);
     match name {
         Some(name) => of_tool(&name, input(fields), fields),
         None => HookEventKind::BeforeTool {
@@ -370,8 +361,8 @@ fn read_before_tool(host: Host, fields: &Map<String, Value>) -> HookEventKind {
 }
 
 /// Returns the actions of a finished tool call; none, if its input does not show them.
-fn finished_actions(host: Host, fields: &Map<String, Value>) -> Vec<ToolAction> {
-    match read_before_tool(host, fields) {
+fn finished_actions(agent: CodingAgent, fields: &PayloadFields) -> Vec<ToolAction> {
+    match read_before_tool(agent, fields) {
         HookEventKind::BeforeTool {
             actions: Ok(actions),
             ..
@@ -390,7 +381,7 @@ fn finished_actions(host: Host, fields: &Map<String, Value>) -> Vec<ToolAction> 
 fn of_tool(
     name: &str,
     input: Result<Map<String, Value>, String>,
-    fields: &Map<String, Value>,
+    fields: &PayloadFields,
 ) -> HookEventKind {
     let cwd = text(fields, &["cwd"]);
     let subagent = text(fields, &["agent_id"]);
@@ -402,7 +393,7 @@ fn of_tool(
 }
 
 /// Returns the name of an MCP server's tool, in the form that most agents use.
-fn mcp_name(fields: &Map<String, Value>) -> String {
+pub(super) fn mcp_name(fields: &PayloadFields) -> String {
     let tool = text(fields, &["tool_name"]).unwrap_or_default();
     match text(fields, &["server_name", "server"]) {
         Some(server) => format!("mcp__{server}__{tool}"),
@@ -411,7 +402,7 @@ fn mcp_name(fields: &Map<String, Value>) -> String {
 }
 
 /// Returns the input of a tool: an object, or an object encoded in a text. An ambiguous text is an error.
-fn input(fields: &Map<String, Value>) -> Result<Map<String, Value>, String> {
+fn input(fields: &PayloadFields) -> Result<Map<String, Value>, String> {
     Ok(match raw_input(fields) {
         Some(Value::Object(input)) => input.clone(),
         Some(Value::String(text)) => match json::read(text.as_bytes()) {
@@ -425,16 +416,16 @@ fn input(fields: &Map<String, Value>) -> Result<Map<String, Value>, String> {
 }
 
 /// Returns the input of a tool as it was sent.
-fn raw_input(fields: &Map<String, Value>) -> Option<&Value> {
+fn raw_input(fields: &PayloadFields) -> Option<&Value> {
     let input = ["tool_input", "toolArgs"];
     input.iter().find_map(|name| fields.get(*name))
 }
 
 /// Returns the reference of a tool call. Without an identifier from the agent, identical calls have
 /// identical references.
-fn reference(fields: &Map<String, Value>) -> String {
+fn reference(fields: &PayloadFields) -> String {
     call_id(fields).unwrap_or_else(|| {
-        let tool = text(fields, &["tool_name", "toolName"]);
+        let tool = named_tool(fields);
         let input = raw_input(fields).cloned().unwrap_or_default();
         let used = Value::from(vec![tool.into(), input]);
         let kinds = number_kinds(&used).unwrap_or_default();
@@ -444,14 +435,14 @@ fn reference(fields: &Map<String, Value>) -> String {
 }
 
 /// Returns the agent's own identifier of a tool call.
-fn call_id(fields: &Map<String, Value>) -> Option<String> {
+fn call_id(fields: &PayloadFields) -> Option<String> {
     text(
         fields,
         &["tool_use_id", "toolUseId", "tool_call_id", "toolCallId"],
     )
 }
 
-fn text(fields: &Map<String, Value>, names: &[&str]) -> Option<String> {
+fn text(fields: &PayloadFields, names: &[&str]) -> Option<String> {
     let found = names.iter().find_map(|name| fields.get(*name)?.as_str());
     found.filter(|text| !text.is_empty()).map(str::to_owned)
 }

@@ -1,11 +1,49 @@
-//! Answers, in each agent's own format.
+//! Verdicts, and answers in each agent's own format.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+use super::CodingAgent;
 use super::hook_event::{HookEvent, HookEventKind, UnreadablePayload};
-use crate::gateway::hook::Host;
-use crate::gateway::hook::verdict::HookVerdict;
 
+/// Verdict of a hook, independent of the agent's format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::gateway) enum HookVerdict {
+    /// The step may run.
+    Pass {
+        /// Context for the agent.
+        context: Option<String>,
+        /// Reason of an explicit permission, if there is one.
+        approved: Option<String>,
+    },
+    /// The step is denied.
+    Deny {
+        /// Reason, and advice.
+        reason: String,
+    },
+    /// The agent has to ask its own user.
+    Ask {
+        /// Reason.
+        reason: String,
+    },
+}
+
+impl HookVerdict {
+    pub(in crate::gateway) fn pass(context: Option<String>) -> Self {
+        Self::Pass {
+            context,
+            approved: None,
+        }
+    }
+
+    /// Returns the context for the agent. At an event that cannot be stopped, this is the reason of the
+    /// denial.
+    pub(in crate::gateway) fn context(&self) -> Option<&str> {
+        match self {
+            Self::Pass { context, .. } => context.as_deref(),
+            Self::Deny { reason } | Self::Ask { reason } => Some(reason),
+        }
+    }
+}
 /// Output and exit code of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookOutput {
@@ -18,7 +56,8 @@ pub struct HookOutput {
 }
 
 impl HookOutput {
-    fn empty() -> Self {
+    /// Creates an output without text.
+    pub(super) fn empty() -> Self {
         Self {
             out: String::new(),
             err: String::new(),
@@ -26,19 +65,34 @@ impl HookOutput {
         }
     }
 
-    fn json(value: &Value) -> Self {
+    /// Creates an output with a JSON value.
+    pub(super) fn json(value: &Value) -> Self {
         Self {
             out: format!("{value}\n"),
             ..Self::empty()
         }
     }
 
+    /// Creates an output with fields under the name of the event.
+    pub(super) fn nested(event: &HookEvent, said: &[(&str, &str)]) -> Self {
+        Self::json(&nested_fields(event, said).into())
+    }
+
+    /// Creates an output with a decision under the name of the event.
+    pub(super) fn nested_decision(event: &HookEvent, decision: &str, reason: &str) -> Self {
+        let said = [
+            ("permissionDecision", decision),
+            ("permissionDecisionReason", reason),
+        ];
+        Self::nested(event, &said)
+    }
+
     /// Creates a denial of an unreadable payload.
     #[must_use]
-    pub fn unreadable(host: Host, why: &UnreadablePayload) -> Self {
+    pub fn unreadable(agent: CodingAgent, why: &UnreadablePayload) -> Self {
         Self::denial(&format!(
             "cra: this hook cannot be read, so nothing goes on: {why}. Is `cra hook {}` the right one?",
-            host.as_str()
+            agent.as_str()
         ))
     }
 
@@ -54,165 +108,42 @@ impl HookOutput {
 }
 
 /// Encodes a verdict in the format of the agent.
-pub(in crate::gateway) fn encode(told: &HookEvent, verdict: &HookVerdict) -> HookOutput {
-    match &told.kind {
-        HookEventKind::BeforeTool { .. } => encode_before_tool(told, verdict),
-        HookEventKind::Prompt { .. } => encode_prompt(told, verdict),
-        HookEventKind::Start | HookEventKind::AfterTool { .. } => {
-            encode_context(told, verdict.context())
-        }
+pub(in crate::gateway) fn encode(event: &HookEvent, verdict: &HookVerdict) -> HookOutput {
+    let agent = event.agent.adapter();
+    match &event.kind {
+        HookEventKind::BeforeTool { .. } => match verdict {
+            HookVerdict::Deny { reason } => agent.deny_tool(event, reason),
+            HookVerdict::Ask { reason } => agent.ask_about_tool(event, reason),
+            HookVerdict::Pass { context, approved } => {
+                agent.pass_tool(event, context.as_deref(), approved.as_deref())
+            }
+        },
+        HookEventKind::Prompt { .. } => match verdict {
+            // Agents cannot ask their user here, so a question is a denial.
+            HookVerdict::Deny { reason } | HookVerdict::Ask { reason } => {
+                agent.deny_prompt(event, reason)
+            }
+            HookVerdict::Pass { context, .. } => agent.pass_prompt(event, context.as_deref()),
+        },
+        HookEventKind::Start | HookEventKind::AfterTool { .. } => match verdict.context() {
+            Some(context) => agent.add_context(event, context),
+            None => agent.empty_output(),
+        },
         HookEventKind::End
         | HookEventKind::Output(_)
         | HookEventKind::Failed { .. }
-        | HookEventKind::Other => empty_output(told.host),
+        | HookEventKind::Other => agent.empty_output(),
     }
 }
 
-/// Encodes a verdict before a tool call.
-fn encode_before_tool(told: &HookEvent, verdict: &HookVerdict) -> HookOutput {
-    match (told.host, verdict) {
-        (Host::Codex | Host::Cursor, HookVerdict::Ask { reason })
-        | (_, HookVerdict::Deny { reason }) => encode_denial(told, reason),
-        (Host::ClaudeCode, HookVerdict::Ask { reason }) => nested_output(
-            told,
-            &[
-                ("permissionDecision", "ask"),
-                ("permissionDecisionReason", reason),
-            ],
-        ),
-        (Host::Gemini, HookVerdict::Ask { reason }) => {
-            HookOutput::json(&json!({"decision": "ask", "reason": reason}))
-        }
-        (Host::Copilot, HookVerdict::Ask { reason }) => encode_copilot(told, "ask", reason),
-        (Host::ClaudeCode, HookVerdict::Pass { context, approved }) => {
-            let mut said = Vec::new();
-            if let Some(why) = approved {
-                said.push(("permissionDecision", "allow".to_owned()));
-                said.push(("permissionDecisionReason", why.clone()));
-            }
-            said.extend(context.clone().map(|text| ("additionalContext", text)));
-            let said: Vec<_> = said
-                .iter()
-                .map(|(name, text)| (*name, text.as_str()))
-                .collect();
-            if said.is_empty() {
-                return empty_output(told.host);
-            }
-            nested_output(told, &said)
-        }
-        // Codex treats a bare `allow` as an error, and runs the tool.
-        (Host::Codex, HookVerdict::Pass { context, .. }) => {
-            encode_context(told, context.as_deref())
-        }
-        (Host::Gemini, HookVerdict::Pass { .. }) => HookOutput::json(&json!({"decision": "allow"})),
-        // Cursor blocks on an empty answer, so the answer must say `allow`.
-        (Host::Cursor, HookVerdict::Pass { .. }) => {
-            HookOutput::json(&json!({"permission": "allow"}))
-        }
-        (
-            Host::Copilot,
-            HookVerdict::Pass {
-                approved: Some(why),
-                ..
-            },
-        ) => encode_copilot(told, "allow", why),
-        (Host::Copilot, HookVerdict::Pass { approved: None, .. }) => empty_output(told.host),
-    }
-}
-
-fn encode_denial(told: &HookEvent, reason: &str) -> HookOutput {
-    match told.host {
-        Host::ClaudeCode | Host::Codex => nested_output(
-            told,
-            &[
-                ("permissionDecision", "deny"),
-                ("permissionDecisionReason", reason),
-            ],
-        ),
-        Host::Gemini => HookOutput::json(&json!({"decision": "deny", "reason": reason})),
-        // Cursor shows only the user message to its model.
-        Host::Cursor => HookOutput::json(
-            &json!({"permission": "deny", "user_message": reason, "agent_message": reason}),
-        ),
-        Host::Copilot => encode_copilot(told, "deny", reason),
-    }
-}
-
-/// Encodes a verdict before a user's prompt reaches the agent.
-fn encode_prompt(told: &HookEvent, verdict: &HookVerdict) -> HookOutput {
-    match (told.host, verdict) {
-        // Agents cannot ask their user here, so a question is a denial.
-        (host, HookVerdict::Deny { reason } | HookVerdict::Ask { reason }) => match host {
-            Host::ClaudeCode | Host::Codex => {
-                HookOutput::json(&json!({"decision": "block", "reason": reason}))
-            }
-            Host::Gemini => HookOutput::json(&json!({"decision": "deny", "reason": reason})),
-            Host::Cursor => HookOutput::json(&json!({"continue": false, "user_message": reason})),
-            // Copilot ignores the answer: the prompt reaches the agent in any case.
-            Host::Copilot => empty_output(host),
-        },
-        (Host::Cursor, HookVerdict::Pass { .. }) => HookOutput::json(&json!({"continue": true})),
-        (_, HookVerdict::Pass { context, .. }) => encode_context(told, context.as_deref()),
-    }
-}
-
-/// Encodes context for the agent, if the agent accepts it.
-fn encode_context(told: &HookEvent, context: Option<&str>) -> HookOutput {
-    let Some(context) = context else {
-        return empty_output(told.host);
-    };
-    match told.host {
-        Host::ClaudeCode | Host::Codex | Host::Gemini => {
-            nested_output(told, &[("additionalContext", context)])
-        }
-        Host::Cursor => HookOutput::json(&json!({"additional_context": context})),
-        Host::Copilot => {
-            let mut said = nested_fields(told, &[("additionalContext", context)]);
-            said.insert("additionalContext".to_owned(), context.into());
-            HookOutput::json(&said.into())
-        }
-    }
-}
-
-/// Returns an empty answer. Codex takes any text for a decision; the other agents expect an object.
-fn empty_output(host: Host) -> HookOutput {
-    match host {
-        Host::Codex => HookOutput::empty(),
-        Host::ClaudeCode | Host::Gemini | Host::Cursor | Host::Copilot => {
-            HookOutput::json(&json!({}))
-        }
-    }
-}
-
-fn nested_output(told: &HookEvent, said: &[(&str, &str)]) -> HookOutput {
-    HookOutput::json(&nested_fields(told, said).into())
-}
-
-fn nested_fields(told: &HookEvent, said: &[(&str, &str)]) -> Map<String, Value> {
+/// Nests fields under the name of the event, as Claude Code and compatible agents expect.
+pub(super) fn nested_fields(event: &HookEvent, said: &[(&str, &str)]) -> Map<String, Value> {
     let mut fields = Map::new();
-    fields.insert("hookEventName".to_owned(), told.event.clone().into());
+    fields.insert("hookEventName".to_owned(), event.event.clone().into());
     for (name, value) in said {
         fields.insert((*name).to_owned(), (*value).into());
     }
     Map::from_iter([("hookSpecificOutput".to_owned(), fields.into())])
-}
-
-/// Encodes a decision in Copilot's format. When Copilot runs hooks meant for Claude Code, adds the nested
-/// format too.
-fn encode_copilot(told: &HookEvent, decision: &str, reason: &str) -> HookOutput {
-    let said = [
-        ("permissionDecision", decision),
-        ("permissionDecisionReason", reason),
-    ];
-    let mut fields = if told.event.starts_with(char::is_uppercase) {
-        nested_fields(told, &said)
-    } else {
-        Map::new()
-    };
-    for (name, value) in said {
-        fields.insert(name.to_owned(), value.into());
-    }
-    HookOutput::json(&fields.into())
 }
 
 #[cfg(test)]

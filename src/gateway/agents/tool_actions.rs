@@ -12,6 +12,8 @@
 
 use serde_json::{Map, Value};
 
+use super::CodingAgent;
+
 /// An action of a tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolAction {
@@ -23,7 +25,8 @@ pub struct ToolAction {
 
 /// Kind of tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ToolKind {
+pub(crate) enum ToolKind {
+    /// Runs a command.
     Shell,
     /// Reads the files that it names.
     Read,
@@ -35,36 +38,29 @@ enum ToolKind {
     Grep,
     /// Lists a folder.
     List,
+    /// Writes the files that it names.
     Write,
+    /// Changes the files that a patch names.
     Patch,
+    /// Fetches the address that it names.
     Fetch,
     /// Fetches every address in its input: Gemini puts addresses into its prompt.
     FetchAny,
+    /// Searches the web.
     Search,
+    /// Starts another agent.
     Agent,
 }
 
-/// Known tools by the agents' names for them.
-#[rustfmt::skip]
-const TOOLS: &[(&str, ToolKind)] = &[
-    ("Bash", ToolKind::Shell), ("PowerShell", ToolKind::Shell), ("Shell", ToolKind::Shell), ("bash", ToolKind::Shell),
-    ("powershell", ToolKind::Shell), ("shell", ToolKind::Shell), ("run_shell_command", ToolKind::Shell),
-    ("run_in_terminal", ToolKind::Shell), ("exec_command", ToolKind::Shell), ("local_shell", ToolKind::Shell),
-    ("Read", ToolKind::Read), ("NotebookRead", ToolKind::Read), ("view", ToolKind::Read), ("read_file", ToolKind::Read),
-    ("read_many_files", ToolKind::ReadMany),
-    ("Glob", ToolKind::Find), ("glob", ToolKind::Find), ("file_search", ToolKind::Find),
-    ("Grep", ToolKind::Grep), ("grep", ToolKind::Grep), ("rg", ToolKind::Grep), ("search_file_content", ToolKind::Grep),
-    ("grep_search", ToolKind::Grep),
-    ("LS", ToolKind::List), ("list_directory", ToolKind::List), ("list_dir", ToolKind::List),
-    ("Write", ToolKind::Write), ("Edit", ToolKind::Write), ("MultiEdit", ToolKind::Write), ("NotebookEdit", ToolKind::Write),
-    ("write_file", ToolKind::Write), ("replace", ToolKind::Write), ("create", ToolKind::Write), ("edit", ToolKind::Write),
-    ("str_replace_editor", ToolKind::Write), ("Delete", ToolKind::Write), ("create_file", ToolKind::Write),
-    ("replace_string_in_file", ToolKind::Write), ("insert_edit_into_file", ToolKind::Write),
-    ("apply_patch", ToolKind::Patch),
-    ("WebFetch", ToolKind::Fetch), ("web_fetch", ToolKind::FetchAny), ("fetch_webpage", ToolKind::FetchAny),
-    ("WebSearch", ToolKind::Search), ("web_search", ToolKind::Search), ("google_web_search", ToolKind::Search),
-    ("Agent", ToolKind::Agent), ("Task", ToolKind::Agent), ("task", ToolKind::Agent), ("spawn_agent", ToolKind::Agent),
-];
+impl ToolKind {
+    /// Finds the kind of a tool by its name, in the tables of all agents.
+    fn from_name(tool: &str) -> Option<Self> {
+        let mut all = CodingAgent::ALL
+            .into_iter()
+            .flat_map(|agent| agent.adapter().tools());
+        all.find(|(name, _)| *name == tool).map(|(_, kind)| *kind)
+    }
+}
 
 /// Prefixes of patch lines that name a file.
 const PATCH_FILE_MARKS: [&str; 4] = [
@@ -97,10 +93,10 @@ pub fn actions(
     if let Some(name) = mcp_action(tool) {
         return Ok(vec![plain(name)]);
     }
-    let Some((_, known)) = TOOLS.iter().find(|(name, _)| *name == tool) else {
+    let Some(known) = ToolKind::from_name(tool) else {
         return Ok(vec![plain(format!("tool.{}", safe_name(tool)))]);
     };
-    let judged = deciding_params(*known, input, cwd);
+    let judged = deciding_params(known, input, cwd);
     let (name, key, values) = judged.map_err(|why| format!("`{tool}` {why}"))?;
     let each = values.into_iter().map(|value| {
         let mut action = plain(name.to_owned());

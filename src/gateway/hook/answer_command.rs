@@ -10,12 +10,12 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use super::HookOptions;
-use super::verdict::HookVerdict;
 use crate::base::digest::Digest;
 use crate::base::id::{GateId, SessionId};
 use crate::base::json;
 use crate::engine::command::AgentQuestions;
 use crate::gateway::agents::hook_event::{HookEvent, HookEventKind};
+use crate::gateway::agents::hook_output::HookVerdict;
 use crate::gateway::agents::tool_actions::ToolAction;
 use crate::gateway::connect::quote;
 use crate::gateway::protocol::questions;

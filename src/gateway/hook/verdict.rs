@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::answer_command::{self, ConversationIdentity};
-use super::{HookOptions, Host, OfflineBehavior, wrapper};
+use super::{HookOptions, OfflineBehavior, wrapper};
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::digest::Digest;
 use crate::base::id::{SessionId, is_restricted};
@@ -14,6 +14,7 @@ use crate::base::limits::MAX_RESUMPTIONS;
 use crate::base::text::one_line;
 use crate::engine::command::{AgentQuestions, DenyCode, Injected};
 use crate::gateway::agents::hook_event::{HookEvent, HookEventKind};
+use crate::gateway::agents::hook_output::HookVerdict;
 use crate::gateway::agents::tool_actions::ToolAction;
 use crate::gateway::protocol::call::CallError;
 use crate::gateway::protocol::questions;
@@ -23,51 +24,14 @@ use crate::gateway::protocol::wording::{
 };
 use crate::gateway::transport::client::BlockingClient;
 
-/// Verdict of a hook, independent of the agent's format.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::gateway) enum HookVerdict {
-    /// The step may run.
-    Pass {
-        /// Context for the agent.
-        context: Option<String>,
-        /// Reason of an explicit permission, if there is one.
-        approved: Option<String>,
-    },
-    /// The step is denied.
-    Deny {
-        /// Reason, and advice.
-        reason: String,
-    },
-    /// The agent has to ask its own user.
-    Ask {
-        /// Reason.
-        reason: String,
-    },
-}
-
-impl HookVerdict {
-    pub(in crate::gateway) fn pass(context: Option<String>) -> Self {
-        Self::Pass {
-            context,
-            approved: None,
-        }
-    }
-
-    /// Returns the context for the agent. At an event that cannot be stopped, this is the reason of the
-    /// denial.
-    pub(in crate::gateway) fn context(&self) -> Option<&str> {
-        match self {
-            Self::Pass { context, .. } => context.as_deref(),
-            Self::Deny { reason } | Self::Ask { reason } => Some(reason),
-        }
-    }
-}
-
 /// Most of a timer that is kept back, so that an answer is there before it runs out.
 const HOOK_MARGIN: Duration = Duration::from_secs(5);
 
 /// Longest part of the hook's time that is reserved for the arrival of the console's answer.
 const CONSOLE_MARGIN: Duration = Duration::from_secs(1);
+
+/// Time that a hook has at the end of a session: agents hardly wait when they end.
+const END_TIMEOUT: Duration = Duration::from_millis(900);
 
 /// Asks the console about an event of an agent.
 pub(super) fn decide(told: &HookEvent, options: &HookOptions) -> HookVerdict {
@@ -114,7 +78,7 @@ fn ask_console(
 
 /// Reports to the console that another process answered in its place.
 fn report_rejected(options: &HookOptions, session: &SessionId, reason: &str) {
-    let by = format!("cra hook {}", options.host.as_str());
+    let by = format!("cra hook {}", options.agent.as_str());
     let session = Some(session.to_string());
     let report = RejectedAnswer::new(&by, session, &options.socket, reason.to_owned());
     // A failed report changes nothing: the agent is denied in any case.
@@ -144,24 +108,29 @@ fn console_time(left: Duration) -> Duration {
 
 /// Returns the default timeout of the agent for this hook.
 fn default_timeout(told: &HookEvent) -> Duration {
-    match (&told.kind, told.host) {
-        // Agents hardly wait when they end.
-        (HookEventKind::End, _) => Duration::from_millis(900),
-        (HookEventKind::Prompt { .. }, Host::ClaudeCode) => Duration::from_secs(30),
-        (_, host) => host.default_timeout(),
+    let agent = told.agent.adapter();
+    match &told.kind {
+        HookEventKind::End => END_TIMEOUT,
+        HookEventKind::Prompt { .. } => agent.prompt_timeout(),
+        HookEventKind::BeforeTool { .. }
+        | HookEventKind::AfterTool { .. }
+        | HookEventKind::Start
+        | HookEventKind::Output(_)
+        | HookEventKind::Failed { .. }
+        | HookEventKind::Other => agent.default_timeout(),
     }
 }
 
 /// Returns the console's name for a session, made of the agent's name and the agent's session name.
 fn session(told: &HookEvent) -> Option<SessionId> {
     let named = told.session.as_deref()?;
-    let host = told.host.as_str();
-    let name = format!("{host}.{named}");
+    let agent = told.agent.as_str();
+    let name = format!("{agent}.{named}");
     let name = if is_restricted(&name) {
         name
     } else {
         // Other names are replaced by their digest, which is always equal for one name.
-        format!("{host}.{}", Digest::of(named))
+        format!("{agent}.{}", Digest::of(named))
     };
     name.parse().ok()
 }
@@ -298,7 +267,7 @@ impl HookConversation<'_> {
 
     /// Starts or resumes a session. Each hook is a separate process, so each one does this.
     fn start(&mut self) -> Result<Value, CallError> {
-        let mut start = json!({"agent": self.event.host.as_str()});
+        let mut start = json!({"agent": self.event.agent.as_str()});
         if let (Some(key), Some(fields)) = (&self.options.api_key, start.as_object_mut()) {
             fields.insert("api_key".to_owned(), key.clone().into());
         }
@@ -473,7 +442,7 @@ impl HookConversation<'_> {
 
 /// Returns the verdict on an event for which the console gave no permission.
 fn verdict_on_error(told: &HookEvent, options: &HookOptions, error: &CallError) -> HookVerdict {
-    let reason = denial_text(error, KeyRemedy::Connect(options.host.as_str()));
+    let reason = denial_text(error, KeyRemedy::Connect(options.agent.as_str()));
     match (error, options.offline) {
         (CallError::Unreachable(_), OfflineBehavior::Ask) if told.is_gate() => {
             HookVerdict::Ask { reason }

@@ -14,10 +14,10 @@ const MAX_FAILURE_BYTES: usize = 200;
 
 /// Returns the parameters of `wrapper.constructed`: the program, the intercepted events, and the proof.
 pub(super) fn construction_report(options: &HookOptions, session: &SessionId) -> Value {
-    let host = options.host;
-    let program = format!("cra hook {}", host.as_str());
-    let events = event_names(host).map(|event| format!("event {event}"));
-    let (intercept_input, intercept_output, intercept_actions) = intercepts(host);
+    let agent = options.agent;
+    let program = format!("cra hook {}", agent.as_str());
+    let events = event_names(agent).map(|event| format!("event {event}"));
+    let (intercept_input, intercept_output, intercept_actions) = intercepts(agent);
     let mut wrapper = Wrapper {
         session: session.clone(),
         wrapper_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -51,13 +51,13 @@ pub(super) fn check_report(options: &HookOptions) -> Option<Value> {
         Transport::Rest => return None,
         Transport::Direct => {}
     }
-    let agent = options.host.as_str();
+    let agent = options.agent.as_str();
     let failures = match ConnectionRegistry::load(&options.folder) {
         Err(error) => vec![format!("the list of connections cannot be read: {error}")],
         Ok(registry) => {
             let own = registry.connections.iter();
             let own: Vec<_> = own
-                .filter(|connection| connection.agent == options.host)
+                .filter(|connection| connection.agent == options.agent)
                 .collect();
             if own.is_empty() {
                 vec![format!("`{agent}` was not connected with `cra connect`")]

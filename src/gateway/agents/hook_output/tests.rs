@@ -2,37 +2,41 @@
 
 use serde_json::{Value, json};
 
-use super::{HookOutput, encode};
+use super::{HookOutput, HookVerdict, encode};
+use crate::gateway::agents::CodingAgent;
 use crate::gateway::agents::hook_event::HookEvent;
-use crate::gateway::hook::Host;
-use crate::gateway::hook::verdict::HookVerdict;
+
+fn agent(name: &str) -> CodingAgent {
+    CodingAgent::from_name(name).unwrap()
+}
 
 /// Events of an agent that get an answer: before a tool, a prompt, a start, after a tool.
-fn events(host: Host) -> [&'static str; 4] {
-    match host {
-        Host::ClaudeCode | Host::Codex => [
+fn events(host: CodingAgent) -> [&'static str; 4] {
+    match host.as_str() {
+        "claude-code" | "codex" => [
             "PreToolUse",
             "UserPromptSubmit",
             "SessionStart",
             "PostToolUse",
         ],
-        Host::Gemini => ["BeforeTool", "BeforeAgent", "SessionStart", "AfterTool"],
-        Host::Cursor => [
+        "gemini" => ["BeforeTool", "BeforeAgent", "SessionStart", "AfterTool"],
+        "cursor" => [
             "preToolUse",
             "beforeSubmitPrompt",
             "sessionStart",
             "postToolUse",
         ],
-        Host::Copilot => [
+        "copilot" => [
             "preToolUse",
             "userPromptSubmitted",
             "sessionStart",
             "postToolUse",
         ],
+        other => panic!("no case for {other}"),
     }
 }
 
-fn told(host: Host, event: &str) -> HookEvent {
+fn told(host: CodingAgent, event: &str) -> HookEvent {
     let payload = json!({
         "session_id": "s-1", "conversation_id": "s-1", "hook_event_name": event, "prompt": "do it",
         "tool_name": "Bash", "tool_input": {"command": "make"}, "tool_use_id": "t-1", "source": "startup",
@@ -60,7 +64,7 @@ fn ask() -> HookVerdict {
 }
 
 /// Returns the printed object, or null.
-fn said(host: Host, event: &str, verdict: &HookVerdict) -> Value {
+fn said(host: CodingAgent, event: &str, verdict: &HookVerdict) -> Value {
     let HookOutput { out, err, code } = encode(&told(host, event), verdict);
     assert_eq!((err.as_str(), code), ("", 0), "{host:?} {event}");
     if out.is_empty() {
@@ -74,7 +78,7 @@ fn said(host: Host, event: &str, verdict: &HookVerdict) -> Value {
 struct Mismatches(Vec<String>);
 
 impl Mismatches {
-    fn check(&mut self, host: Host, event: &str, verdict: &HookVerdict, wanted: &Value) {
+    fn check(&mut self, host: CodingAgent, event: &str, verdict: &HookVerdict, wanted: &Value) {
         let said = said(host, event, verdict);
         if said != *wanted {
             let line = format!("{host:?} {event} {verdict:?}: {said}, not {wanted}");
@@ -98,27 +102,29 @@ fn specific(event: &str, fields: &Value) -> Value {
 #[test]
 fn a_denial_before_a_tool_is_in_each_agents_own_format() {
     let mut wrong = Mismatches::default();
-    for host in Host::ALL {
+    for host in CodingAgent::ALL {
         let event = events(host)[0];
         let nested = |word: &str, why: &str| json!({"permissionDecision": word, "permissionDecisionReason": why});
-        let denied = match host {
-            Host::ClaudeCode | Host::Codex => specific(event, &nested("deny", "no")),
-            Host::Gemini => json!({"decision": "deny", "reason": "no"}),
-            Host::Cursor => {
+        let denied = match host.as_str() {
+            "claude-code" | "codex" => specific(event, &nested("deny", "no")),
+            "gemini" => json!({"decision": "deny", "reason": "no"}),
+            "cursor" => {
                 json!({"permission": "deny", "user_message": "no", "agent_message": "no"})
             }
-            Host::Copilot => nested("deny", "no"),
+            "copilot" => nested("deny", "no"),
+            other => panic!("no case for {other}"),
         };
         wrong.check(host, event, &deny(), &denied);
-        let asked = match host {
-            Host::ClaudeCode => specific(event, &nested("ask", "who?")),
+        let asked = match host.as_str() {
+            "claude-code" => specific(event, &nested("ask", "who?")),
             // These agents cannot ask, so a question is a denial.
-            Host::Codex => specific(event, &nested("deny", "who?")),
-            Host::Cursor => {
+            "codex" => specific(event, &nested("deny", "who?")),
+            "cursor" => {
                 json!({"permission": "deny", "user_message": "who?", "agent_message": "who?"})
             }
-            Host::Gemini => json!({"decision": "ask", "reason": "who?"}),
-            Host::Copilot => nested("ask", "who?"),
+            "gemini" => json!({"decision": "ask", "reason": "who?"}),
+            "copilot" => nested("ask", "who?"),
+            other => panic!("no case for {other}"),
         };
         wrong.check(host, event, &ask(), &asked);
     }
@@ -128,21 +134,23 @@ fn a_denial_before_a_tool_is_in_each_agents_own_format() {
 #[test]
 fn an_approval_before_a_tool_is_in_each_agents_own_format() {
     let mut wrong = Mismatches::default();
-    for host in Host::ALL {
+    for host in CodingAgent::ALL {
         let event = events(host)[0];
-        let plain = match host {
-            Host::ClaudeCode | Host::Copilot => json!({}),
-            Host::Codex => Value::Null,
-            Host::Gemini => json!({"decision": "allow"}),
-            Host::Cursor => json!({"permission": "allow"}),
+        let plain = match host.as_str() {
+            "claude-code" | "copilot" => json!({}),
+            "codex" => Value::Null,
+            "gemini" => json!({"decision": "allow"}),
+            "cursor" => json!({"permission": "allow"}),
+            other => panic!("no case for {other}"),
         };
         wrong.check(host, event, &pass(None, None), &plain);
         let why = "cra: op-1 let it pass";
         let allowed = json!({"permissionDecision": "allow", "permissionDecisionReason": why});
-        let approved = match host {
-            Host::ClaudeCode => specific(event, &allowed),
-            Host::Copilot => allowed,
-            Host::Codex | Host::Gemini | Host::Cursor => plain,
+        let approved = match host.as_str() {
+            "claude-code" => specific(event, &allowed),
+            "copilot" => allowed,
+            "codex" | "gemini" | "cursor" => plain,
+            other => panic!("no case for {other}"),
         };
         wrong.check(
             host,
@@ -155,32 +163,34 @@ fn an_approval_before_a_tool_is_in_each_agents_own_format() {
     let wanted = json!({"permissionDecision": "allow",
         "permissionDecisionReason": "cra: op-1 let it pass", "additionalContext": "be kind"});
     let wanted = specific("PreToolUse", &wanted);
-    wrong.check(Host::ClaudeCode, "PreToolUse", &both, &wanted);
+    wrong.check(agent("claude-code"), "PreToolUse", &both, &wanted);
     // Codex treats a bare `allow` as an error: it gets only the context.
     let wanted = specific("PreToolUse", &json!({"additionalContext": "be kind"}));
-    wrong.check(Host::Codex, "PreToolUse", &both, &wanted);
+    wrong.check(agent("codex"), "PreToolUse", &both, &wanted);
     wrong.none();
 }
 
 #[test]
 fn a_prompt_is_blocked_if_the_agent_supports_it() {
     let mut wrong = Mismatches::default();
-    for host in Host::ALL {
+    for host in CodingAgent::ALL {
         let event = events(host)[1];
         for verdict in [deny(), ask()] {
             let why = verdict.context().unwrap();
-            let wanted = match host {
-                Host::ClaudeCode | Host::Codex => json!({"decision": "block", "reason": why}),
-                Host::Gemini => json!({"decision": "deny", "reason": why}),
-                Host::Cursor => json!({"continue": false, "user_message": why}),
-                Host::Copilot => json!({}),
+            let wanted = match host.as_str() {
+                "claude-code" | "codex" => json!({"decision": "block", "reason": why}),
+                "gemini" => json!({"decision": "deny", "reason": why}),
+                "cursor" => json!({"continue": false, "user_message": why}),
+                "copilot" => json!({}),
+                other => panic!("no case for {other}"),
             };
             wrong.check(host, event, &verdict, &wanted);
         }
-        let wanted = match host {
-            Host::Codex => Value::Null,
-            Host::Cursor => json!({"continue": true}),
-            Host::ClaudeCode | Host::Gemini | Host::Copilot => json!({}),
+        let wanted = match host.as_str() {
+            "codex" => Value::Null,
+            "cursor" => json!({"continue": true}),
+            "claude-code" | "gemini" | "copilot" => json!({}),
+            other => panic!("no case for {other}"),
         };
         wrong.check(host, event, &pass(None, None), &wanted);
     }
@@ -190,17 +200,18 @@ fn a_prompt_is_blocked_if_the_agent_supports_it() {
 #[test]
 fn context_is_sent_under_the_name_of_the_event() {
     let mut wrong = Mismatches::default();
-    for host in Host::ALL {
+    for host in CodingAgent::ALL {
         for event in [events(host)[2], events(host)[3]] {
             let context = json!({"additionalContext": "be kind"});
-            let wanted = match host {
-                Host::ClaudeCode | Host::Codex | Host::Gemini => specific(event, &context),
-                Host::Cursor => json!({"additional_context": "be kind"}),
-                Host::Copilot => {
+            let wanted = match host.as_str() {
+                "claude-code" | "codex" | "gemini" => specific(event, &context),
+                "cursor" => json!({"additional_context": "be kind"}),
+                "copilot" => {
                     let mut both = specific(event, &context);
                     both["additionalContext"] = json!("be kind");
                     both
                 }
+                other => panic!("no case for {other}"),
             };
             let given = pass(Some("be kind"), None);
             wrong.check(host, event, &given, &wanted);
@@ -260,12 +271,12 @@ fn codex_can_read_every_answer() {
         pass(None, Some("cra: op-1 let it pass")),
         pass(Some("be kind"), Some("cra: op-1 let it pass")),
     ];
-    for event in events(Host::Codex)
+    for event in events(agent("codex"))
         .into_iter()
         .chain(["Stop", "SessionEnd"])
     {
         for verdict in &verdicts {
-            let said = said(Host::Codex, event, verdict);
+            let said = said(agent("codex"), event, verdict);
             assert_eq!(codex_takes(event, &said), Ok(()), "{event} {verdict:?}");
         }
     }

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::HttpState;
 use super::call_handler;
 use super::guard::{TOO_MANY_CONNECTIONS, check_headers, exceeds_limit};
 use crate::base::json::read_with_inexact_as_text;
-use crate::gateway::hook::{self, AnswerCommand, HookOptions, Host, OfflineBehavior, Transport};
+use crate::gateway::agents::CodingAgent;
+use crate::gateway::hook::{self, AnswerCommand, HookOptions, OfflineBehavior, Transport};
 use crate::gateway::transport::client::ConnectionCanceller;
 
 /// `POST /v1/hook/claude-code`
@@ -25,7 +26,7 @@ pub(super) async fn serve(
     let mut event = None;
     let answer = match answer(&shared, &host, request, &mut event).await {
         Ok(answer) => answer,
-        Err(why) => stop_answer(&why, event.as_deref()),
+        Err(why) => stop_body(&host, &why, event.as_deref()),
     };
     call_handler::json_response(StatusCode::OK, &answer)
 }
@@ -42,9 +43,8 @@ async fn answer(
     if exceeds_limit(&request) {
         return Err(format!("cra: {TOO_MANY_CONNECTIONS}"));
     }
-    if host != Host::ClaudeCode.as_str() {
-        return Err("cra: only hooks of claude-code come by HTTP".to_owned());
-    }
+    let agent = http_agent(host);
+    let agent = agent.ok_or_else(|| "cra: only hooks of claude-code come by HTTP".to_owned())?;
     let api_key = request.headers().get(API_KEY_HEADER);
     let api_key = api_key
         .and_then(|value| value.to_str().ok())
@@ -64,7 +64,7 @@ async fn answer(
     let _cut = leash.cancel_on_drop();
     let secret = hook::secret(&shared.resources.folder);
     let options = HookOptions {
-        host: Host::ClaudeCode,
+        agent,
         started_at: Instant::now(),
         timeout: Some(timer),
         offline: OfflineBehavior::Deny,
@@ -131,22 +131,18 @@ fn event_of(body: &[u8]) -> Option<String> {
     Some(event.to_owned())
 }
 
-/// Builds an answer that stops the agent at any event. The agent discards an answer that names another
-/// event than its own, so an event is named only if it is known to precede a tool.
-fn stop_answer(why: &str, event: Option<&str>) -> Value {
-    let mut said = json!({
-        "continue": false,
-        "stopReason": why,
-        "decision": "block",
-        "reason": why,
-    });
-    if let (Some("PreToolUse"), Some(fields)) = (event, said.as_object_mut()) {
-        let specific = json!({
-            "hookEventName": "PreToolUse",
-            "permissionDecision": "deny",
-            "permissionDecisionReason": why,
-        });
-        fields.insert("hookSpecificOutput".to_owned(), specific);
-    }
-    said
+/// Finds an agent whose hooks come over HTTP.
+fn http_agent(name: &str) -> Option<CodingAgent> {
+    let agent = CodingAgent::from_name(name)?;
+    agent.adapter().http_stop_body("", None)?;
+    Some(agent)
+}
+
+/// Builds a body that stops the agent at any event. A caller that names another agent gets the format of
+/// the first agent whose hooks come over HTTP.
+fn stop_body(name: &str, why: &str, event: Option<&str>) -> Value {
+    let named = CodingAgent::from_name(name).into_iter();
+    let mut agents = named.chain(CodingAgent::ALL);
+    let body = agents.find_map(|agent| agent.adapter().http_stop_body(why, event));
+    body.unwrap_or_default()
 }
