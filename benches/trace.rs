@@ -21,7 +21,8 @@ use std::time::Duration;
 use cra_core::base::digest::Digest;
 use cra_core::base::id::SessionId;
 use cra_core::runtime::lines::{READ_BYTES, each_line};
-use cra_core::store::sqlite::{FILE_NAME, SqliteStore, StoreReader};
+use cra_core::store::StoreReader as _;
+use cra_core::store::sqlite::{FILE_NAME, SqliteReader, SqliteStore};
 use cra_core::store::{Batch, Store};
 use cra_core::trace::chain::Chain;
 use cra_core::trace::jsonl::{self, LinesVerifier};
@@ -212,7 +213,7 @@ fn verifying(criterion: &mut Criterion) {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
     let lines = folder.path().join("lines.jsonl");
     let texts = fill(folder.path(), &lines);
-    let reader = StoreReader::open(&folder.path().join(FILE_NAME)).expect("a store");
+    let reader = SqliteReader::open(&folder.path().join(FILE_NAME)).expect("a store");
     let mut group = criterion.benchmark_group("verify");
     group
         .sample_size(10)

@@ -87,13 +87,13 @@ pub type ListAtlasFilesFn = dyn Fn() -> Result<Vec<PathBuf>, String> + Send + Sy
 
 impl std::fmt::Debug for AtlasFileSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shelf").finish_non_exhaustive()
+        f.debug_struct("AtlasFileSource").finish_non_exhaustive()
     }
 }
 
 impl std::fmt::Debug for ScenarioRunner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Trials").finish_non_exhaustive()
+        f.debug_struct("ScenarioRunner").finish_non_exhaustive()
     }
 }
 
@@ -119,7 +119,7 @@ pub struct FailedScenarioStep {
 
 impl std::fmt::Debug for ConsoleOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Options")
+        f.debug_struct("ConsoleOptions")
             .field("look", &self.look)
             .finish_non_exhaustive()
     }
@@ -171,8 +171,11 @@ pub(crate) fn is_terminal_closed(error: &std::io::Error) -> bool {
 ///
 /// # Errors
 /// Returns an error if the terminal fails or the runtime stops.
-pub async fn run(desk: OperatorHandle, options: ConsoleOptions) -> Result<(), ConsoleError> {
-    driver::drive(desk, options).await
+pub async fn run(
+    operator_handle: OperatorHandle,
+    options: ConsoleOptions,
+) -> Result<(), ConsoleError> {
+    driver::drive(operator_handle, options).await
 }
 
 /// Runs the console line by line, for screen readers. Nothing is painted; each line is printed once.
@@ -180,9 +183,9 @@ pub async fn run(desk: OperatorHandle, options: ConsoleOptions) -> Result<(), Co
 /// # Errors
 /// Returns an error if the terminal fails or the runtime stops.
 pub async fn run_linear(
-    desk: OperatorHandle,
+    operator_handle: OperatorHandle,
     clock: Arc<dyn Clock>,
     alarms: Option<AlarmReceiver>,
 ) -> Result<(), ConsoleError> {
-    linear::run_line_console(desk, clock, alarms).await
+    linear::run_line_console(operator_handle, clock, alarms).await
 }

@@ -146,7 +146,7 @@ pub enum StartError {
     #[error("the head file cannot be used: {0}")]
     HeadFile(String),
     /// The store has state of an unknown kind.
-    #[error("the store keeps state of a kind this version of cra does not know: `{0}`")]
+    #[error("the store has state of a kind that this version of cra does not know: `{0}`")]
     UnknownState(String),
 }
 

@@ -23,12 +23,16 @@ use crate::trace::verification::{
 
 mod error;
 pub mod key;
+mod location;
 pub mod memory;
+mod reader;
 pub mod space;
 pub mod sqlite;
 mod writer;
 
 pub use error::StoreError;
+pub use location::{StoreUrl, open, open_read_only, open_reader};
+pub use reader::StoreReader;
 
 /// Data that is written atomically.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

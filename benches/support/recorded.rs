@@ -28,11 +28,11 @@ pub(crate) fn story() -> Vec<(&'static str, Value)> {
         ),
         (
             "risk_detected",
-            json!({"risk_tier": "high", "trigger": "detected from the words of the request", "action_type": "ticket.delete", "recommended_action": "verify"}),
+            json!({"risk_tier": "high", "trigger": "detected from words in the request", "action_type": "ticket.delete", "recommended_action": "verify"}),
         ),
         (
             "checkpoint_triggered",
-            json!({"checkpoint_id": "delete-confirm", "checkpoint_type": "action_pre", "mode": "blocking", "trigger_condition": "action_pre: `ticket.delete` matches `*.delete`", "trigger_data": {"action_id": "ticket.delete"}, "priority": 900}),
+            json!({"checkpoint_id": "delete-confirm", "checkpoint_type": "action_pre", "mode": "blocking", "trigger_condition": "`ticket.delete` matches the rule `*.delete`", "trigger_data": {"action_id": "ticket.delete"}, "priority": 900}),
         ),
         (
             "checkpoint_response",

@@ -186,14 +186,14 @@ fn paired<'a, T>(
 fn defaults(before: &Atlas, after: &Atlas, weaker: &mut Vec<String>) {
     if before.id != after.id {
         weaker.push(format!(
-            "it is another Atlas: `{}` instead of `{}`",
+            "different Atlas: `{}` instead of `{}`",
             after.id, before.id
         ));
     }
     if before.default_decision == DefaultDecision::Deny
         && after.default_decision == DefaultDecision::Allow
     {
-        weaker.push("a known action that no policy mentions is allowed, not denied".to_owned());
+        weaker.push("known actions without a policy are now allowed".to_owned());
     }
     let openness = |policy: UnknownActions| match policy {
         UnknownActions::Deny => 0,
@@ -202,15 +202,15 @@ fn defaults(before: &Atlas, after: &Atlas, weaker: &mut Vec<String>) {
     };
     if openness(after.unknown_actions) > openness(before.unknown_actions) {
         let words = match after.unknown_actions {
-            UnknownActions::Allow => "an action that no Atlas knows is allowed",
+            UnknownActions::Allow => "unknown actions are now allowed",
             UnknownActions::Approve | UnknownActions::Deny => {
-                "an action that no Atlas knows is held, not denied"
+                "unknown actions are now held, not denied"
             }
         };
         weaker.push(words.to_owned());
     }
     if before.risk_mode != after.risk_mode {
-        weaker.push("tiers of undeclared actions are found in another way".to_owned());
+        weaker.push("undeclared actions get their risk tier differently".to_owned());
     }
     compare_recording(&before.recording, &after.recording, weaker);
     let access = |atlas: &Atlas| {
@@ -220,14 +220,14 @@ fn defaults(before: &Atlas, after: &Atlas, weaker: &mut Vec<String>) {
             .and_then(|steward| steward.access.clone())
     };
     compare_access(access(before).as_ref(), access(after).as_ref(), weaker);
-    let told = |atlas: &Atlas| {
+    let notifications = |atlas: &Atlas| {
         atlas
             .steward
             .as_ref()
             .and_then(|steward| steward.notifications.clone())
     };
-    if told(before) != told(after) {
-        weaker.push("the steward is told of other things, or at another address".to_owned());
+    if notifications(before) != notifications(after) {
+        weaker.push("notices to the steward changed (events or address)".to_owned());
     }
 }
 
@@ -245,23 +245,23 @@ fn compare_recording(before: &RecordingRules, after: &RecordingRules, weaker: &m
         (after.level < *level, "fewer events are recorded"),
         (
             after.acknowledge < *acknowledge,
-            "agents are answered before their events are on disk",
+            "agents get replies before their events are on disk",
         ),
         (
             *sync != after.sync,
-            "other events are on disk before anyone is told",
+            "other events must be on disk before a reply",
         ),
         (
             differs(retention, &after.retention),
-            "records are kept for another time",
+            "the retention of records changed",
         ),
         (
             differs(redact, &after.redact),
-            "other things are left out of records",
+            "the redaction of records changed",
         ),
     ];
-    let said = words.into_iter().filter(|(applies, _)| *applies);
-    weaker.extend(said.map(|(_, words)| words.to_owned()));
+    let changes = words.into_iter().filter(|(applies, _)| *applies);
+    weaker.extend(changes.map(|(_, words)| words.to_owned()));
 }
 
 /// Compares the access rules for agents. An Atlas without `access` counts as `public` without a rate limit.
@@ -277,18 +277,18 @@ fn compare_access(
         })
     };
     if needs_key(before) && !needs_key(after) {
-        weaker.push("agents need no key any more".to_owned());
+        weaker.push("agents no longer need a key".to_owned());
     } else if needs_key(before)
         && before.map(|access| &access.api_keys) != after.map(|access| &access.api_keys)
     {
-        weaker.push("agents come in with other keys".to_owned());
+        weaker.push("accepted API keys changed".to_owned());
     }
     let rate = |access: Option<&AccessRules>| {
         let rate = access.and_then(|access| access.rate_limit);
         rate.map_or(u64::MAX, |rate| rate.requests_per_minute)
     };
     if rate(after) > rate(before) {
-        weaker.push("agents may ask more often in a minute".to_owned());
+        weaker.push("agents have a higher rate limit".to_owned());
     }
 }
 
@@ -350,16 +350,16 @@ fn report_weaker_checkpoint(id: &str, pair: PartPair<'_, Checkpoint>, weaker: &m
     let (old, new) = match pair {
         (Some(old), None) => {
             if old.mode == CheckpointMode::Blocking {
-                say(format!("gate `{id}` is gone"));
+                say(format!("checkpoint `{id}` is removed"));
             } else if !(old.lock_capabilities.is_empty() && old.deny_actions.is_empty()) {
-                say(format!("`{id}` is gone, and what it took from a session"));
+                say(format!("`{id}` is removed: its locks and denials end"));
             }
             return;
         }
         (None, Some(new)) => {
             let gives = !(new.unlock_capabilities.is_empty() && new.allow_actions.is_empty());
             if gives && new.mode != CheckpointMode::Blocking {
-                say(format!("`{id}` is new and gives without stopping anybody"));
+                say(format!("`{id}` is new and grants rights without a gate"));
             }
             return;
         }
@@ -368,26 +368,26 @@ fn report_weaker_checkpoint(id: &str, pair: PartPair<'_, Checkpoint>, weaker: &m
     };
     if old.mode == CheckpointMode::Blocking {
         if new.mode != CheckpointMode::Blocking {
-            say(format!("gate `{id}` no longer stops the agent"));
+            say(format!("checkpoint `{id}` no longer blocks"));
         }
         if !has_same_trigger(old, new) {
-            say(format!("gate `{id}` fires at other times"));
+            say(format!("checkpoint `{id}` has another trigger"));
         }
         if old.questions != new.questions {
-            say(format!("gate `{id}` asks something else"));
+            say(format!("checkpoint `{id}` asks other questions"));
         }
         if old.respondent == Respondent::Operator && new.respondent != Respondent::Operator {
-            say(format!("gate `{id}` can be answered by the agent itself"));
+            say(format!("checkpoint `{id}` lets the agent answer"));
         }
         if new.approvers.count() < old.approvers.count() {
-            say(format!("gate `{id}` takes one operator, not two"));
+            say(format!("checkpoint `{id}` needs one operator, not two"));
         }
         if old.handler != new.handler {
-            say(format!("gate `{id}` asks another extension, or none"));
+            say(format!("checkpoint `{id}` changed or lost its handler"));
         }
     }
     if !has_same_effects(old, new) {
-        say(format!("passing `{id}` gives or takes other rights"));
+        say(format!("passing `{id}` grants or removes other rights"));
     }
 }
 
@@ -406,19 +406,16 @@ fn has_same_rules(old: &Policy, new: &Policy) -> bool {
 fn report_weaker_policy(id: &str, pair: PartPair<'_, Policy>, weaker: &mut Vec<String>) {
     let words = match pair {
         (Some(old), None) if old.kind != PolicyKind::Allow => {
-            format!("policy `{id}` is gone")
+            format!("policy `{id}` is removed")
         }
         (None, Some(new)) if new.kind == PolicyKind::Allow => {
-            format!(
-                "policy `{id}` is new and allows {}",
-                format_patterns(&new.actions)
-            )
+            format!("new policy `{id}` allows {}", format_patterns(&new.actions))
         }
         (Some(old), Some(new)) if !old.overridable && new.overridable => {
-            format!("policy `{id}` can be overruled")
+            format!("policy `{id}` allows an override")
         }
         (Some(old), Some(new)) if !has_same_rules(old, new) => {
-            format!("policy `{id}` rules something else")
+            format!("policy `{id}` has different rules")
         }
         (Some(_) | None, Some(_) | None) => return,
     };
@@ -432,17 +429,17 @@ fn is_same_capability(old: &Capability, new: &Capability) -> bool {
 fn report_weaker_capability(id: &str, pair: PartPair<'_, Capability>, weaker: &mut Vec<String>) {
     let words = match pair {
         (Some(old), None) if old.starts_locked => {
-            format!("capability `{id}` is gone, and its lock with it")
+            format!("capability `{id}` is removed with its lock")
         }
         (Some(old), Some(new)) if old.starts_locked && !new.starts_locked => {
             format!("capability `{id}` no longer starts locked")
         }
         (Some(old), Some(new)) if old.actions != new.actions => {
-            format!("capability `{id}` has other actions")
+            format!("capability `{id}` has different actions")
         }
         (None, Some(new)) if !new.starts_locked => {
             format!(
-                "capability `{id}` makes {} known",
+                "new capability `{id}` adds actions {}",
                 format_patterns(&new.actions)
             )
         }
@@ -465,14 +462,14 @@ fn report_weaker_action(
     weaker: &mut Vec<String>,
 ) {
     match pair {
-        (None, Some(_)) => weaker.push(format!("action `{id}` is known now")),
+        (None, Some(_)) => weaker.push(format!("action `{id}` is now known")),
         (Some(old), Some(new)) => {
             match (&old.parameters, &new.parameters) {
                 (Some(_), None) => {
                     weaker.push(format!("parameters of `{id}` are no longer checked"));
                 }
                 (Some(_), Some(_)) if written == ActionTextComparison::Different => {
-                    let words = format!("`{id}` is written otherwise: see how it is checked");
+                    let words = format!("`{id}` changed: compare its parameter schema");
                     weaker.push(words);
                 }
                 (Some(_), Some(_)) | (None, _) => {}

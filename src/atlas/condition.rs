@@ -356,7 +356,7 @@ fn compile(
     };
     let mut parts = |name: &str, definitions: &[ConditionDef]| {
         if definitions.is_empty() {
-            let what = format!("`{name}` of nothing says nothing");
+            let what = format!("`{name}` needs at least one condition");
             errors.push(ConditionError {
                 path: at(name.to_owned()),
                 what,
@@ -385,7 +385,7 @@ fn compile(
                 });
             });
             if tests.is_empty() {
-                let what = "a path without an operator tests nothing".to_owned();
+                let what = "a `path` needs at least one operator".to_owned();
                 errors.push(ConditionError {
                     path: place.to_owned(),
                     what,
@@ -424,14 +424,14 @@ fn fact_path(text: &str) -> Result<FactPath, String> {
                 .map(|(name, _)| format!("`{name}`"))
                 .collect();
             return Err(format!(
-                "there is no fact `{}`; there are `params...`, {}",
+                "unknown path `{}`; known paths: `params...`, {}",
                 crate::base::text::one_line(text),
                 known.join(", ")
             ));
         }
     };
     if keys.iter().any(String::is_empty) {
-        return Err("a path has no empty parts".to_owned());
+        return Err("a path must not have empty parts".to_owned());
     }
     Ok(FactPath::Params(keys))
 }

@@ -105,7 +105,7 @@ fn context(value: &PathNode<'_>, problems: &mut Problems<'_>) -> ContextBlockDef
         let config = match nested {
             Some(nested) if flat == ContextConfig::default() => nested,
             Some(_) => {
-                let message = "write these keys in `checkpoint_config` or beside it, not in both";
+                let message = "write these keys inside or outside `checkpoint_config`, not both";
                 fields.report_problem(Code::Contradiction, "checkpoint_config", message);
                 flat
             }

@@ -71,7 +71,7 @@ pub enum LoadError {
     },
     /// The text exceeds the size limit of an Atlas.
     #[error(
-        "`{}` is larger than the {MAX_ATLAS_BYTES} bytes that an Atlas may have",
+        "`{}` exceeds the limit of {MAX_ATLAS_BYTES} bytes for an Atlas",
         one_line(name)
     )]
     TooLarge {
@@ -80,7 +80,7 @@ pub enum LoadError {
     },
     /// The file is not text.
     #[error(
-        "`{}` is not UTF-8 text: the first wrong byte is at offset {offset}",
+        "`{}` is not UTF-8 text: the first invalid byte is at offset {offset}",
         one_line(name)
     )]
     NotUtf8 {

@@ -163,7 +163,7 @@ impl<'n> LocatedValue<'n> {
             | YamlValue::Seq(_)
             | YamlValue::Map(_) => None,
         };
-        number.or_else(|| self.wrong_type("a whole number from zero up", faults))
+        number.or_else(|| self.wrong_type("a whole number, 0 or greater", faults))
     }
 
     /// Reads one of the given words; `noun` names their kind in messages.

@@ -302,7 +302,7 @@ impl Schema {
         if self.0.is_valid(value) {
             return Vec::new();
         }
-        let told = |error: jsonschema::ValidationError<'_>| {
+        let with_path = |error: jsonschema::ValidationError<'_>| {
             let place = error.instance_path().to_string();
             if place.is_empty() {
                 error.to_string()
@@ -310,7 +310,11 @@ impl Schema {
                 format!("at {place}: {error}")
             }
         };
-        self.0.iter_errors(value).take(most).map(told).collect()
+        self.0
+            .iter_errors(value)
+            .take(most)
+            .map(with_path)
+            .collect()
     }
 }
 

@@ -300,7 +300,7 @@ impl<'a> Redactor<'a> {
         }
         if path.too_long {
             let first = self.rules.first()?;
-            return Some(format!("{}, whose paths are no longer", first.name));
+            return Some(format!("{} (path too long)", first.name));
         }
         let matching = self.rules.iter().find(|rule| {
             let mut patterns = rule.params.iter();

@@ -37,19 +37,19 @@ const fn checkpoint_type(
 /// All checkpoint types, in the order in which they run when they fire together.
 #[rustfmt::skip]
 pub const CHECKPOINT_TYPES: [CheckpointType; 13] = [
-    checkpoint_type(("session_start", "session_start"), 1000, "a session begins", "first contexts, terms"),
-    checkpoint_type(("interactive", "interactive"), 950, "an agent asks for it by its name", "questions and guidance on request"),
-    checkpoint_type(("capability_gate", "capability_access"), 920, "an action of a locked capability is asked for", "a capability has to be earned"),
-    checkpoint_type(("risk_threshold", "risk_threshold"), 900, "an action is risky enough", "a person verifies it"),
-    checkpoint_type(("action_pre", "action_pre"), 800, "an action is about to run", "confirmation, contexts for it"),
-    checkpoint_type(("keyword_match", "keyword"), 600, "input contains keywords", "contexts that it calls for"),
-    checkpoint_type(("time_interval", "time_interval"), 500, "so many seconds have passed", "contexts are refreshed"),
-    checkpoint_type(("count_interval", "count_interval"), 400, "so many actions have run", "a check now and then"),
-    checkpoint_type(("explicit_request", "explicit_request"), 300, "an agent asks for context", "contexts on demand"),
-    checkpoint_type(("custom", "custom"), 200, "a condition or an extension says so", "whatever else must be looked at"),
-    checkpoint_type(("action_post", "action_post"), 100, "an action has run", "its result is looked at and recorded"),
-    checkpoint_type(("error_occurred", "error_occurred"), 50, "an agent reports an error", "contexts and guidance for it"),
-    checkpoint_type(("session_end", "session_end"), 0, "a session ends", "the record is closed"),
+    checkpoint_type(("session_start", "session_start"), 1000, "a session begins", "initial contexts and terms"),
+    checkpoint_type(("interactive", "interactive"), 950, "an agent requests it by name", "questions and guidance on request"),
+    checkpoint_type(("capability_gate", "capability_access"), 920, "an action needs a locked capability", "questions before an unlock"),
+    checkpoint_type(("risk_threshold", "risk_threshold"), 900, "the risk tier reaches the minimum", "check by an operator"),
+    checkpoint_type(("action_pre", "action_pre"), 800, "an action is about to run", "confirmation, contexts"),
+    checkpoint_type(("keyword_match", "keyword"), 600, "input contains keywords", "contexts for the input"),
+    checkpoint_type(("time_interval", "time_interval"), 500, "the set number of seconds has passed", "repeated contexts"),
+    checkpoint_type(("count_interval", "count_interval"), 400, "the set number of actions has run", "regular check"),
+    checkpoint_type(("explicit_request", "explicit_request"), 300, "an agent requests context", "contexts on demand"),
+    checkpoint_type(("custom", "custom"), 200, "a condition or an extension decides", "any other check"),
+    checkpoint_type(("action_post", "action_post"), 100, "an action has run", "check of the result"),
+    checkpoint_type(("error_occurred", "error_occurred"), 50, "an agent reports an error", "contexts and guidance"),
+    checkpoint_type(("session_end", "session_end"), 0, "a session ends", "end of the record"),
 ];
 
 /// A risk tier with its explanation.
@@ -67,22 +67,22 @@ pub struct RiskTierInfo {
 pub const TIERS: [RiskTierInfo; 4] = [
     RiskTierInfo {
         tier: RiskTier::Low,
-        meaning: "it only reads, or is undone at once",
+        meaning: "only reads, or can be undone at once",
         examples: &["read_file", "search_tickets"],
     },
     RiskTierInfo {
         tier: RiskTier::Medium,
-        meaning: "it writes, and can be written back",
+        meaning: "writes, and can be reverted",
         examples: &["write_file", "create_ticket"],
     },
     RiskTierInfo {
         tier: RiskTier::High,
-        meaning: "it destroys, or touches production",
+        meaning: "deletes data or affects production",
         examples: &["delete_ticket", "update_production_config"],
     },
     RiskTierInfo {
         tier: RiskTier::Critical,
-        meaning: "it cannot be undone, and much depends on it",
+        meaning: "cannot be undone, and can stop a system",
         examples: &["drop_database", "deploy_service"],
     },
 ];

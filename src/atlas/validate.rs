@@ -51,38 +51,38 @@ pub(super) fn validate_manifest(
     known: Option<&KnownExtensions>,
     problems: &mut Problems<'_>,
 ) -> Option<Atlas> {
-    let mut prover = ManifestValidator { root, problems };
-    prover.check_header(&manifest);
-    let capability_ids = prover.ids(
+    let mut validator = ManifestValidator { root, problems };
+    validator.check_header(&manifest);
+    let capability_ids = validator.ids(
         &IdKind::CAPABILITY,
         manifest
             .capabilities
             .iter()
             .map(|c| c.capability_id.as_str()),
     );
-    let context_ids = prover.ids(
+    let context_ids = validator.ids(
         &IdKind::CONTEXT,
         manifest
             .context_blocks
             .iter()
             .map(|c| c.context_id.as_str()),
     );
-    prover.check_ids(&manifest);
-    let action_ids = prover.ids(
+    validator.check_ids(&manifest);
+    let action_ids = validator.ids(
         &IdKind::ACTION,
         manifest.actions.iter().map(|a| a.action_id.as_str()),
     );
 
-    let capabilities = prover.capabilities(&manifest, &action_ids.all);
-    let checkpoints = prover.checkpoints(&manifest, &capability_ids, &context_ids);
-    let policies = prover.policies(&manifest.policies);
-    let injections = prover.injections(&manifest.context_blocks);
-    let actions = prover.actions(&manifest.actions);
-    let recording = prover.recording(&manifest);
-    if !prover.problems.has_errors() {
-        prover.advise(&manifest);
+    let capabilities = validator.capabilities(&manifest, &action_ids.all);
+    let checkpoints = validator.checkpoints(&manifest, &capability_ids, &context_ids);
+    let policies = validator.policies(&manifest.policies);
+    let injections = validator.injections(&manifest.context_blocks);
+    let actions = validator.actions(&manifest.actions);
+    let recording = validator.recording(&manifest);
+    if !validator.problems.has_errors() {
+        validator.advise(&manifest);
         if let Some(known) = known {
-            prover.advise_extensions(&manifest, known);
+            validator.advise_extensions(&manifest, known);
         }
     }
     if problems.has_errors() {
@@ -180,7 +180,7 @@ impl ManifestValidator<'_, '_> {
     fn check_header(&mut self, manifest: &AtlasManifest) {
         if manifest.atlas_version != FORMAT_VERSION {
             let message = format!(
-                "format version {} is not known",
+                "unsupported format version {}",
                 quoted(&manifest.atlas_version)
             );
             let help = format!("this version of cra reads `{FORMAT_VERSION}`");
@@ -246,7 +246,7 @@ impl ManifestValidator<'_, '_> {
             };
             if !is_declared && !text.is_empty() {
                 let message = format!("{} is not declared under `actions`", quoted(text));
-                let help = "declare it to give it a risk tier and a schema of its parameters";
+                let help = "declare it with a risk tier and a schema of its parameters";
                 self.report(
                     &format!("{path}[{index}]"),
                     ManifestProblem::new(Code::UndeclaredAction, message).help(help.to_owned()),
@@ -267,7 +267,7 @@ impl ManifestValidator<'_, '_> {
             let path = format!("context_blocks[{index}]");
             let written = !context.keywords.is_empty() || !context.actions.is_empty();
             if written && context.inject_mode != InjectMode::OnMatch {
-                let message = "keywords and actions call for a context only when it is `on_match`";
+                let message = "`keywords` and `actions` only work with `inject_mode: on_match`";
                 self.report_code(Code::Contradiction, &format!("{path}.inject_mode"), message);
             }
             let keywords = (!context.keywords.is_empty())
@@ -288,7 +288,7 @@ impl ManifestValidator<'_, '_> {
     fn compile_keywords(&mut self, path: &str, texts: &[String]) -> Option<Keywords> {
         for (index, text) in texts.iter().enumerate() {
             if text.trim().is_empty() {
-                let message = "an empty keyword is in every text";
+                let message = "an empty keyword matches every text";
                 self.report_code(Code::EmptyPattern, &format!("{path}[{index}]"), message);
             }
         }
@@ -319,7 +319,7 @@ impl ManifestValidator<'_, '_> {
     fn overridable(&mut self, path: &str, definition: &PolicyDef) -> bool {
         let path = format!("{path}.override");
         if definition.kind != PolicyKind::Deny && self.root.has(&path) {
-            let message = "`override` belongs to policies of type `deny`";
+            let message = "only a `deny` policy can have `override`";
             self.report_code(Code::Contradiction, &path, message);
         }
         definition.overridable
@@ -344,7 +344,7 @@ impl ManifestValidator<'_, '_> {
         ];
         for (key, belongs_to, present) in foreign {
             if present && kind != belongs_to {
-                let message = format!("`{key}` means nothing in a policy of this type");
+                let message = format!("a policy of this type cannot have `{key}`");
                 self.report_code(Code::Contradiction, &format!("{path}.{key}"), message);
             }
         }
@@ -361,7 +361,7 @@ impl ManifestValidator<'_, '_> {
             }
             PolicyKind::Budget => {
                 let Some(limit) = definition.limit.filter(|limit| *limit > 0.0) else {
-                    let message = "a `budget` needs a `limit` of more than 0";
+                    let message = "a `budget` needs a `limit` greater than 0";
                     let place = self.first_existing_path(path, &["limit", "type"]);
                     self.report_code(Code::OutOfRange, &place, message);
                     return None;
@@ -428,7 +428,7 @@ impl ManifestValidator<'_, '_> {
     /// Compiles patterns; at least one is required.
     fn required_patterns(&mut self, path: &str, texts: &[String]) -> Patterns {
         if texts.is_empty() {
-            let message = "a list that names nothing never matches";
+            let message = "an empty list never matches";
             self.report_code(Code::EmptyPattern, path, message);
         }
         self.patterns(path, texts)
@@ -462,5 +462,5 @@ fn text_problem(text: &str, most_chars: usize) -> Option<String> {
     }
     let length = text.chars().count();
     (length > most_chars)
-        .then(|| format!("has {length} characters, more than the {most_chars} that are allowed"))
+        .then(|| format!("has {length} characters, and at most {most_chars} are allowed"))
 }

@@ -9,16 +9,16 @@ pub const MAX_ADDRESS_BYTES: usize = 2048;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// The text is not a valid address.
-    #[error("it is no address")]
+    #[error("not a valid address")]
     Malformed,
     /// The address has no host.
-    #[error("it names no host")]
+    #[error("the address has no host")]
     NoHost,
     /// The address uses plain HTTP, so an eavesdropper could read the data.
-    #[error("it is not encrypted: write `https`")]
+    #[error("the address is not encrypted: use `https`")]
     NotEncrypted,
     /// The address uses another scheme than HTTP.
-    #[error("it is no HTTP address")]
+    #[error("not an HTTP address")]
     NotHttp,
 }
 

@@ -32,7 +32,7 @@ pub struct TimestampError {
 /// The error for a text that is not an RFC 3339 time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` is not a time of RFC 3339; write it as 2026-01-31T23:59:59Z or 2026-01-31T23:59:59.5+01:00"
+    "`{text}` is not an RFC 3339 time; write it as 2026-01-31T23:59:59Z or 2026-01-31T23:59:59.5+01:00"
 )]
 pub struct Rfc3339Error {
     text: String,
@@ -488,9 +488,9 @@ mod tests {
             " 2024-12-28T12:00:00Z",
             "2024-12-28T12:00:00Z ",
         ] {
-            let told = Timestamp::parse_rfc3339(text).unwrap_err().to_string();
-            assert!(told.contains("RFC 3339"), "{told}");
-            assert!(told.contains("2026-01-31T23:59:59Z"), "{told}");
+            let message = Timestamp::parse_rfc3339(text).unwrap_err().to_string();
+            assert!(message.contains("RFC 3339"), "{message}");
+            assert!(message.contains("2026-01-31T23:59:59Z"), "{message}");
         }
     }
 

@@ -54,8 +54,8 @@ impl fmt::Display for ClockStep {
             (seconds % 60, "s"),
         ];
         write!(f, "{direction} by")?;
-        let told = parts.iter().filter(|(count, _)| *count > 0).take(2);
-        for (count, unit) in told {
+        let shown = parts.iter().filter(|(count, _)| *count > 0).take(2);
+        for (count, unit) in shown {
             write!(f, " {count} {unit}")?;
         }
         Ok(())

@@ -14,7 +14,7 @@ pub struct Digest([u8; 32]);
 
 /// The error for a text that is not a [`Digest`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a digest is 64 lower-case hexadecimal digits")]
+#[error("a digest must be 64 lower-case hexadecimal digits")]
 pub struct DigestError;
 
 impl Digest {

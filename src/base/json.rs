@@ -110,10 +110,10 @@ impl JsonFault {
     #[must_use]
     pub fn reason(&self) -> String {
         match &self.kind {
-            JsonFaultKind::DuplicateKey => "the key is there twice; send it once".to_owned(),
+            JsonFaultKind::DuplicateKey => "duplicate key; send it once".to_owned(),
             JsonFaultKind::InexactNumber(token) => {
                 format!(
-                    "the number `{}` cannot be carried exactly; send it as a string",
+                    "the number `{}` cannot be represented exactly; send it as a string",
                     quote(token)
                 )
             }

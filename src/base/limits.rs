@@ -376,6 +376,9 @@ pub const MAX_COUNTED_CALLERS: usize = 10_000;
 /// Maximum calls of one connection per second; faster ones wait.
 pub const CALLS_PER_SECOND: u64 = 2000;
 
+/// Calls that a new connection may make at once: a hook connects anew for each step, and makes a few calls.
+pub const FIRST_CALLS: u32 = 16;
+
 /// Maximum number of undelivered notices per address, including those that failed. A steward who is unreachable for
 /// that long can read the record.
 pub const MAX_NOTICES_PER_ADDRESS: usize = 1000;

@@ -9,16 +9,16 @@ pub const MAX_OPERATOR_NAME_CHARS: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OperatorNameError {
     /// The name is empty.
-    #[error("an operator needs a name")]
+    #[error("the operator name is empty")]
     Empty,
     /// The name is too long.
-    #[error("a name has at most {MAX_OPERATOR_NAME_CHARS} characters")]
+    #[error("the name is longer than {MAX_OPERATOR_NAME_CHARS} characters")]
     TooLong,
     /// The name has characters that are invisible or change the text around them.
-    #[error("the name has characters that cannot be seen: `{0}`")]
+    #[error("the name contains hidden characters: `{0}`")]
     Hidden(String),
     /// The name could be taken for an agent, because records name agents this way.
-    #[error("`{0}` is how agents are named in the record")]
+    #[error("`{0}` is reserved for agents in the record")]
     Agent(String),
 }
 

@@ -37,12 +37,12 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 pub(super) fn watch(
     folder: PathBuf,
     bound: BoundSocket,
-    hall: GatewayState,
-    desk: OperatorHandle,
+    gateway: GatewayState,
+    operator: OperatorHandle,
 ) -> AlarmReceiver {
     let (sender, alarms) = watch::channel(Arc::<[String]>::default());
-    let snapshots = desk.snapshots();
-    let key = hall.verifier();
+    let snapshots = operator.snapshots();
+    let key = gateway.verifier();
     tokio::spawn(async move {
         let mut watched = ConnectionWatch {
             key: Some(key),
@@ -80,16 +80,16 @@ pub(super) fn watch(
             };
             watched = next;
             for report in new {
-                record_rejected(&desk, report).await;
+                record_rejected(&operator, report).await;
             }
             let snapshot = Arc::clone(&snapshots.borrow());
-            found.extend(runtime_alarms(&hall, &mut passing, &snapshot));
-            recorded.record(&desk, &found).await;
+            found.extend(runtime_alarms(&gateway, &mut passing, &snapshot));
+            recorded.record(&operator, &found).await;
             let found: Arc<[String]> = found.into_iter().map(|alarm| alarm.what).collect();
-            sender.send_if_modified(|told| {
-                let news = **told != *found;
-                *told = found;
-                news
+            sender.send_if_modified(|alarms_shown| {
+                let changed = **alarms_shown != *found;
+                *alarms_shown = found;
+                changed
             });
         }
     });
@@ -145,15 +145,15 @@ impl ConnectionWatch {
     }
 
     fn rejected_alarm(&self) -> Option<String> {
-        let told = rejected_answers::summary(self.rejected.iter())?;
-        Some(format!("{told}; see cra doctor"))
+        let summary = rejected_answers::summary(self.rejected.iter())?;
+        Some(format!("{summary}; see cra doctor"))
     }
 
     fn find_alarms(&mut self, folder: &Path) -> Vec<String> {
         let known = match ConnectionRegistry::load(folder) {
             Ok(known) => known,
             Err(error) => {
-                let mut found = vec![format!("the list of connections cannot be read: {error}")];
+                let mut found = vec![format!("cannot read the list of connections: {error}")];
                 found.extend(
                     self.seen
                         .iter()
@@ -170,7 +170,7 @@ impl ConnectionWatch {
             if known.find(seen.agent, &seen.file).is_none() {
                 let agent = seen.agent.as_str();
                 found.push(format!(
-                    "{agent}: it was disconnected while this console ran ({})",
+                    "{agent}: disconnected while this console ran ({})",
                     seen.file.display()
                 ));
             }
@@ -201,7 +201,7 @@ impl ConnectionWatch {
 }
 
 /// Records a report in the log. On failure the report stays in place and is tried again.
-async fn record_rejected(desk: &OperatorHandle, found: rejected_answers::StoredReport) {
+async fn record_rejected(operator: &OperatorHandle, found: rejected_answers::StoredReport) {
     let report = &found.report;
     let entry = AnswerRejected {
         by: report.by.clone(),
@@ -210,20 +210,20 @@ async fn record_rejected(desk: &OperatorHandle, found: rejected_answers::StoredR
         reason: report.reason.clone(),
         reported_at: report.at.to_string(),
     };
-    if let Err(error) = desk.record_rejected_answer(entry).await {
-        tracing::error!(?error, "a rejected answer cannot be recorded");
+    if let Err(error) = operator.record_rejected_answer(entry).await {
+        tracing::error!(?error, "cannot record a rejected answer");
         return;
     }
     let moved = tokio::task::spawn_blocking(move || rejected_answers::mark_recorded(&found)).await;
     if let Ok(Err(error)) = moved {
-        tracing::error!(%error, "a report of a rejected answer cannot be moved");
+        tracing::error!(%error, "cannot move the report of a rejected answer");
     }
 }
 
 /// Agents that disconnected while a request of theirs is held; their next steps are unknown.
-fn disconnected_agents(hall: &GatewayState, snapshot: &RuntimeSnapshot) -> Vec<String> {
+fn disconnected_agents(gateway: &GatewayState, snapshot: &RuntimeSnapshot) -> Vec<String> {
     let held: BTreeSet<_> = snapshot.held.iter().map(|held| &held.session).collect();
-    let silent = hall.disconnected_sessions(|session| held.contains(session));
+    let silent = gateway.disconnected_sessions(|session| held.contains(session));
     let held = snapshot
         .held
         .iter()
@@ -233,11 +233,11 @@ fn disconnected_agents(hall: &GatewayState, snapshot: &RuntimeSnapshot) -> Vec<S
         // Only an agent whose hook was stopped may have continued.
         let is_hooked = CodingAgent::from_name(&held.agent).is_some();
         let then = if is_hooked {
-            "so its hook was stopped; look what it does"
+            "its hook was stopped: check the agent"
         } else {
-            "without waiting for the answer; look what it does"
+            "check what the agent does"
         };
-        format!("{gate}: {session} left while it was held, {then}")
+        format!("{session} disconnected while {gate} was waiting; {then}")
     })
     .collect()
 }
@@ -258,7 +258,7 @@ impl RecentAlarms {
         let clock = recent(&mut self.clock_moved, snapshot.clock_step);
         let clock = clock.map(|ClockStepAt { step, at }| {
             let time = at.time_of_day();
-            format!("the system clock was set {step} at {time} UTC; deadlines are kept")
+            format!("the system clock was set {step} at {time} UTC; deadlines are unchanged")
         });
         let full = recent(&mut self.threads_full, snapshot.threads_full_at);
         let full = full.map(|at| threads_full_alarm(at, snapshot));
@@ -272,8 +272,8 @@ fn recent<T: Copy + PartialEq>(noted: &mut Option<(T, Instant)>, newest: Option<
     if newest != noted.map(|(noted, _)| noted) {
         *noted = newest.map(|newest| (newest, Instant::now()));
     }
-    let told = noted.filter(|(_, since)| since.elapsed() <= PASSING_ALARM_TIME);
-    told.map(|(newest, _)| newest)
+    let recent = noted.filter(|(_, since)| since.elapsed() <= PASSING_ALARM_TIME);
+    recent.map(|(newest, _)| newest)
 }
 
 /// Alarm text: the thread limit was reached, with the process that has the most threads.
@@ -296,22 +296,22 @@ fn threads_full_alarm(at: Timestamp, snapshot: &RuntimeSnapshot) -> String {
     });
     let time = at.time_of_day();
     format!(
-        "threads ran short ({MAX_THREADS} in all), and a new one was refused at {time} UTC: those of ended sessions \
-         make room a day after their last turn{most}"
+        "thread limit of {MAX_THREADS} reached, a new thread was rejected at {time} UTC: threads of ended sessions \
+         are removed a day after their last turn{most}"
     )
 }
 
 /// Alarm text: the state of the store was not trusted.
 fn untrusted_state_alarm(snapshot: &RuntimeSnapshot) -> Option<String> {
     let what = snapshot.distrusted.as_ref()?;
-    Some(format!("{what}; agents have to ask again"))
+    Some(format!("{what}; agents must send their requests again"))
 }
 
 /// Alarm text: the head file next to the store was missing.
 fn missing_head_alarm(snapshot: &RuntimeSnapshot) -> Option<String> {
-    let told = "`cra.head` was missing at the start, so an older copy of the store would not have been noticed: \
+    let text = "`cra.head` was missing at the start, so cra could not detect an older copy of the store: \
                 compare with a head that is kept elsewhere";
-    snapshot.head_file_missing.then(|| told.to_owned())
+    snapshot.head_file_missing.then(|| text.to_owned())
 }
 
 /// Reason why the key in a folder differs from the key that this console signs with, if it does.
@@ -320,13 +320,13 @@ fn key_problem(folder: &Path, own: &AnswerVerifier) -> Option<String> {
     let shown = shown.display();
     let what = match key::existing(folder) {
         Ok(Some(found)) if AnswerSigner::derive(&found).verifier() == *own => return None,
-        Ok(Some(_)) => format!("`{shown}` is another key now"),
+        Ok(Some(_)) => format!("the key `{shown}` was replaced"),
         Ok(None) => format!("the key `{shown}` is missing"),
         Err(error) => one_line(&error.to_string()),
     };
     Some(format!(
-        "{what}: this console goes on recording and signing, and cra will not start without that key; put it back \
-         from a backup"
+        "{what}: this console still records and signs, but cra cannot start again without that key; restore \
+         it from a backup"
     ))
 }
 
@@ -393,11 +393,12 @@ mod tests {
             step: ClockStep::from_micros(-600_000_000),
             at: "2026-01-31T23:59:59.000000Z".parse().unwrap(),
         };
-        let told = "the system clock was set back by 10 min at 23:59:59 UTC; deadlines are kept";
+        let alarm =
+            "the system clock was set back by 10 min at 23:59:59 UTC; deadlines are unchanged";
         shown.clock_step = Some(moved);
-        assert_eq!(passing.find_alarms(None, &shown), [told]);
+        assert_eq!(passing.find_alarms(None, &shown), [alarm]);
         tokio::time::advance(PASSING_ALARM_TIME).await;
-        assert_eq!(passing.find_alarms(None, &shown), [told]);
+        assert_eq!(passing.find_alarms(None, &shown), [alarm]);
         tokio::time::advance(Duration::from_millis(1)).await;
         assert_eq!(passing.find_alarms(None, &shown), [""; 0]);
         // Another clock step is shown again.
@@ -411,10 +412,10 @@ mod tests {
             busiest_process: Some(7),
             outcome: ShortageOutcome::IdleClosed,
         };
-        let told = passing.find_alarms(Some(crowd), &RuntimeSnapshot::empty());
-        let wanted = "connections of the socket ran short (4096 in all), and idle ones were closed to make room; \
+        let alarms = passing.find_alarms(Some(crowd), &RuntimeSnapshot::empty());
+        let wanted = "the socket reached its limit of 4096 connections: idle connections were closed; \
                       process 7 has the most";
-        assert_eq!(told, [wanted]);
+        assert_eq!(alarms, [wanted]);
     }
 
     #[tokio::test(start_paused = true)]
@@ -430,12 +431,12 @@ mod tests {
             Arc::new(thread)
         };
         shown.threads = [thread("a", "http"), thread("b", "1/7"), thread("c", "1/7")].into();
-        let told = passing.find_alarms(None, &shown).concat();
+        let alarm = passing.find_alarms(None, &shown).concat();
         assert!(
-            told.contains("a new one was refused at 23:59:59 UTC"),
-            "{told}"
+            alarm.contains("a new thread was rejected at 23:59:59 UTC"),
+            "{alarm}"
         );
-        assert!(told.ends_with("process 7 has the most (2)"), "{told}");
+        assert!(alarm.ends_with("process 7 has the most (2)"), "{alarm}");
         tokio::time::advance(PASSING_ALARM_TIME + Duration::from_millis(1)).await;
         assert_eq!(passing.find_alarms(None, &shown), [""; 0]);
     }
@@ -486,8 +487,8 @@ mod tests {
         assert_eq!(watched.find_alarms(folder.path()), [""; 0]);
         let other = Signer::new("cra/log-1", &[8; 32]).unwrap();
         watched.key = Some(AnswerSigner::derive(&other).verifier());
-        let told = "cursor: its hooks pin another key than this console's";
-        says(&watched.find_alarms(folder.path()), told);
+        let alarm = "cursor: its hooks have the key of another console";
+        says(&watched.find_alarms(folder.path()), alarm);
     }
 
     #[test]
@@ -496,21 +497,25 @@ mod tests {
         let mut watched = ConnectionWatch::default();
         assert_eq!(watched.rejected_alarm(), None);
         let socket = Path::new("/run/console.sock");
-        let report =
-            RejectedAnswer::new("cra hook codex", None, socket, "it has no proof".to_owned());
+        let report = RejectedAnswer::new(
+            "cra hook codex",
+            None,
+            socket,
+            "the answer has no proof".to_owned(),
+        );
         report.write_report(folder.path()).unwrap();
         let new = watched.add_rejected(RejectedAnswerReports::read(folder.path()));
         assert_eq!(new.len(), 1);
-        let told = watched.rejected_alarm().unwrap();
-        assert!(told.contains("ANOTHER PROCESS gave an answer"), "{told}");
+        let alarm = watched.rejected_alarm().unwrap();
+        assert!(alarm.contains("ANOTHER PROCESS gave an answer"), "{alarm}");
         rejected_answers::mark_recorded(&new[0]).unwrap();
         let new = watched.add_rejected(RejectedAnswerReports::read(folder.path()));
         assert_eq!(new, [], "it is recorded once");
-        assert_eq!(watched.rejected_alarm().as_ref(), Some(&told));
+        assert_eq!(watched.rejected_alarm().as_ref(), Some(&alarm));
         // The report files are gone, but the alarm stays.
         fs::remove_dir_all(folder.path().join(rejected_answers::FOLDER_NAME)).unwrap();
         watched.add_rejected(RejectedAnswerReports::read(folder.path()));
-        assert_eq!(watched.rejected_alarm(), Some(told));
+        assert_eq!(watched.rejected_alarm(), Some(alarm));
     }
 
     #[test]
@@ -522,12 +527,12 @@ mod tests {
         fs::write(&list, "no list").unwrap();
         says(
             &watched.find_alarms(folder.path()),
-            "the list of connections cannot be read",
+            "cannot read the list of connections",
         );
         fs::remove_file(&list).unwrap();
         says(
             &watched.find_alarms(folder.path()),
-            "it was disconnected while this console ran",
+            "disconnected while this console ran",
         );
     }
 
@@ -557,7 +562,7 @@ mod tests {
         ConnectionRegistry::default().save(folder.path()).unwrap();
         says(
             &watched.find_alarms(folder.path()),
-            "it was disconnected while this console ran",
+            "disconnected while this console ran",
         );
     }
 }

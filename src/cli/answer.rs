@@ -27,10 +27,10 @@ pub(super) fn answer(settings: &Settings, given: AnswerArgs) -> Result<u8, Failu
         token: given.token,
         answers: given.answers,
     };
-    let (words, code) = match hook::send_answers(&answerer, &line) {
-        AnswerOutcome::Accepted(words) => (words, exit::OK),
-        AnswerOutcome::Refused(words) => (words, exit::FAILURE),
+    let (text, code) = match hook::send_answers(&answerer, &line) {
+        AnswerOutcome::Accepted(text) => (text, exit::OK),
+        AnswerOutcome::Refused(text) => (text, exit::FAILURE),
     };
-    writeln!(io::stdout().lock(), "{words}")?;
+    writeln!(io::stdout().lock(), "{text}")?;
     Ok(code)
 }

@@ -5,8 +5,8 @@ use super::error::Failure;
 use super::settings::Settings;
 use super::trace::in_runtime;
 use crate::gateway::protocol::proof::{AnswerSigner, AnswerVerifier};
+use crate::store;
 use crate::store::key;
-use crate::store::sqlite::SqliteStore;
 
 /// Reads the public key of the console on the user's store; `None` if the store has no key yet.
 pub(super) fn read(settings: &Settings) -> Result<Option<AnswerVerifier>, Failure> {
@@ -20,8 +20,8 @@ pub(super) fn read_or_create(settings: &Settings) -> Result<AnswerVerifier, Fail
     if let Some(key) = read(settings)? {
         return Ok(key);
     }
-    let folder = settings.data_dir()?;
-    let store = SqliteStore::open(&folder)?;
-    let signer = in_runtime(signer(&folder, &store))?;
+    let url = settings.store_url()?;
+    let store = store::open(&url, None)?;
+    let signer = in_runtime(signer(url.folder(), &*store))?;
     Ok(AnswerSigner::derive(&signer).verifier())
 }

@@ -24,8 +24,8 @@ pub(super) use turns::*;
 
 /// A terminal governance console for AI agents.
 ///
-/// Without a command it opens the console: agents ask, gates of the Atlas hold them, you answer, and
-/// everything is recorded in a hash chain. `cra demo` shows it with simulated agents.
+/// Without a command, cra opens the console. Agents request actions, checkpoints of the Atlas stop them,
+/// and you approve or deny. Every step is recorded in a hash chain. `cra demo` runs simulated agents.
 #[derive(Debug, Parser)]
 #[command(
     name = "cra",
@@ -34,8 +34,8 @@ pub(super) use turns::*;
     disable_help_subcommand = true
 )]
 #[command(
-    after_help = "Exit codes: 0 ok, 1 failure, 2 usage or no terminal, 3 Atlas with errors, \
-                  4 expectation failed, 5 denied, 6 chain broken."
+    after_help = "Exit codes: 0 ok, 1 failure, 2 usage or no terminal, 3 Atlas has errors, \
+                  4 expectation failed, 5 denied, 6 hash chain broken."
 )]
 pub(super) struct CliArgs {
     #[command(flatten)]
@@ -48,43 +48,43 @@ pub(super) struct CliArgs {
     pub(super) command: Option<CliCommand>,
 }
 
-/// What every command takes.
+/// Options of all commands.
 #[derive(Debug, ClapArgs)]
 pub(super) struct CommonArgs {
     /// Folder of the store (default: cra in the user's data folder)
     #[arg(long, global = true, env = "CRA_DATA_DIR", value_name = "DIR")]
     pub(super) data_dir: Option<PathBuf>,
 
-    /// Where agents reach the console (default: cra/console.sock in the user's runtime folder, or run/ in
-    /// the folder of a store that is named)
+    /// Socket where agents reach the console (default: cra/console.sock in the user's runtime folder, or
+    /// run/ in the folder of --data-dir)
     #[arg(long, global = true, env = "CRA_SOCKET", value_name = "PATH")]
     pub(super) socket: Option<PathBuf>,
 
-    /// Who decides, as the record names them (default: user@host). A name is claimed, not proven
+    /// Name of the operator in the record (default: user@host). cra does not verify it
     #[arg(long, global = true, env = "CRA_OPERATOR", value_name = "NAME", value_parser = operator)]
     pub(super) operator: Option<String>,
 
-    /// Look, but decide nothing, and write nothing to the record
+    /// View only: decide nothing and write nothing to the record
     #[arg(long, global = true)]
     pub(super) read_only: bool,
 
-    /// Extensions that may be asked: modules, addresses and programs (default: extensions.yaml in the
-    /// user's cra configuration folder, if it is there)
+    /// List of extensions that cra may call: modules, addresses and programs (default: extensions.yaml in
+    /// the user's cra configuration folder, if it exists)
     #[arg(long, global = true, env = "CRA_EXTENSIONS", value_name = "FILE")]
     pub(super) extensions: Option<PathBuf>,
 
-    /// Keep a copy of the record's signed head in this file: best on another disk or machine. What there
-    /// is of it is held against the record
+    /// Keep a copy of the record's signed head in this file, best on another disk or machine. cra compares
+    /// an existing copy with the record
     #[arg(long, global = true, env = "CRA_HEAD_FILE", value_name = "FILE")]
     pub(super) head_file: Option<PathBuf>,
 
-    /// Largest size of the record, such as 20GiB. When it is reached, agents are denied until the record is
-    /// pruned or the quota raised (default: as much as the disk holds)
+    /// Largest size of the record, such as 20GiB. At this size cra denies agents until you prune the record
+    /// or raise the quota (default: the space on the disk)
     #[arg(long, global = true, env = "CRA_QUOTA", value_name = "SIZE", value_parser = crate::store::space::parse_size)]
     pub(super) quota: Option<u64>,
 
-    /// Let agents in by HTTP as well, at this address of this machine: 127.0.0.1:PORT. They show the token
-    /// that cra paths names
+    /// Also accept agents over HTTP, at this local address: 127.0.0.1:PORT. Agents must send the token in
+    /// the file that cra paths lists
     #[arg(long, global = true, env = "CRA_HTTP", value_name = "ADDRESS")]
     pub(super) http: Option<SocketAddr>,
 
@@ -92,24 +92,24 @@ pub(super) struct CommonArgs {
     #[arg(long, global = true)]
     pub(super) ascii: bool,
 
-    /// Open the console line by line, for screen readers: nothing is painted
+    /// Print the console line by line, for screen readers
     #[arg(long, global = true)]
     pub(super) linear: bool,
 
-    /// Colours for a dark or a light background (default: what config.yaml says, or what the terminal
-    /// says about itself)
+    /// Colours for a dark or a light background (default: the theme in config.yaml, or detected from the
+    /// terminal)
     #[arg(long, global = true, value_name = "THEME")]
     pub(super) theme: Option<ThemeArg>,
 }
 
-/// Colours for which background.
+/// Background that the colours are for.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum ThemeArg {
-    /// What the terminal says about itself
+    /// Detect it from the terminal
     Auto,
-    /// A dark one
+    /// Dark background
     Dark,
-    /// A light one
+    /// Light background
     Light,
 }
 
@@ -123,67 +123,67 @@ impl From<ThemeArg> for Theme {
     }
 }
 
-/// Which Atlases are in force.
+/// Atlases to load.
 #[derive(Debug, ClapArgs)]
 pub(super) struct AtlasFileArgs {
-    /// Atlas in force, or a folder of them; may be given several times (default: every Atlas in the
-    /// user's cra/atlas configuration folder)
+    /// Atlas file or folder to load; repeatable (default: every Atlas in the user's cra/atlas configuration
+    /// folder)
     #[arg(long = "atlas", value_name = "PATH", action = ArgAction::Append)]
     pub(super) files: Vec<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CliCommand {
-    /// Open the console with an example Atlas and simulated agents that keep asking
+    /// Open the console with an example Atlas and simulated agents
     Demo(DemoArgs),
-    /// Run a scripted session against an Atlas and check what comes of it; exits with 4 when an
-    /// expectation fails
+    /// Run a scripted session against an Atlas and check the results; exits with 4 when an expectation
+    /// fails
     Run(RunArgs),
-    /// Read, verify, hand over and look after the record
+    /// Read, verify, export and maintain the record
     Trace {
         #[command(subcommand)]
         command: TraceCommand,
     },
-    /// List the requests that are held, or show one of them whole
+    /// List the held requests, or show one in full
     Queue(QueueArgs),
-    /// List what stewards asked to be told of and have not heard yet
+    /// List the notices that stewards have not received yet
     Notices(NoticesArgs),
-    /// Take a saved conversation through the reconstruction protocol: the text that the next agent
-    /// begins with
+    /// Reconstruct a saved conversation: print the text that the next agent starts with
     Reconstruct(ReconstructArgs),
-    /// Write where a session stands as a snapshot file, for whoever takes it up
+    /// Write the state of a session to a snapshot file, for the next agent
     Snapshot(SnapshotArgs),
-    /// Take turns of a conversation: classify each, record it, and keep the memento behind it
+    /// Process turns of a conversation: classify and record each turn, and update the memento
     Turn(TurnArgs),
-    /// Read what conversations have come to, and whether their summaries are frozen
+    /// Show threads of conversations, and whether their summaries are frozen
     Thread {
         #[command(subcommand)]
         command: ThreadCommand,
     },
-    /// Check an Atlas, or ask what it would do
+    /// Write, check and test an Atlas, or explain what it would do
     Atlas {
         #[command(subcommand)]
         command: AtlasCommand,
     },
-    /// Answer a hook of an agent: its payload comes on standard input, and the answer goes out in its own
+    /// Answer a hook of an agent: read the payload from standard input, print the answer in the agent's
     /// format
     Hook(HookArgs),
-    /// Answer a checkpoint for an agent, from its shell: a denial of `cra hook` has the whole command
+    /// Answer a checkpoint as an agent, from its shell. A denial of `cra hook` contains the whole command
     Answer(AnswerArgs),
-    /// Have an agent ask here before each step: put hooks into its settings. Shows the change first
+    /// Connect an agent: add hooks to its settings, so that it asks cra before each step. Shows the change
+    /// first
     Connect(ConnectArgs),
-    /// Take those hooks out again. Shows the change first
+    /// Remove the hooks of cra from an agent's settings. Shows the change first
     Disconnect(DisconnectArgs),
-    /// Say whether the console answers, which agents are connected, and what each can be held to; exits
-    /// with 1 when something is wrong
+    /// Check the console and the connected agents, and list the limits of each agent; exits with 1 on a
+    /// problem
     Doctor(DoctorArgs),
-    /// Stand in front of an MCP server: every use of its tools is asked for at the console first
+    /// Run a proxy in front of an MCP server: the console decides about every tool call first
     McpProxy(McpProxyArgs),
-    /// Be an MCP server, on standard input and output: tools for an agent that asks before it acts
+    /// Run an MCP server on standard input and output, with tools for an agent that asks before it acts
     Mcp(McpArgs),
-    /// Say which folders and files are used
+    /// List the folders and files that cra uses
     Paths(PathsArgs),
-    /// Print a script that completes commands in a shell
+    /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print the manual page, or write a page for each command
     Man(Man),
@@ -191,7 +191,7 @@ pub(super) enum CliCommand {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct QueueArgs {
-    /// One of them, by its number: c-12
+    /// Held request to show, such as c-12
     #[arg(value_name = "GATE")]
     pub(super) gate: Option<String>,
 
@@ -209,34 +209,34 @@ pub(super) struct PathsArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct CompletionsArgs {
-    /// The shell
+    /// Shell that the script is for
     pub(super) shell: clap_complete::Shell,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Man {
-    /// Folder for one page of each command, e.g. ~/.local/share/man/man1
+    /// Folder for the pages, one per command, e.g. ~/.local/share/man/man1
     #[arg(value_name = "DIR")]
     pub(super) folder: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct DemoArgs {
-    /// Atlas in force, or a folder of them, instead of the example
+    /// Atlas file or folder to load instead of the example
     #[arg(long, value_name = "PATH")]
     pub(super) atlas: Option<PathBuf>,
 
-    /// Who asks for what, as JSON, instead of the example
+    /// JSON script of the simulated agents, instead of the example
     #[arg(long, value_name = "FILE")]
     pub(super) script: Option<PathBuf>,
 }
 
 /// Help text about the scenario format; a test plays its example.
 const SCENARIO: &str = "\
-A scenario names its Atlas, or a list of them, relative to its own folder:
+A scenario names its Atlas or a list of Atlases, relative to its own folder:
 
   atlas: acme-support.yaml
-  extensions:                         # may be left out
+  extensions:                         # optional
   - { name: is-ticket, answers: validator, with: true }
   steps:
   - start: { session: s-1, agent: bot, intent: 'close tickets' }
@@ -255,49 +255,60 @@ Further steps, each with its session:
 
   input: { text: 'I want a refund', source: user }      source may be system or other_agent
   complete: { action: ticket.get, result: 'found' }     or error: { code: E1, message: gone }
-  leave: { action: ticket.get }                         whoever waits for it stops waiting
-  context: { query: 'the rules', hints: [ID] }          or checkpoint: ID, an interactive one
+  leave: { action: ticket.get }                         the waiting agent disconnects
+  context: { query: 'the rules', hints: [ID] }          or checkpoint: ID (interactive)
   feedback: { context_id: ID, helpful: true, reason: 'short', usage_outcome: applied }
   output: { text: 'three closed', output_type: text, contains_action: false }
   error: { type: timeout, code: E1, message: slow, recoverable: true, stack_trace: 'at a.rs:1' }
-  recovered: { method: retry, success: true }           from the last error of the session
-  policy: { action: ticket.get, params: { id: 1 } }     what a handler hears about an action
-  answer: { gate: ID, answers: { CHECKPOINT: { QUESTION: 'because' } } }   the agent answers itself
-  resolve: { input: 'close it' }                        the agent asks what it may do
-  turn: { message_id: m-1, message: 'hurry', proposed: { arc: 'dedupe' } }   as cra turn --help says
+  recovered: { method: retry, success: true }           after the last error of the session
+  policy: { action: ticket.get, params: { id: 1 } }     the answer that a handler gets
+  answer: { gate: ID, answers: { CHECKPOINT: { QUESTION: 'because' } } }   the agent answers
+  resolve: { input: 'close it' }                        the agent asks for its permissions
+  turn: { message_id: m-1, message: 'hurry', proposed: { arc: 'dedupe' } }   see cra turn --help
   edit: { thread: s-1, summary: { arc: 'wait' } }       an operator edits a summary (no session)
   wrapper_constructed: { wrapper_version: '1', components: [gate], transport: direct, capabilities: {...} }
   wrapper_verified: { verification_passed: true, tests_run: [entries] }
 
-An extension answers as a trigger, a handler or a validator: always `with` the same JSON, or it
-`fails: REASON`. Nothing outside is asked, and the operator's list does not count. A request with
-`resolution: last` relies on what its session was told last; any other text is an identifier.
+A scripted extension is a trigger, a handler or a validator. It always answers `with` the same JSON,
+or it `fails: REASON`. A scenario calls no external extension and ignores the operator's list.
+A request with `resolution: last` uses the last resolution of its session; any other text is the
+identifier of a resolution.
 
-A gate goes by its checkpoint, its policy or its number (c-1); of several the oldest is meant.
-`answers: good` makes up answers that keep the rules. `pass` also takes `justification: TEXT`, and
-`pass` and `deny` take `operator: NAME`; `start` takes `version: TEXT`, `end` takes `summary: TEXT`.
+Name a gate by its checkpoint, its policy or its number (c-1); if several match, the oldest is used.
+`answers: good` generates valid answers. `pass` also takes `justification: TEXT`, and `pass` and
+`deny` take `operator: NAME`; `start` takes `version: TEXT`, `end` takes `summary: TEXT`.
 
-`expect` also takes `allowed: true`
-(request, answer), `accepted: true` (input, context, error, answer), `contexts: [ID]` and
-`guidance_contains: TEXT` (what was handed over), `guidance: [{ FIELD: VALUE }]` (all guidance that
-was handed over, in order; fields: checkpoint_id and those of the Atlas), `withdrawn: [CHECKPOINT]`
-(whose guidance no longer holds), `asked: [CHECKPOINT]` (what the agent itself is asked), `modified_input: TEXT`,
-`resolved: { allowed: [ACTION], denied: [ACTION] }`, and `released: [ACTION]`, what was asked for
-earlier and may run now. Of a turn: `decision: must` (or should, skip), `rule: 1`, `frozen: true`,
-`arc: TEXT`, and `summary: updated`, or as the record calls why it was kept (kept_at_peak). Of a
-policy: `verdict: deny` (or allow, require_approval) and `policy_id: ID`. `cached: true` says that a
-policy's answer, or the keywords of an input, came from a cache. Of a denial:
-`reason_contains: TEXT` and `help_contains: TEXT`. Of the record: `records: [EVENT]`, in any order,
-`recorded: [EVENT, { EVENT: { FIELD: VALUE } }]`, in this order with others between them,
-`not_recorded: [EVENT]`, `synced: [EVENT]`, on disk before the agent is answered, and
-`not_synced: [EVENT]`, recorded without a wait.
-`not_given: [ID]` are contexts that were asked for by name and not handed over. Lists are exact, but
-those of the record and a `settled` that is not empty only have to be among what came. Time begins on 2026-01-01T00:00:00Z and moves only with `wait`.";
+`expect` also takes:
+
+  allowed: true                    for request and answer
+  accepted: true                   for input, context, error and answer
+  contexts: [ID]                   contexts that the agent got
+  not_given: [ID]                  contexts that the agent requested by name and did not get
+  guidance_contains: TEXT          text in the guidance that the agent got
+  guidance: [{ FIELD: VALUE }]     all guidance, in order; checkpoint_id is a field, too
+  withdrawn: [CHECKPOINT]          checkpoints whose guidance no longer applies
+  asked: [CHECKPOINT]              checkpoints whose questions the agent must answer
+  modified_input: TEXT             the input after a handler changed it
+  resolved: { allowed: [ACTION], denied: [ACTION] }
+  released: [ACTION]               earlier requests that may run now
+  reason_contains: TEXT            text in the reason of a denial; help_contains: text in its help
+  decision: must                   for turn: must, should, skip; also rule: 1, frozen: true, arc: TEXT
+  summary: updated                 for turn: updated, or the recorded reason why not (kept_at_peak)
+  verdict: deny                    for policy: allow, deny or require_approval; also policy_id: ID
+  cached: true                     the policy's answer, or the input's keywords, came from a cache
+  records: [EVENT]                 recorded, in any order
+  recorded: [EVENT, { EVENT: { FIELD: VALUE } }]     recorded in this order, others may be between
+  not_recorded: [EVENT]            not recorded
+  synced: [EVENT]                  on disk before the agent is answered
+  not_synced: [EVENT]              recorded without waiting for the disk
+
+Lists must match exactly. Lists of events, and a `settled` that is not empty, may leave out others.
+Time starts at 2026-01-01T00:00:00Z and moves only with `wait`.";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_long_help = SCENARIO)]
 pub(super) struct RunArgs {
-    /// The scenario, YAML or JSON
+    /// Scenario file, YAML or JSON
     #[arg(value_name = "SCENARIO")]
     pub(super) scenario: PathBuf,
 
@@ -308,15 +319,15 @@ pub(super) struct RunArgs {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AtlasCommand {
-    /// Report every problem with its place, and advice; exits with 3 when there is an error
+    /// Report every problem with its location and advice; exits with 3 on an error
     Lint(LintArgs),
-    /// Say what would come of a request or of input, and what each checkpoint and policy made of it
+    /// Explain the decision about a request or an input, by checkpoint and policy
     Explain(ExplainArgs),
-    /// Play scenarios and say which hold; exits with 4 when one does not
+    /// Run scenarios and report failures; exits with 4 when one fails
     Test(AtlasTestArgs),
-    /// Write a first Atlas, to begin with
+    /// Write an example Atlas to start from
     Init(AtlasInitArgs),
-    /// List every checkpoint type and every tier of risk, and what they are for
+    /// List the checkpoint types and risk tiers, with their meaning
     Types(AtlasTypesArgs),
     /// Print the JSON Schema of an Atlas, for editors
     Schema,
@@ -324,7 +335,7 @@ pub(super) enum AtlasCommand {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct AtlasTestArgs {
-    /// Scenarios, or folders of them; cra run --help shows one
+    /// Scenario files or folders; cra run --help shows an example
     #[arg(required = true, value_name = "PATH")]
     pub(super) scenarios: Vec<PathBuf>,
 
@@ -335,21 +346,21 @@ pub(super) struct AtlasTestArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct AtlasInitArgs {
-    /// Where to write it (default: the folder whose Atlases are in force when none is named)
+    /// File to write (default: in the folder of Atlases that cra loads without --atlas)
     #[arg(value_name = "FILE")]
     pub(super) file: Option<PathBuf>,
 
-    /// What to begin with
+    /// Example to write
     #[arg(long, value_enum, default_value = "coding-agents")]
     pub(super) example: ExampleAtlas,
 }
 
-/// An Atlas to begin with.
+/// An example Atlas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum ExampleAtlas {
-    /// For agents that write code: asks before what cannot be undone or leaves the machine
+    /// For coding agents: asks before actions that cannot be undone or leave the machine
     CodingAgents,
-    /// A support desk, with every part of the format
+    /// For a support team: uses every part of the format
     AcmeSupport,
 }
 
@@ -363,32 +374,32 @@ pub(super) struct AtlasTypesArgs {
 #[derive(Debug, ClapArgs)]
 #[command(group = ArgGroup::new("what").args(["action", "input"]).required(true).multiple(true))]
 pub(super) struct ExplainArgs {
-    /// Atlases, or folders of them, all in force
+    /// Atlas files or folders to load together
     #[arg(required = true, value_name = "PATH")]
     pub(super) files: Vec<PathBuf>,
 
-    /// The action asked for
+    /// Action that the agent requests
     #[arg(long, value_name = "ID")]
     pub(super) action: Option<String>,
 
-    /// Its parameters, as a JSON object
+    /// Parameters of the action, a JSON object
     #[arg(long, value_name = "JSON", default_value = "{}", requires = "action")]
     pub(super) params: String,
 
-    /// Text that the agent is given
+    /// Input text for the agent
     #[arg(long, value_name = "TEXT")]
     pub(super) input: Option<String>,
 
-    /// The session, as a JSON object with any of agent, intent, unlocked, locked, actions (how many
-    /// have run) and `age_seconds`
+    /// Session, a JSON object with any of agent, intent, unlocked, locked, actions (number of actions so far)
+    /// and `age_seconds`
     #[arg(long, value_name = "JSON", default_value = "{}")]
     pub(super) session: String,
 
-    /// The agent that asks
+    /// Agent that sends the request
     #[arg(long, value_name = "NAME")]
     pub(super) agent: Option<String>,
 
-    /// Capability that the session has unlocked; may be given several times
+    /// Capability that the session has unlocked; repeatable
     #[arg(long, value_name = "ID")]
     pub(super) unlocked: Vec<String>,
 
@@ -399,7 +410,7 @@ pub(super) struct ExplainArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct LintArgs {
-    /// Atlases, or folders of them
+    /// Atlas files or folders
     #[arg(required = true, value_name = "PATH")]
     pub(super) files: Vec<PathBuf>,
 

@@ -93,10 +93,10 @@ fn duplicate_id(id: &str, first: &Path, second: &Path) -> Diagnostic {
     Diagnostic {
         code: Code::DuplicateId,
         severity: Code::DuplicateId.severity(),
-        message: format!("atlas id `{}` is also that of `{first}`", one_line(id)),
+        message: format!("atlas id `{}` is already used by `{first}`", one_line(id)),
         file: second.to_string_lossy().into_owned(),
         path: "atlas_id".to_owned(),
         span: None,
-        help: Some("name each Atlas once, or give one another `atlas_id`".to_owned()),
+        help: Some("load each Atlas once, or change one `atlas_id`".to_owned()),
     }
 }

@@ -62,8 +62,8 @@ fn read(root: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Config
     if let Some(mouse) = root.get("mouse") {
         config.mouse = mouse.boolean(faults)?;
     }
-    if let Some(told) = root.get("notifications") {
-        config.toasts = match told.word("way to notify", &NOTIFICATIONS, faults)? {
+    if let Some(notifications) = root.get("notifications") {
+        config.toasts = match notifications.word("notification method", &NOTIFICATIONS, faults)? {
             "osc9" => ToastMethod::Osc9,
             "osc777" => ToastMethod::Osc777,
             "off" => ToastMethod::Off,

@@ -18,7 +18,7 @@ use crate::gateway::connect::registry::{ConnectedAgent, ConnectionRegistry, FILE
 use crate::gateway::connect::{self, ConnectScope, HookConfig, settings_file};
 
 /// Placeholder for a key that is created only when the change is written.
-const NO_KEY_YET: &str = "MADE-WHEN-THIS-IS-WRITTEN";
+const NO_KEY_YET: &str = "CREATED-WHEN-THIS-IS-WRITTEN";
 
 /// Context lines shown around a change.
 const CONTEXT_LINES: usize = 3;
@@ -263,7 +263,7 @@ fn report(
     let mut out = io::stdout().lock();
     if change.json {
         let backup = backup.map(|path| path.to_string_lossy().into_owned());
-        let told = json!({
+        let report = json!({
             "agent": target.agent.as_str(),
             "scope": target.scope.as_str(),
             "file": target.file.to_string_lossy(),
@@ -272,18 +272,18 @@ fn report(
             "backup": backup,
             "diff": if outcome == ChangeOutcome::Unchanged { String::new() } else { diff(target, new) },
         });
-        let written = serde_json::to_writer_pretty(&mut out, &told);
+        let written = serde_json::to_writer_pretty(&mut out, &report);
         let written = written.map_err(io::Error::from);
         return verdict(exit::OK, written.and_then(|()| writeln!(out)));
     }
     let (agent, name) = (target.agent.as_str(), target.name());
     let written = match outcome {
-        ChangeOutcome::Unchanged => writeln!(out, "Nothing to do: {name} is as it should be."),
+        ChangeOutcome::Unchanged => writeln!(out, "Nothing to do: {name} is up to date."),
         ChangeOutcome::Shown | ChangeOutcome::Declined => writeln!(out, "\nNothing was written."),
         ChangeOutcome::Write => {
             let what = if new.is_some() { "written" } else { "removed" };
             let kept = backup.map(|path| one_line(&path.to_string_lossy()));
-            let kept = kept.map(|path| format!("\n  what was there is kept in {path}"));
+            let kept = kept.map(|path| format!("\n  backup: {path}"));
             let kept = kept.unwrap_or_default();
             let advice = advice(target, new);
             writeln!(
@@ -307,7 +307,7 @@ fn advice(target: &SettingsTarget, new: Option<&str>) -> String {
         advice += step;
     }
     if target.scope == ConnectScope::Project && target.agent.adapter().shares_project_file() {
-        advice += "\n  it names a program on this machine: do not share the file through git";
+        advice += "\n  the file names a program on this machine: do not commit it to git";
     }
     advice
 }

@@ -22,13 +22,12 @@ use crate::engine::command::{EndSession, FinalStatus};
 use crate::gateway::protocol::proof::AnswerSigner;
 use crate::gateway::simulated_agents::AgentScript;
 use crate::gateway::transport::gateway_state::GatewayState;
-use crate::gateway::transport::socket_lock as door;
+use crate::gateway::transport::socket_lock;
 use crate::gateway::transport::unix_server::UnixServer;
 use crate::runtime::snapshot::ConsoleAccess;
 use crate::runtime::{Runtime, RuntimeParts, STALL_TIME, ViewParts};
 use crate::store::key::{self, SigningHistory};
-use crate::store::sqlite::SqliteStore;
-use crate::store::{Store, StoreError};
+use crate::store::{self, Store, StoreError, StoreUrl};
 use crate::trace::note::{Signer, Verifier};
 
 /// Log entries read at a time.
@@ -104,14 +103,14 @@ pub(super) fn demo(settings: &Settings, demo: &DemoArgs) -> Result<u8, Failure> 
         .map(|named| atlas_file_source(vec![named]));
     let code = run(settings, &place, (atlases, shelf), Some(script))?;
     let shown = place.folder.display();
-    let told = writeln!(
+    let printed = writeln!(
         io::stdout().lock(),
         "The demo's record is in {shown}\nRead it with: cra trace list --data-dir {shown}"
     );
-    match told {
+    match printed {
         // The terminal was closed, which ended the console.
         Err(error) if console::is_terminal_closed(&error) => Ok(code),
-        told => Ok(told.map(|()| code)?),
+        printed => Ok(printed.map(|()| code)?),
     }
 }
 
@@ -138,23 +137,23 @@ fn run(
     };
     let webhooks = Settings::webhooks(whose, config.webhooks, folder)?;
     let options = options(settings, look, config, shelf);
-    let store = match SqliteStore::open(folder) {
+    let store = match store::open(&StoreUrl::in_folder(folder), settings.quota) {
         Err(error) if can_be_viewed(settings.access, &error) => {
             return show_read_only(settings, folder, atlases, options);
         }
-        opened => opened?.with_quota(settings.quota),
+        opened => opened?,
     };
     let _log = start_log(folder);
-    let door = door::SocketLock::acquire(socket)?;
+    let lock = socket_lock::SocketLock::acquire(socket)?;
     let threads = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
     let threads = threads.map_err(Failure::Tokio)?;
     threads.block_on(async {
-        let signer = signer(folder, &store).await?;
+        let signer = signer(folder, &*store).await?;
         let answers = AnswerSigner::derive(&signer);
         let runtime = Runtime::start(RuntimeParts {
-            store: Arc::new(store),
+            store,
             atlases,
             clock: Arc::new(SystemClock),
             ids: Box::new(RandomIds),
@@ -167,23 +166,33 @@ fn run(
         })
         .await?;
         runtime.watch_store();
-        let hall = GatewayState::new(runtime.agent_handle(), answers);
-        let door = UnixServer::start(door, hall.clone())?;
-        let web = http::start_server(settings.http, &runtime, hall.clone(), (folder, door.path()))
-            .await?;
+        let gateway = GatewayState::new(runtime.agent_handle(), answers);
+        let server = UnixServer::start(lock, gateway.clone())?;
+        let web = http::start_server(
+            settings.http,
+            &runtime,
+            gateway.clone(),
+            (folder, server.path()),
+        )
+        .await?;
         if let Some(script) = script {
             end_abandoned_sessions(&runtime).await;
-            script.start(door.path());
+            script.start(server.path());
         }
-        let desk = runtime.operator_handle();
-        let alarms = Some(alarms::watch(folder.clone(), door.bound(), hall, desk));
+        let operator = runtime.operator_handle();
+        let alarms = Some(alarms::watch(
+            folder.clone(),
+            server.bound(),
+            gateway,
+            operator,
+        ));
         let options = ConsoleOptions {
             alarms,
             greeting: web.as_ref().map(http::address_message),
             ..options
         };
         let shown = show(settings.display_mode, &runtime, options).await;
-        drop((door, web));
+        drop((server, web));
         let stopped = stop(runtime).await;
         shown?;
         stopped.map(|()| exit::OK)
@@ -258,14 +267,14 @@ fn show_read_only(
     atlases: Vec<Atlas>,
     options: ConsoleOptions,
 ) -> Result<u8, Failure> {
-    let store = SqliteStore::open_read_only(folder)?;
+    let store = store::open_read_only(&StoreUrl::in_folder(folder))?;
     let key = key::load_verifier(folder).ok_or(Failure::Unsigned)?;
     let threads = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
     threads.map_err(Failure::Tokio)?.block_on(async {
         let runtime = Runtime::view(ViewParts {
-            store: Arc::new(store),
+            store,
             atlases,
             clock: Arc::new(SystemClock),
             operator: settings.operator.clone(),
@@ -297,7 +306,7 @@ async fn show(
 }
 
 /// Key that signs the heads of a store's log.
-pub(super) async fn signer(folder: &Path, store: &SqliteStore) -> Result<Signer, Failure> {
+pub(super) async fn signer(folder: &Path, store: &dyn Store) -> Result<Signer, Failure> {
     let log = store.log().await?;
     let history = match log.seal {
         Some(_) => SigningHistory::Signed,
@@ -313,7 +322,7 @@ pub(super) async fn signer(folder: &Path, store: &SqliteStore) -> Result<Signer,
 }
 
 /// Key that the log itself names as current.
-async fn current_key(store: &SqliteStore) -> Result<Option<Verifier>, Failure> {
+async fn current_key(store: &dyn Store) -> Result<Option<Verifier>, Failure> {
     let log = store.log().await?.log;
     let (mut from, mut current) = (0, None);
     loop {

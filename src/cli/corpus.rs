@@ -52,7 +52,7 @@ fn folder(path: &str) -> Vec<(String, Vec<u8>)> {
         })
         .collect();
     files.sort();
-    assert!(!files.is_empty(), "the corpus of {path} is gone");
+    assert!(!files.is_empty(), "the corpus of {path} is missing");
     files
 }
 
@@ -84,17 +84,20 @@ fn check_rejection<T>(read: Result<T, LoadError>) -> bool {
     } = &error
     {
         assert!(!diagnostics.is_empty());
-        for told in diagnostics {
-            check_position(told, source_text);
+        for diagnostic in diagnostics {
+            check_position(diagnostic, source_text);
         }
     }
     false
 }
 
-fn check_position(told: &Diagnostic, source: &str) {
-    assert!(!told.message.is_empty());
-    if let Some(place) = told.span {
-        assert!(source.get(place.start..place.end).is_some(), "{told:?}");
+fn check_position(diagnostic: &Diagnostic, source: &str) {
+    assert!(!diagnostic.message.is_empty());
+    if let Some(place) = diagnostic.span {
+        assert!(
+            source.get(place.start..place.end).is_some(),
+            "{diagnostic:?}"
+        );
     }
 }
 
@@ -186,7 +189,7 @@ fn head_note_and_key_decoders_never_panic() {
         }
         let key = text.parse::<Verifier>();
         if let (Ok(key), Ok(note)) = (&key, text.parse::<SignedNote>()) {
-            assert!(!key.has_signed(&note), "a key is no note");
+            assert!(!key.has_signed(&note), "a key is not a note");
         }
         let secret = Signer::from_secret(&text);
         head.is_ok() || key.is_ok() || secret.is_ok()

@@ -95,7 +95,7 @@ pub(super) fn doctor(settings: &Settings, given: &DoctorArgs) -> Result<u8, Fail
         socket,
         console,
         key: own.key.map(|key| key.to_string()),
-        rejected: rejected.map(|told| (told, store.join(FOLDER_NAME))),
+        rejected: rejected.map(|summary| (summary, store.join(FOLDER_NAME))),
         http,
         findings,
         missing,
@@ -184,7 +184,7 @@ fn examine(
                 scope,
                 file,
                 wiring: Some(connection.wiring.clone()),
-                problems: vec![format!("it cannot be read: {error}")],
+                problems: vec![format!("cannot read the file: {error}")],
                 fixable: 0,
             });
         }
@@ -200,7 +200,7 @@ fn examine(
     });
     let problems = match inspect(&text, host, &assumed) {
         Ok(SettingsState::Absent) | Err(_) if remembered.is_none() => return None,
-        Ok(SettingsState::Absent) => vec!["its hooks were removed".to_owned()],
+        Ok(SettingsState::Absent) => vec!["the hooks were removed".to_owned()],
         Err(error) => vec![error.to_string()],
         Ok(SettingsState::Changed(what)) => what,
         Ok(SettingsState::Intact) => Vec::new(),
@@ -230,7 +230,7 @@ fn mark_duplicate_hooks(mut findings: Vec<ConnectionFinding>) -> Vec<ConnectionF
         };
         if finding.scope == ConnectScope::Project && wired.iter().any(|entry| other(&entry)) {
             let trouble =
-                "it is connected for the user too, and otherwise: each step is asked twice";
+                "also connected for the user, with other settings: each step is asked twice";
             finding.problems.push(trouble.to_owned());
         }
     }
@@ -249,10 +249,10 @@ impl ConnectionFinding {
             self.fixable = self.problems.len();
             if !same_place {
                 let asks = match wiring.place.as_slice() {
-                    [] => "the usual one".to_owned(),
+                    [] => "the default console".to_owned(),
                     named => named.join(" "),
                 };
-                let trouble = format!("it asks another console than this command: {asks}");
+                let trouble = format!("the hooks use another console than this command: {asks}");
                 self.problems.push(trouble);
             }
         }
@@ -274,7 +274,7 @@ impl ConnectionFinding {
                 wiring.timeout,
                 wiring.offline.as_str()
             ),
-            None => "nobody knows how it is wired".to_owned(),
+            None => "the settings of the hooks are unknown".to_owned(),
         }
     }
 }
@@ -283,7 +283,7 @@ impl ConnectionFinding {
 fn program_problem(program: &Path) -> Option<String> {
     let name = one_line(&program.to_string_lossy());
     if !program.is_file() {
-        return Some(format!("its program `{name}` is gone"));
+        return Some(format!("the program `{name}` of the hooks is missing"));
     }
     let this = std::env::current_exe();
     if this.is_ok_and(|this| same_file(&this, program)) {
@@ -293,10 +293,10 @@ fn program_problem(program: &Path) -> Option<String> {
     match version(program) {
         Some(theirs) if theirs == ours => None,
         Some(theirs) => Some(format!(
-            "`{name}` is {}, and this is {ours}",
+            "`{name}` is {}, but this is {ours}",
             one_line(&theirs)
         )),
-        None => Some(format!("`{name}` does not say its version")),
+        None => Some(format!("`{name}` does not report its version")),
     }
 }
 
@@ -320,14 +320,14 @@ fn version(program: &Path) -> Option<String> {
         let _ = sender.send(command.output());
     });
     let output = answers.recv_timeout(ANSWER_TIMEOUT).ok()?.ok()?;
-    let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    (output.status.success() && !said.is_empty()).then_some(said)
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (output.status.success() && !text.is_empty()).then_some(text)
 }
 
 /// Checks that a server listens at an address.
 fn check_http(address: SocketAddr) -> Result<(), String> {
     let reached = TcpStream::connect_timeout(&address, ANSWER_TIMEOUT);
-    let failed = |error| format!("nobody listens at http://{address}: {error}");
+    let failed = |error| format!("no server listens at http://{address}: {error}");
     reached.map(drop).map_err(failed)
 }
 
@@ -366,8 +366,8 @@ impl DoctorReport {
                 "problem": self.console.problem(),
                 "key": self.key,
             },
-            "rejected_answers": self.rejected.as_ref().map(|(told, folder)| json!({
-                "problem": told,
+            "rejected_answers": self.rejected.as_ref().map(|(summary, folder)| json!({
+                "problem": summary,
                 "folder": folder.to_string_lossy(),
             })),
             "http": self.http.as_ref().map(|(address, reached)| json!({
@@ -385,16 +385,16 @@ impl DoctorReport {
         match &self.console {
             ConsoleStatus::Healthy => {
                 let socket = one_line(&self.socket.to_string_lossy());
-                writeln!(out, "ok       console answers at {socket}")?;
+                writeln!(out, "ok       the console answers at {socket}")?;
                 let key = self.key.as_deref().unwrap_or_default();
-                writeln!(out, "         its answers are proven by {key}")?;
+                writeln!(out, "         public key of its answers: {key}")?;
             }
             ConsoleStatus::NotRecording(why) => {
                 let socket = one_line(&self.socket.to_string_lossy());
                 writeln!(
                     out,
-                    "PROBLEM  the console at {socket} records nothing, so every agent is denied: {why}\n         \
-                     look at the disk; restart cra, unless it says that recording goes on"
+                    "PROBLEM  the console at {socket} cannot record and denies every agent: {why}\n         \
+                     check the disk; restart cra, unless the console reports that it records again"
                 )?;
             }
             ConsoleStatus::Denying(why) => {
@@ -402,26 +402,32 @@ impl DoctorReport {
                 writeln!(
                     out,
                     "PROBLEM  the console at {socket} denies every agent: {why}\n         \
-                     look at the record: cra trace verify; an operator who knows of it can go on at the console"
+                     check the record: cra trace verify; an operator can then continue at the console"
                 )?;
             }
             ConsoleStatus::Unreachable(why) => writeln!(
                 out,
-                "PROBLEM  {why}\n         start it: cra; if it runs, look at it: it may be stuck, or listen elsewhere"
+                "PROBLEM  {why}\n         start the console: cra; if it runs already, it may be stuck or use another socket"
             )?,
         }
-        if let Some((told, folder)) = &self.rejected {
+        if let Some((summary, folder)) = &self.rejected {
             let folder = one_line(&folder.to_string_lossy());
             writeln!(
                 out,
-                "PROBLEM  {told}\n         look who it was; when you know, remove {folder}"
+                "PROBLEM  {summary}\n         find out which process answered, then remove {folder}"
             )?;
         }
         match &self.http {
             Some((address, Ok(()))) => {
-                writeln!(out, "ok       agents come in by HTTP at http://{address}")?;
+                writeln!(
+                    out,
+                    "ok       the HTTP server for agents listens at http://{address}"
+                )?;
             }
-            Some((_, Err(why))) => writeln!(out, "PROBLEM  {why}\n         start it: cra --http")?,
+            Some((_, Err(why))) => writeln!(
+                out,
+                "PROBLEM  {why}\n         start the console with --http"
+            )?,
             None => {}
         }
         Ok(())
@@ -443,11 +449,7 @@ impl DoctorReport {
                 writeln!(out, "{:8} - {}", "", one_line(problem))?;
             }
             if finding.fixable > 0 {
-                writeln!(
-                    out,
-                    "{:8} put it right: cra connect {host} --scope {scope}",
-                    ""
-                )?;
+                writeln!(out, "{:8} fix it: cra connect {host} --scope {scope}", "")?;
             }
         }
         if !self.missing.is_empty() {
@@ -456,9 +458,9 @@ impl DoctorReport {
         }
         writeln!(
             out,
-            "\nWhat each agent can be held to, once it is connected:\n\n\
-             {:<12} {:<10} {:<12} {:<22} NEVER ASKED ABOUT",
-            "AGENT", "HOOK LATE", "HOOK BROKEN", "ASKS ITS OWN USER"
+            "\nLimits of each agent, once it is connected:\n\n\
+             {:<12} {:<10} {:<12} {:<22} NOT COVERED",
+            "AGENT", "HOOK LATE", "HOOK BROKEN", "ASKS ITS USER"
         )?;
         for host in &self.hosts {
             let limits = host.adapter().limits();
@@ -473,11 +475,11 @@ impl DoctorReport {
         }
         writeln!(
             out,
-            "\nA hook that is late would let the agent go on, so ours answers before the agent's own timer.\n{}",
+            "\nAn agent continues when a hook is late, so cra answers before the agent's timeout.\n{}",
             if well {
-                "All is well."
+                "No problems found."
             } else {
-                "Something is wrong."
+                "Problems found."
             }
         )
     }

@@ -36,45 +36,45 @@ pub(super) enum Failure {
     ClosedPipe,
     #[error("cannot write the output: {0}")]
     Output(io::Error),
-    #[error("there is no terminal here to open the console in")]
+    #[error("the console needs a terminal")]
     NoTerminal,
-    #[error("the user's folders cannot be found: neither HOME nor XDG folders are set")]
+    #[error("cannot find the user's folders: neither HOME nor XDG folders are set")]
     NoHome,
-    #[error("nothing was recorded since the store failed: {0}")]
+    #[error("nothing was recorded after the store failed: {0}")]
     NotRecording(String),
-    #[error("no session `{0}` is on record")]
+    #[error("session `{0}` is not on record")]
     NoSession(String),
-    #[error("no session `{}` is in `{}`", .1, .0.display())]
+    #[error("session `{}` is not in `{}`", .1, .0.display())]
     NoSessionIn(PathBuf, String),
-    #[error("session `{session}` has no event {at}: they are 0 to {last}")]
+    #[error("session `{session}` has no event {at}, only 0 to {last}")]
     NoEvent { session: String, at: u64, last: u64 },
-    #[error("`{}` has no event in line {line}: {what}", file.display())]
+    #[error("`{}`: line {line} is not an event: {what}", file.display())]
     NotAnEvent {
         file: PathBuf,
         line: u64,
         what: String,
     },
-    #[error("`{}` has no events, so it proves nothing", .0.display())]
+    #[error("`{}` contains no events", .0.display())]
     EmptyExport(PathBuf),
-    #[error("`{0}` is no public key: {1}")]
+    #[error("`{0}` is not a public key: {1}")]
     Key(String, NoteError),
-    #[error("`{0}` is no head of a log: {1}")]
+    #[error("`{0}` is not the head of a log: {1}")]
     Head(String, HeadError),
     #[error(transparent)]
     SigningKey(#[from] KeyError),
     #[error(transparent)]
     Upkeep(#[from] MaintenanceError),
-    #[error("the record is signed, and there is no key to hold it against")]
+    #[error("the record is signed, but there is no key to verify it")]
     NoKey,
-    #[error("an export has no signatures in it, so there is nothing to hold against the key")]
+    #[error("an export contains no signatures, so --key has nothing to verify")]
     NoHead,
-    #[error("nothing of the record is signed yet")]
+    #[error("the record is not signed yet")]
     Unsigned,
-    #[error("`{}` does not hold, so nothing of it is taken in: {}", .0.display(), .1)]
+    #[error("`{}` fails verification and was not imported: {}", .0.display(), .1)]
     Unsound(PathBuf, String),
-    #[error("no Atlas that was in force says how long events are kept, so all are kept")]
+    #[error("no loaded Atlas sets a retention, so cra keeps all events")]
     KeepsAll,
-    #[error("there is no record yet: `{}` does not exist", .0.display())]
+    #[error("no record yet: `{}` does not exist", .0.display())]
     NoStore(PathBuf),
     #[error("cannot read `{}`: {}", .0.display(), .1)]
     Read(PathBuf, io::Error),
@@ -82,17 +82,17 @@ pub(super) enum Failure {
     Write(PathBuf, io::Error),
     #[error("`{}` is not a script for simulated agents: {}", .0.display(), .1)]
     Script(PathBuf, StrictJsonError),
-    #[error("`{}` is there already", .0.display())]
+    #[error("`{}` already exists", .0.display())]
     Exists(PathBuf),
     #[error(transparent)]
     SnapshotFile(#[from] SnapshotFileError),
-    #[error("the file names no artifact `{0}`: {known}", known = names(.1))]
+    #[error("the file has no artifact `{0}`; {known}", known = names(.1))]
     NoArtifact(String, Vec<String>),
-    #[error("the store has lost the text of the Atlas `{0}`, which says what is left out")]
+    #[error("the text of Atlas `{0}` is missing in the store; it defines the redaction")]
     AtlasGone(String),
-    #[error("`{0}` writes to the record, and --read-only says to only look")]
+    #[error("`{0}` writes to the record, but --read-only is set")]
     ReadOnly(&'static str),
-    #[error("no request `{0}` is held")]
+    #[error("request `{0}` is not held")]
     NoGate(String),
     #[error(transparent)]
     Thread(#[from] ThreadFailure),
@@ -102,9 +102,9 @@ pub(super) enum Failure {
     StoredState(#[from] RestoreError),
     #[error(transparent)]
     Agents(#[from] ServerFailure),
-    #[error("`{}` has no scenario in it", .0.display())]
+    #[error("`{}` contains no scenario", .0.display())]
     NoScenario(PathBuf),
-    #[error("`{}` has no Atlas in it", .0.display())]
+    #[error("`{}` contains no Atlas", .0.display())]
     NoAtlas(PathBuf),
     #[error(
         "two Atlases have the identifier `{id}`: `{}` and `{}`",
@@ -116,11 +116,11 @@ pub(super) enum Failure {
         first: PathBuf,
         second: PathBuf,
     },
-    #[error("--params is {0}")]
+    #[error("invalid --params: {0}")]
     Params(StrictJsonError),
-    #[error("--session does not describe a session: {0}")]
+    #[error("invalid --session: {0}")]
     Session(StrictJsonError),
-    #[error("--{0} and --session say different things")]
+    #[error("--{0} and --session contradict each other")]
     TwoSessions(&'static str),
     #[error(transparent)]
     Atlas(#[from] LoadError),
@@ -147,30 +147,30 @@ pub(super) enum Failure {
 /// Existing names, for a message.
 fn names(names: &[String]) -> String {
     match names {
-        [] => "it names none".to_owned(),
-        some => format!("there is {}", some.join(", ")),
+        [] => "it lists no artifacts".to_owned(),
+        some => format!("it lists {}", some.join(", ")),
     }
 }
 
-const WITHOUT_A_TERMINAL: &str = "without a terminal: cra queue, cra notices, cra thread show, cra turn, cra snapshot, cra trace list, cra trace show, cra trace verify, cra trace \
+const WITHOUT_A_TERMINAL: &str = "these commands need no terminal: cra queue, cra notices, cra thread show, cra turn, cra snapshot, cra trace list, cra trace show, cra trace verify, cra trace \
      replay, cra trace diff, cra trace export, cra atlas lint, cra atlas explain, cra run";
 
-const RECORD_THAT_DOES_NOT_HOLD: &str = "nothing was changed; cra trace verify says more; put a backup in its place, or begin a new \
+const RECORD_THAT_DOES_NOT_HOLD: &str = "nothing was changed; run cra trace verify for details; restore a backup, or start a new \
      record with another --data-dir";
 
-const LOOK_AT_DISK: &str = "look at the disk and the data folder, then start cra again";
+const LOOK_AT_DISK: &str = "check the disk and the data folder, then start cra again";
 
 const OTHER_HEAD_FILE: &str =
-    "name another file with --head-file; one that keeps the head of another log is left alone";
+    "name another file with --head-file; cra never overwrites the head of another log";
 
-const RETENTION: &str = "an Atlas that is in force while events are recorded says in its `trace_config` how long \
-     they are kept; of several, every one must";
+const RETENTION: &str = "set the retention in `trace_config` of every loaded Atlas; it applies to events that are \
+     recorded from then on";
 
 const SCENARIO_FILE: &str =
-    "a scenario is a file that ends in .yaml, .yml or .json; cra run --help shows one";
+    "a scenario file ends in .yaml, .yml or .json; cra run --help shows an example";
 
-const LIST_OF_EXTENSIONS: &str = "the list of extensions is what --extensions or CRA_EXTENSIONS names, or extensions.yaml in \
-     the user's cra configuration folder";
+const LIST_OF_EXTENSIONS: &str = "the list of extensions is the file of --extensions or CRA_EXTENSIONS, or extensions.yaml \
+     in the user's cra configuration folder";
 
 impl Failure {
     /// Message for the user: the failure and the help.
@@ -252,22 +252,22 @@ impl Failure {
 
     fn help(&self) -> Option<&str> {
         match self {
-            Self::Config(_) => Some("it is the file that cra paths calls config"),
+            Self::Config(_) => Some("cra paths lists this file as config"),
             Self::NoTerminal => Some(WITHOUT_A_TERMINAL),
-            Self::Params(_) => Some("write it as an object: --params '{\"id\": 1}'"),
+            Self::Params(_) => Some("write a JSON object: --params '{\"id\": 1}'"),
             Self::Session(_) => {
-                Some("write it as an object: --session '{\"agent\": \"bot\", \"actions\": 3}'")
+                Some("write a JSON object: --session '{\"agent\": \"bot\", \"actions\": 3}'")
             }
-            Self::TwoSessions(_) => Some("say it in one of them"),
-            Self::EmptyExport(_) => Some("an export of a store with events has a line for each"),
-            Self::Key(..) => Some("cra trace key prints it, where the record is kept"),
-            Self::NoHead => Some("name a signed head with --known-head; cra trace head prints it"),
-            Self::NoKey => Some("name the public key with --key; it is what cra trace key printed"),
-            Self::Head(..) => Some("cra trace head prints it, and --head-file keeps it"),
+            Self::TwoSessions(_) => Some("set this value in one of them"),
+            Self::EmptyExport(_) => Some("an export has one line per event"),
+            Self::Key(..) => Some("run cra trace key where the record is kept"),
+            Self::NoHead => Some("name a signed head with --known-head; cra trace head prints one"),
+            Self::NoKey => Some("name the public key with --key; cra trace key prints it"),
+            Self::Head(..) => Some("cra trace head prints a head, and --head-file keeps one"),
             Self::SigningKey(error) => Some(error.help()),
-            Self::Unsigned => Some("open it once with cra, which signs what is there"),
+            Self::Unsigned => Some("start cra once: it signs the record"),
             Self::NotRecording(_) => Some(LOOK_AT_DISK),
-            Self::Unsound(..) => Some("cra trace verify --file says more about it"),
+            Self::Unsound(..) => Some("run cra trace verify --file for details"),
             Self::KeepsAll => Some(RETENTION),
             Self::Upkeep(error) => Some(error.help()),
             Self::Start(StartError::Log(_)) => Some(RECORD_THAT_DOES_NOT_HOLD),
@@ -275,36 +275,38 @@ impl Failure {
             Self::SocketLock(error) => Some(error.help()),
             Self::Connect(failure) => Some(failure.help()),
             Self::NoHome => Some("name a folder with --data-dir"),
-            Self::NoSession(_) => Some("cra trace list names the sessions on record"),
-            Self::NoSessionIn(..) => Some("cra trace verify --file FILE names the sessions in it"),
-            Self::NotAnEvent { .. } => Some("a file of cra trace export has an event a line"),
+            Self::NoSession(_) => Some("cra trace list shows the recorded sessions"),
+            Self::NoSessionIn(..) => Some("cra trace verify --file FILE shows its sessions"),
+            Self::NotAnEvent { .. } => Some("a file of cra trace export has one event per line"),
             Self::NoStore(_) => {
-                Some("cra demo makes one in its own folder; --data-dir names another folder")
+                Some("cra demo creates one in its own folder; --data-dir names another folder")
             }
             Self::Store(error) | Self::Start(StartError::Store(error)) => Some(error.help()),
             Self::Exists(_) => Some("nothing was changed; name another file"),
-            Self::NoGate(_) => Some("cra queue lists what is held"),
-            Self::ReadOnly(_) => Some("nothing was changed; leave --read-only out"),
+            Self::NoGate(_) => Some("cra queue lists the held requests"),
+            Self::ReadOnly(_) => Some("nothing was changed; remove --read-only"),
             Self::Thread(failure) => failure.help(),
             Self::Notice(failure) => Some(failure.help()),
             Self::SnapshotFile(error) => error.help(),
-            Self::NoArtifact(..) => Some("cra reconstruct FILE --phase retrieve lists them"),
+            Self::NoArtifact(..) => {
+                Some("cra reconstruct FILE --phase retrieve lists the artifacts")
+            }
             Self::AtlasGone(_) | Self::StoredState(_) => {
-                Some("cra trace verify says whether the record holds")
+                Some("run cra trace verify to check the record")
             }
             Self::Agents(error) => error.help(),
             Self::NoScenario(_) => Some(SCENARIO_FILE),
-            Self::NoAtlas(_) => Some("an Atlas is a file that ends in .yaml, .yml or .json"),
+            Self::NoAtlas(_) => Some("an Atlas file ends in .yaml, .yml or .json"),
             Self::SameAtlas { .. } | Self::Start(StartError::SameAtlas(_)) => {
-                Some("nothing was changed; name each Atlas once, or give one another `atlas_id`")
+                Some("nothing was changed; load each Atlas once, or change one `atlas_id`")
             }
             Self::Extensions(LoadError::Io { .. }) => Some(LIST_OF_EXTENSIONS),
-            Self::Scenario(LoadError::Io { .. }) => Some("cra run --help shows a scenario"),
+            Self::Scenario(LoadError::Io { .. }) => Some("cra run --help shows an example"),
             Self::Atlas(LoadError::Io { .. }) => {
-                Some("name an Atlas, or a folder of them; cra demo needs none")
+                Some("name an Atlas file or folder; cra demo has its own Atlas")
             }
             Self::Start(_) => Some(
-                "nothing was changed; use the version of cra that wrote it, or another --data-dir",
+                "nothing was changed; use the version of cra that wrote the store, or another --data-dir",
             ),
             Self::ClosedPipe
             | Self::Output(_)

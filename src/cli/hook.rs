@@ -31,7 +31,7 @@ pub(super) fn hook(settings: &Settings, hook: &HookArgs) -> u8 {
         let printed = match printed {
             Ok(Ok(printed)) => printed,
             Ok(Err(reason)) => denial(&reason),
-            Err(_) => denial("something went wrong inside cra hook"),
+            Err(_) => denial("cra hook had an internal error"),
         };
         // If the receiver is gone, the answer was already printed.
         let _ = done.send(HookProgress::Answered(printed));
@@ -39,7 +39,9 @@ pub(super) fn hook(settings: &Settings, hook: &HookArgs) -> u8 {
     drop(answered);
     match asking {
         Ok(_) => print(&await_answer(&watched, first)),
-        Err(error) => print(&denial(&format!("no thread could be started: {error}"))),
+        Err(error) => print(&denial(&format!(
+            "cra hook could not start a thread: {error}"
+        ))),
     }
 }
 
@@ -54,7 +56,7 @@ enum HookProgress {
 /// The answer, or the late output if the deadline passes.
 fn await_answer(watched: &Receiver<HookProgress>, first: Instant) -> HookOutput {
     let mut until = first;
-    let mut late = denial("what the agent sent did not end in time");
+    let mut late = denial("the agent did not send the whole payload in time");
     loop {
         let left = until.saturating_duration_since(Instant::now());
         match watched.recv_timeout(left) {
@@ -62,7 +64,7 @@ fn await_answer(watched: &Receiver<HookProgress>, first: Instant) -> HookOutput 
             Ok(HookProgress::Answered(printed)) => return printed,
             Err(RecvTimeoutError::Timeout) => return late,
             Err(RecvTimeoutError::Disconnected) => {
-                return denial("something went wrong inside cra hook");
+                return denial("cra hook had an internal error");
             }
         }
     }
@@ -75,31 +77,32 @@ fn answer(
     progress: &Sender<HookProgress>,
 ) -> Result<HookOutput, String> {
     let options = options(settings, hook, begun).map_err(|failure| failure.report())?;
-    let payload = payload().map_err(|error| format!("the payload cannot be read: {error}"))?;
+    let payload =
+        payload().map_err(|error| format!("cra hook cannot read the payload: {error}"))?;
     match HookEvent::read(options.agent, &payload) {
-        Ok(told) => {
-            let (until, late) = hook::too_late(&told, &options);
+        Ok(event) => {
+            let (until, late) = hook::too_late(&event, &options);
             let _ = progress.send(HookProgress::Read(until, late));
-            Ok(hook::answer_event(&told, &options))
+            Ok(hook::answer_event(&event, &options))
         }
         Err(unreadable) => Ok(HookOutput::unreadable(options.agent, &unreadable)),
     }
 }
 
 fn denial(why: &str) -> HookOutput {
-    HookOutput::denial(&format!("cra: nothing is allowed, because {why}"))
+    HookOutput::denial(&format!("cra: this step is denied because {why}"))
 }
 
 fn print(printed: &HookOutput) -> u8 {
-    let said = io::stdout().lock().write_all(printed.out.as_bytes());
-    let said = said.and_then(|()| io::stdout().lock().flush());
+    let written = io::stdout().lock().write_all(printed.out.as_bytes());
+    let written = written.and_then(|()| io::stdout().lock().flush());
     // The agent did not receive the answer: only the exit code can deny, and it needs a message on
     // standard error.
-    let (code, err) = match said {
+    let (code, err) = match written {
         Ok(()) => (printed.code, printed.err.as_str()),
         Err(_) => (
             2,
-            "cra: nothing is allowed, because the answer could not be told\n",
+            "cra: this step is denied because cra hook could not write the answer\n",
         ),
     };
     let _ = io::stderr().lock().write_all(err.as_bytes());
@@ -140,7 +143,7 @@ fn payload() -> io::Result<Vec<u8>> {
         .take(most + 1)
         .read_to_end(&mut payload)?;
     if payload.len() > MAX_MESSAGE_BYTES {
-        return Err(io::Error::other(format!("it has more than {most} bytes")));
+        return Err(io::Error::other(format!("it is larger than {most} bytes")));
     }
     Ok(payload)
 }

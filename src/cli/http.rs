@@ -14,25 +14,25 @@ use crate::runtime::Runtime;
 pub(super) async fn start_server(
     wanted: Option<SocketAddr>,
     runtime: &Runtime,
-    hall: GatewayState,
+    gateway: GatewayState,
     (folder, socket): (&Path, &Path),
 ) -> Result<Option<HttpServer>, Failure> {
     let Some(address) = wanted else {
         remove_address_file(folder);
         return Ok(None);
     };
-    let behind = HttpResources {
-        gateway: hall,
+    let resources = HttpResources {
+        gateway,
         records: runtime.record_stream(),
         folder: folder.to_owned(),
         socket: socket.to_owned(),
         connections: MAX_HTTP_CONNECTIONS.min(raise_open_file_limit() / 4),
     };
-    Ok(Some(HttpServer::start(address, behind).await?))
+    Ok(Some(HttpServer::start(address, resources).await?))
 }
 
 /// Message with the address for agents.
-pub(super) fn address_message(door: &HttpServer) -> String {
-    let address = door.address();
-    format!("agents come in at http://{address}")
+pub(super) fn address_message(server: &HttpServer) -> String {
+    let address = server.address();
+    format!("agents can connect at http://{address}")
 }

@@ -49,7 +49,7 @@ pub(super) fn run_proxy(settings: &Settings, given: McpProxyArgs) -> Result<u8, 
 
 /// Serves tools until the agent is gone.
 pub(super) fn serve_tools(settings: &Settings, given: McpArgs) -> Result<u8, Failure> {
-    let guest = ConsoleIdentity {
+    let identity = ConsoleIdentity {
         program: "cra mcp",
         socket: settings.socket(SocketOwner::Console)?,
         answers: given.key,
@@ -61,15 +61,15 @@ pub(super) fn serve_tools(settings: &Settings, given: McpArgs) -> Result<u8, Fai
     let threads = Builder::new_current_thread().enable_all().build();
     let threads = threads.map_err(Failure::Tokio)?;
     let agent = (tokio::io::stdin(), tokio::io::stdout());
-    let served = threads.block_on(tool_server::serve(guest, agent));
+    let served = threads.block_on(tool_server::serve(identity, agent));
     threads.shutdown_background();
     served?;
     Ok(exit::OK)
 }
 
 /// Prints a message to standard error: standard output belongs to the agent's protocol.
-fn print_message(words: &str) {
-    let _ = writeln!(io::stderr().lock(), "cra: {words}");
+fn print_message(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "cra: {text}");
 }
 
 /// Default name of a server: that of its program.

@@ -15,7 +15,7 @@ use crate::base::text::one_line;
 use crate::runtime::notices::{
     self, DeliveryState, SECRET_FILE, SecretSource, StoredNotice, stored_notices,
 };
-use crate::store::sqlite::SqliteStore;
+use crate::store::{self, Store, StoreError};
 
 /// Lists notices, retries or forgets them, or shows their signing secret.
 pub(super) fn notices(settings: &Settings, args: &NoticesArgs) -> Result<u8, Failure> {
@@ -32,8 +32,10 @@ fn list(settings: &Settings, args: &NoticesArgs) -> Result<u8, Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let written = if args.json {
         let all: Vec<_> = kept.iter().map(to_json).collect();
-        let told = serde_json::to_writer_pretty(&mut out, &all);
-        told.map_err(io::Error::from).and_then(|()| writeln!(out))
+        let written = serde_json::to_writer_pretty(&mut out, &all);
+        written
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(out))
     } else {
         table(&mut out, &kept, SystemClock.now())
     };
@@ -62,7 +64,7 @@ fn to_json(notice: &StoredNotice) -> Value {
 
 fn table(out: &mut impl Write, kept: &[StoredNotice], now: Timestamp) -> io::Result<()> {
     if kept.is_empty() {
-        return writeln!(out, "No notice waits, and none failed.");
+        return writeln!(out, "No notices are waiting or failed.");
     }
     writeln!(
         out,
@@ -85,11 +87,11 @@ fn table(out: &mut impl Write, kept: &[StoredNotice], now: Timestamp) -> io::Res
         )?;
         let body: Value = serde_json::from_str(&notice.body).unwrap_or_default();
         let text = |path: &str| one_line(body.pointer(path).and_then(Value::as_str).unwrap_or("?"));
-        let (told, action) = (text("/type"), text("/data/action"));
+        let (trigger, action) = (text("/type"), text("/data/action"));
         let (agent, session) = (text("/data/agent"), text("/data/session"));
         let error = notice.error.as_deref().map(one_line);
         let error = error.map(|error| format!(": {error}")).unwrap_or_default();
-        writeln!(out, "    {told}, {action} of {agent}/{session}{error}")?;
+        writeln!(out, "    {trigger}, {action} of {agent}/{session}{error}")?;
     }
     Ok(())
 }
@@ -99,7 +101,7 @@ fn retry(settings: &Settings, names: &NoticeNamesArgs) -> Result<u8, Failure> {
     let changed = change_notices(settings, names, async |store, notices| {
         notices::retry_notices(store, notices, SystemClock.now()).await
     })?;
-    print_changed(names, changed, "tried again when the console starts")
+    print_changed(names, changed, "queued for the next start of the console")
 }
 
 fn forget(settings: &Settings, names: &NoticeNamesArgs) -> Result<u8, Failure> {
@@ -107,20 +109,20 @@ fn forget(settings: &Settings, names: &NoticeNamesArgs) -> Result<u8, Failure> {
     let changed = change_notices(settings, names, async |store, notices| {
         notices::remove_notices(store, &notices).await
     })?;
-    print_changed(names, changed, "forgotten")
+    print_changed(names, changed, "deleted")
 }
 
 /// Changes the named notices and prints their number. No console may use the store.
 fn change_notices(
     settings: &Settings,
     names: &NoticeNamesArgs,
-    change: impl AsyncFnOnce(&SqliteStore, Vec<StoredNotice>) -> Result<(), crate::store::StoreError>,
+    change: impl AsyncFnOnce(&dyn Store, Vec<StoredNotice>) -> Result<(), StoreError>,
 ) -> Result<usize, Failure> {
     let (kept, _) = stored_notices(open(settings)?.state()?);
     let chosen = select_notices(kept, names)?;
     let count = chosen.len();
-    let store = SqliteStore::open(&settings.data_dir()?)?;
-    in_runtime(async { Ok(change(&store, chosen).await?) })?;
+    let store = store::open(&settings.store_url()?, None)?;
+    in_runtime(async { Ok(change(&*store, chosen).await?) })?;
     Ok(count)
 }
 
@@ -187,7 +189,7 @@ fn path_words(path: &Path) -> String {
     let there = if path.exists() {
         ""
     } else {
-        "  (not there yet)"
+        "  (does not exist yet)"
     };
     format!("{}{there}", one_line(&path.to_string_lossy()))
 }

@@ -15,7 +15,6 @@ use crate::gateway::connect::registry;
 use crate::gateway::transport::http::{ADDRESS_FILE, TOKEN_FILE};
 use crate::runtime::notices::SECRET_FILE;
 use crate::store::key;
-use crate::store::sqlite::FILE_NAME;
 
 /// A folder or file: its name, its purpose and its path.
 type PathEntry = (&'static str, &'static str, PathBuf);
@@ -25,8 +24,8 @@ fn list_paths(settings: &Settings) -> Result<Vec<PathEntry>, Failure> {
     Ok(vec![
         (
             "store",
-            "the record, and what is held",
-            data.join(FILE_NAME),
+            "the record and the held requests",
+            settings.store_url()?.path(),
         ),
         (
             "key",
@@ -35,7 +34,7 @@ fn list_paths(settings: &Settings) -> Result<Vec<PathEntry>, Failure> {
         ),
         (
             "token",
-            "lets agents in by HTTP; keep it secret",
+            "token of agents for HTTP; keep it secret",
             data.join(TOKEN_FILE),
         ),
         (
@@ -45,33 +44,33 @@ fn list_paths(settings: &Settings) -> Result<Vec<PathEntry>, Failure> {
         ),
         (
             "http",
-            "where agents come in by HTTP, while they can",
+            "address of the HTTP server, while it runs",
             data.join(ADDRESS_FILE),
         ),
         (
             "socket",
-            "where agents come in, while a console runs",
+            "socket for agents, while a console runs",
             settings.socket(SocketOwner::Console)?,
         ),
         (
             "connections",
-            "agents that were connected, and how",
+            "connected agents and their hook settings",
             data.join(registry::FILE_NAME),
         ),
         ("demo", "the store of cra demo", settings.demo_dir()?),
         (
             "atlas",
-            "Atlases in force when none is named",
+            "Atlases that cra loads without --atlas",
             Settings::atlas_dir()?,
         ),
         (
             "config",
-            "how the console looks and behaves",
+            "settings of the console",
             Settings::config_file()?,
         ),
         (
             "extensions",
-            "extensions that may be asked",
+            "extensions that cra may call",
             settings.extensions_file()?,
         ),
     ])
@@ -81,13 +80,7 @@ fn list_paths(settings: &Settings) -> Result<Vec<PathEntry>, Failure> {
 pub(super) fn paths(settings: &Settings, paths: &PathsArgs) -> Result<u8, Failure> {
     let known = list_paths(settings)?;
     let head = settings.head_file.clone();
-    let head = head.map(|file| {
-        (
-            "head_file",
-            "the record's signed head, kept elsewhere",
-            file,
-        )
-    });
+    let head = head.map(|file| ("head_file", "copy of the record's signed head", file));
     let known = known.into_iter().chain(head);
     let mut out = io::stdout().lock();
     let written = if paths.json {
@@ -106,7 +99,7 @@ pub(super) fn paths(settings: &Settings, paths: &PathsArgs) -> Result<u8, Failur
             let there = if path.exists() {
                 ""
             } else {
-                "  (not there yet)"
+                "  (does not exist yet)"
             };
             let path = one_line(&path.to_string_lossy());
             written =

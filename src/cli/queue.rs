@@ -105,7 +105,7 @@ fn gates(held: &Held) -> String {
 
 fn table(out: &mut impl Write, held: &[Arc<Held>], now: Timestamp) -> io::Result<()> {
     if held.is_empty() {
-        return writeln!(out, "No request is held.");
+        return writeln!(out, "No requests are held.");
     }
     writeln!(
         out,
@@ -119,7 +119,7 @@ fn table(out: &mut impl Write, held: &[Arc<Held>], now: Timestamp) -> io::Result
         let gates = gates(request);
         let joined = match request.joined {
             0 => String::new(),
-            more => format!("  (asked {} times)", more + 1),
+            more => format!("  (requested {} times)", more + 1),
         };
         let state = match describe_state(request) {
             open if open == "open" => String::new(),
@@ -145,7 +145,7 @@ fn write_request(out: &mut impl Write, held: &Held, now: Timestamp) -> io::Resul
     line("risk", held.tier().as_str())?;
     line("agent", &held.agent)?;
     line("session", held.session.as_str())?;
-    line("intent", held.intent.as_deref().unwrap_or("not said"))?;
+    line("intent", held.intent.as_deref().unwrap_or("not given"))?;
     let silent = format!("{}, then denied", time_left(held, now));
     line("left", &silent)?;
     line("state", &describe_state(held))?;

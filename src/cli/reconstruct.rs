@@ -150,7 +150,10 @@ fn artifact(
             let _ = writeln!(text, "\n{}", content.trim_end());
         }
         None => {
-            let _ = writeln!(text, "\nThe file has neither its content nor a path to it.");
+            let _ = writeln!(
+                text,
+                "\nThe file contains neither the artifact nor a path to it."
+            );
         }
     }
     print(exit::OK, &text)
@@ -163,11 +166,11 @@ fn glossary() -> String {
     for (term, meaning) in GLOSSARY {
         let _ = writeln!(text, "{term:<29} {meaning}");
     }
-    let _ = writeln!(text, "\nAn artifact is loaded when");
+    let _ = writeln!(text, "\nLoad an artifact when");
     for case in LOAD_ARTIFACTS_FOR {
         let _ = writeln!(text, "  + {case}");
     }
-    let _ = writeln!(text, "and not");
+    let _ = writeln!(text, "but not");
     for case in NEVER_LOAD_ARTIFACTS_FOR {
         let _ = writeln!(text, "  - {case}");
     }

@@ -39,12 +39,12 @@ pub(super) fn man(man: &Man) -> Result<u8, Failure> {
     };
     let written = write_pages(folder);
     let count = written.map_err(|error| Failure::Write(folder.clone(), error))?;
-    let told = writeln!(
+    let printed = writeln!(
         io::stdout().lock(),
         "{count} manual pages in {}",
         folder.display()
     );
-    verdict(exit::OK, told)
+    verdict(exit::OK, printed)
 }
 
 fn write_pages(folder: &Path) -> io::Result<usize> {

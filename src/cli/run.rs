@@ -78,37 +78,43 @@ pub(super) fn test(settings: &Settings, test: &AtlasTestArgs) -> Result<u8, Fail
     let mut reports = Vec::new();
     let mut code = exit::OK;
     for file in scenarios(&test.scenarios)? {
-        let (steps, told) = play_file(&file, &settings.own_extensions)?;
-        if !told.is_empty() {
+        let (steps, mismatches) = play_file(&file, &settings.own_extensions)?;
+        if !mismatches.is_empty() {
             code = exit::EXPECTATION;
         }
-        let told: Vec<_> = told.into_iter().map(|failed| failed.mismatch).collect();
-        reports.push((file, steps, told.len(), told));
+        let mismatches: Vec<_> = mismatches
+            .into_iter()
+            .map(|failed| failed.mismatch)
+            .collect();
+        reports.push((file, steps, mismatches.len(), mismatches));
     }
     let written = if test.json {
         let all: Vec<_> = reports
             .iter()
-            .map(|(file, steps, failed, told)| {
-                json!({"file": file.to_string_lossy(), "steps": steps, "ok": *failed == 0, "failed": told})
+            .map(|(file, steps, failed, mismatches)| {
+                json!({"file": file.to_string_lossy(), "steps": steps, "ok": *failed == 0, "failed": mismatches})
             })
             .collect();
         serde_json::to_writer_pretty(&mut out, &all)
             .map_err(io::Error::from)
             .and_then(|()| writeln!(out))
     } else {
-        reports.iter().try_for_each(|(file, steps, failed, told)| {
-            let (word, steps) = (
-                if *failed == 0 { "ok" } else { "FAILED" },
-                count_noun(*steps, "step"),
-            );
-            writeln!(
-                out,
-                "{word:<7} {}  {steps}",
-                one_line(&file.to_string_lossy())
-            )?;
-            told.iter()
-                .try_for_each(|line| writeln!(out, "        {line}"))
-        })
+        reports
+            .iter()
+            .try_for_each(|(file, steps, failed, mismatches)| {
+                let (word, steps) = (
+                    if *failed == 0 { "ok" } else { "FAILED" },
+                    count_noun(*steps, "step"),
+                );
+                writeln!(
+                    out,
+                    "{word:<7} {}  {steps}",
+                    one_line(&file.to_string_lossy())
+                )?;
+                mismatches
+                    .iter()
+                    .try_for_each(|line| writeln!(out, "        {line}"))
+            })
     };
     verdict(code, written.and_then(|()| out.flush()))
 }
@@ -126,12 +132,12 @@ fn play_file(file: &Path, own: &Registry) -> Result<(usize, Vec<FailedScenarioSt
 /// Failed expectations, one line each.
 fn failed_steps(played: &[PlayedStep<'_>]) -> Vec<FailedScenarioStep> {
     let failed = played.iter().flat_map(|played| {
-        let (number, deed) = (played.number, describe(&played.step.action));
+        let (number, action) = (played.number, describe(&played.step.action));
         played.failed.iter().map(
             move |FailedExpectation { wanted, actual }| FailedScenarioStep {
                 line: Some(played.step.line),
                 mismatch: one_line(&format!(
-                    "step {number}, {deed}: wanted {wanted}, actual {actual}"
+                    "step {number}, {action}: expected {wanted}, got {actual}"
                 )),
             },
         )
@@ -182,11 +188,11 @@ fn write_steps(
         failed,
     } in played
     {
-        let deed = one_line(&describe(&step.action));
+        let action = one_line(&describe(&step.action));
         let decision = one_line(&decision(noted));
         writeln!(
             out,
-            "{number:>3}  {:>6}s  {deed:44}  {decision}",
+            "{number:>3}  {:>6}s  {action:44}  {decision}",
             at.as_secs()
         )?;
         for line in consequences(noted, stage) {
@@ -194,13 +200,13 @@ fn write_steps(
         }
         for FailedExpectation { wanted, actual } in failed {
             let (wanted, actual) = (one_line(wanted), one_line(actual));
-            writeln!(out, "{:5}FAILED     wanted {wanted}, actual {actual}", "")?;
+            writeln!(out, "{:5}FAILED     expected {wanted}, got {actual}", "")?;
         }
     }
     let failed: usize = played.iter().map(|played| played.failed.len()).sum();
     let steps = count_noun(played.len(), "step");
     match failed {
-        0 => writeln!(out, "{steps}, all expectations hold"),
+        0 => writeln!(out, "{steps}, all expectations met"),
         _ => writeln!(out, "{steps}, {} failed", count_noun(failed, "expectation")),
     }
 }
@@ -214,31 +220,31 @@ fn consequences(noted: &StepOutcome, stage: &ScenarioEngine) -> Vec<String> {
         lines.push(format!("{action} at {names}: {outcome}"));
     }
     if !noted.asked.is_empty() {
-        lines.push(format!("the agent is asked at {}", noted.asked.join(", ")));
+        lines.push(format!("the agent must answer {}", noted.asked.join(", ")));
     }
     if let Some(Reply::Denied(_)) = &noted.reply
         && !noted.held.is_empty()
     {
         let gates = noted.held.join(", ");
-        lines.push(format!("an operator may overrule it at {gates}"));
+        lines.push(format!("an operator may override the denial at {gates}"));
     }
     if let Some(Reply::Resolved(resolution)) = &noted.reply {
         lines.extend(resolved(resolution));
     }
     let modified = noted.modified_input.iter();
-    lines.extend(modified.map(|text| format!("the input now reads: {text}")));
+    lines.extend(modified.map(|text| format!("input changed to: {text}")));
     let contexts = noted.given.contexts.iter();
-    lines.extend(contexts.map(|context| format!("given context {}", context.context_id)));
+    lines.extend(contexts.map(|context| format!("context {}", context.context_id)));
     let not_given = noted.given.not_given.iter();
     lines.extend(
-        not_given.map(|context| format!("not given {}: {}", context.context_id, context.reason)),
+        not_given.map(|context| format!("no context {}: {}", context.context_id, context.reason)),
     );
     let guidance = noted.given.guidance.iter();
-    lines.extend(guidance.map(|guidance| format!("told: {}", guidance.block.content)));
+    lines.extend(guidance.map(|guidance| format!("guidance: {}", guidance.block.content)));
     let withdrawn = noted.given.withdrawn.iter();
-    lines.extend(withdrawn.map(|from| format!("what {from} said no longer holds")));
+    lines.extend(withdrawn.map(|from| format!("guidance of {from} no longer applies")));
     let released = noted.released.iter();
-    lines.extend(released.map(|action| format!("{action} is released")));
+    lines.extend(released.map(|action| format!("{action} may run now")));
     let own = match &noted.reply {
         Some(Reply::Denied(denied)) => Some(denied),
         Some(_) | None => None,
@@ -251,7 +257,7 @@ fn consequences(noted: &StepOutcome, stage: &ScenarioEngine) -> Vec<String> {
 /// Permissions that an agent was told about.
 fn resolved(resolution: &Resolution) -> Vec<String> {
     let allowed = resolution.allowed.iter();
-    let allowed = allowed.map(|action| format!("{action} would run"));
+    let allowed = allowed.map(|action| format!("{action} would be allowed"));
     let denied = resolution.denied.iter();
     let denied =
         denied.map(|denied| format!("{} would be denied: {}", denied.action, denied.reason));
@@ -317,8 +323,8 @@ fn turn_json(outcome: &TurnOutcome) -> Value {
     })
 }
 
-fn step_kind(deed: &StepAction) -> &'static str {
-    match deed {
+fn step_kind(action: &StepAction) -> &'static str {
+    match action {
         StepAction::Start(_) => "start",
         StepAction::Request { .. } => "request",
         StepAction::Answer { .. } => "answer",
@@ -343,8 +349,8 @@ fn step_kind(deed: &StepAction) -> &'static str {
     }
 }
 
-fn describe(deed: &StepAction) -> String {
-    match deed {
+fn describe(action: &StepAction) -> String {
+    match action {
         StepAction::Start(start) => format!("start {} ({})", start.session, start.agent),
         StepAction::Request {
             session,
@@ -379,7 +385,7 @@ fn describe(deed: &StepAction) -> String {
             None => format!("context {}", request.session),
         },
         StepAction::Error(report) => format!("error {} {}", report.session, report.error_type),
-        StepAction::Report(report) => format!("{} {}", step_kind(deed), report.session()),
+        StepAction::Report(report) => format!("{} {}", step_kind(action), report.session()),
         StepAction::Recovered(recovered) => {
             format!("recovered {} {:?}", recovered.session, recovered.method)
         }

@@ -16,6 +16,7 @@ use crate::gateway::connect::Folders;
 use crate::runtime::extension::Registry;
 use crate::runtime::notices::{NoticesOff, SecretSource, Webhooks};
 use crate::runtime::snapshot::ConsoleAccess;
+use crate::store::StoreUrl;
 
 /// Environment variable with the signing secret of notices, used instead of a file.
 pub(super) const SECRET_VARIABLE: &str = "CRA_WEBHOOK_SECRET";
@@ -139,6 +140,11 @@ impl Settings {
         }
     }
 
+    /// Location of the store.
+    pub(super) fn store_url(&self) -> Result<StoreUrl, Failure> {
+        Ok(StoreUrl::in_folder(self.data_dir()?))
+    }
+
     /// Folder of the demo's own store: demo data stays out of the real record.
     pub(super) fn demo_dir(&self) -> Result<PathBuf, Failure> {
         match &self.data_dir {
@@ -157,11 +163,11 @@ impl Settings {
             return Ok(named.clone());
         }
         let runtime = folders()?.in_runtime_dir(name);
-        let beside = |folder: PathBuf| folder.join("run").join(name);
+        let in_data_dir = |folder: PathBuf| folder.join("run").join(name);
         Ok(match (&self.data_dir, runtime) {
-            (Some(folder), _) => beside(folder.clone()),
+            (Some(folder), _) => in_data_dir(folder.clone()),
             (None, Some(path)) => path,
-            (None, None) => beside(folders()?.data_dir()),
+            (None, None) => in_data_dir(folders()?.data_dir()),
         })
     }
 

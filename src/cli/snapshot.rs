@@ -18,7 +18,7 @@ use crate::runtime::account::{AccountSources, account_of, thread_of};
 use crate::runtime::export_file::ExistingFile;
 use crate::runtime::snapshot_file::{snapshot_text, write_snapshot};
 use crate::runtime::stored_threads;
-use crate::store::sqlite::StoreReader;
+use crate::store::StoreReader;
 use crate::trace::details::Details;
 use crate::trace::source::{EventSource as _, for_each_event};
 
@@ -31,16 +31,16 @@ pub(super) fn snapshot(settings: &Settings, args: &SnapshotArgs) -> Result<u8, F
     };
     write_snapshot(path, &account, ExistingFile::Keep)?;
     let shown = one_line(&path.to_string_lossy());
-    let told = writeln!(
+    let printed = writeln!(
         io::stdout().lock(),
-        "written to {shown}; go on from it with: cra reconstruct {shown}"
+        "written to {shown}; continue with: cra reconstruct {shown}"
     );
-    verdict(exit::OK, told)
+    verdict(exit::OK, printed)
 }
 
 fn account(settings: &Settings, name: &str) -> Result<SessionAccount, Failure> {
     let (record, reader) = store(settings)?;
-    let session = recorded(&reader, name)?;
+    let session = recorded(&*reader, name)?;
     let rows = reader.state()?;
     let live = |kind: StateKind, key: &str| {
         rows.iter()
@@ -50,18 +50,18 @@ fn account(settings: &Settings, name: &str) -> Result<SessionAccount, Failure> {
     let lives = live(StateKind::Session, session.as_str());
     let threads = stored_threads(rows.clone()).threads;
     let held = held(rows)?;
-    let atlases = last_in_force(&record, &reader)?;
-    let beside = AccountSources {
+    let atlases = last_in_force(&record, &*reader)?;
+    let sources = AccountSources {
         thread: thread_of(session.as_str(), &threads),
         held: lives.then_some(held.as_slice()),
         atlases: &atlases,
     };
-    account_of(&record, &session, beside, SystemClock.now())
+    account_of(&record, &session, sources, SystemClock.now())
 }
 
 /// Atlases that were in force last, the newest of each identifier: their redaction rules apply. An
 /// Atlas that cannot be read is an error, so that nothing it would redact leaks.
-fn last_in_force(record: &SessionSource, reader: &StoreReader) -> Result<Vec<Atlas>, Failure> {
+fn last_in_force(record: &SessionSource, reader: &dyn StoreReader) -> Result<Vec<Atlas>, Failure> {
     let log = reader.log()?.log;
     let mut newest = BTreeMap::new();
     let end = record.end(&log)?;

@@ -61,7 +61,7 @@ fn threads(settings: &Settings) -> Result<Vec<Arc<Thread>>, Failure> {
         // A failed warning must not stop the output.
         let _ = writeln!(
             io::stderr().lock(),
-            "warning: the thread `{thread}` cannot be read: {error}"
+            "warning: cannot read the thread `{thread}`: {error}"
         );
     }
     Ok(kept.threads)
@@ -104,7 +104,7 @@ fn thread_json(thread: &Thread) -> Value {
 
 fn table(out: &mut impl Write, threads: &[Arc<Thread>]) -> io::Result<()> {
     if threads.is_empty() {
-        return writeln!(out, "No turn of a conversation was taken yet.");
+        return writeln!(out, "There are no threads yet.");
     }
     writeln!(
         out,
@@ -151,7 +151,7 @@ fn write_thread(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
         line(
             out,
             "edited",
-            "since the last turn: the next one must follow it",
+            "since the last turn: the next turn must build on it",
         )?;
     }
     for held in &thread.held_back {
@@ -166,13 +166,13 @@ fn write_thread(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
 /// Session that owns a thread, and the one it was handed over to.
 fn owner(thread: &Thread) -> String {
     let owner = thread.owner.as_ref();
-    let owner = owner.map_or("none: an operator can hand it over", |owner| {
+    let owner = owner.map_or("none: an operator can hand the thread over", |owner| {
         owner.session.as_str()
     });
     match &thread.offered_to {
         Some(to) => format!("{owner}, handed over to {to} at its next turn"),
         None if thread.unverified => {
-            format!("{owner}, not verified: an operator has to hand the thread over")
+            format!("{owner}, not verified: an operator must hand the thread over")
         }
         None => owner.to_owned(),
     }
@@ -200,7 +200,7 @@ fn write_last_turn(out: &mut impl Write, last: &ProcessedTurn) -> io::Result<()>
         word(given.drift_risk),
         word(given.summary_changed)
     );
-    line(out, "given", &given)
+    line(out, "inputs", &given)
 }
 
 fn write_guardrail(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
@@ -209,7 +209,7 @@ fn write_guardrail(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
             "SUMMARY FROZEN since {since}, {} held back",
             thread.held_back_count
         ),
-        None => "open: the summary follows what is proposed".to_owned(),
+        None => "open: the summary updates normally".to_owned(),
     };
     line(out, "guardrail", &state)?;
     if let Some(last) = thread.turns.first() {
@@ -218,7 +218,7 @@ fn write_guardrail(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
         line(out, "", &values)?;
     }
     match thread.thaw_condition() {
-        Some(thaws) => line(out, "next chance", thaws.description()),
+        Some(thaws) => line(out, "unfreezes", thaws.description()),
         None => Ok(()),
     }
 }
@@ -228,7 +228,7 @@ fn write_memento(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
         return line(out, "memento", "none yet");
     };
     let about = format!(
-        "version {}, {}, made {}",
+        "version {}, {}, created {}",
         thread.version,
         memento.memento_id,
         memento.created_ts.at()
@@ -331,14 +331,14 @@ pub(super) fn kept_because(summary: &SummaryResult) -> Option<String> {
 }
 
 /// Reason to hold back a proposal made before an operator's edit.
-const BEFORE_EDIT: &str = "it was proposed by an agent that had not read the operator's edit";
+const BEFORE_EDIT: &str = "the agent had not read the operator's edit";
 
 fn kept_reason(kept: &KeptReason) -> String {
     match kept {
-        KeptReason::NothingProposed => "nobody proposed another one".to_owned(),
-        KeptReason::Invalid(what) => format!("what was proposed is none: {what}"),
-        KeptReason::AtPeak => "the peak guardrail held it back".to_owned(),
-        KeptReason::OnlyAcknowledged => "the turn only acknowledged".to_owned(),
+        KeptReason::NothingProposed => "no new summary was proposed".to_owned(),
+        KeptReason::Invalid(what) => format!("the proposed summary is invalid: {what}"),
+        KeptReason::AtPeak => "the peak guardrail held the proposal back".to_owned(),
+        KeptReason::OnlyAcknowledged => "the turn was only an acknowledgment".to_owned(),
         KeptReason::BeforeEdit => BEFORE_EDIT.to_owned(),
     }
 }

@@ -12,7 +12,7 @@ use crate::base::canonical_json::canonical;
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::store::RecordedSession;
-use crate::store::sqlite::{FILE_NAME, StoreReader, check_not_missing};
+use crate::store::{self, StoreReader};
 use crate::trace::event::Event;
 use crate::trace::jsonl;
 use crate::trace::verification::ImportEntry;
@@ -43,7 +43,7 @@ pub(super) fn list(settings: &Settings, list: &TraceListArgs) -> Result<u8, Fail
     let sessions = match &list.session {
         None => reader.sessions()?,
         Some(name) => {
-            let wanted = recorded(&reader, name)?;
+            let wanted = recorded(&*reader, name)?;
             let all = reader.sessions()?.into_iter().chain(log.clone());
             all.filter(|known| known.session == wanted).collect()
         }
@@ -53,7 +53,7 @@ pub(super) fn list(settings: &Settings, list: &TraceListArgs) -> Result<u8, Fail
         serde_json::to_writer_pretty(&mut out, &sessions).map_err(io::Error::from)?;
         writeln!(out)?;
     } else if sessions.is_empty() {
-        writeln!(out, "No session is on record.")?;
+        writeln!(out, "No sessions are on record.")?;
     } else {
         let names = sessions.iter().map(|s| s.session.as_str().len());
         let width = names.fold("SESSION".len(), usize::max);
@@ -97,7 +97,7 @@ pub(super) fn list(settings: &Settings, list: &TraceListArgs) -> Result<u8, Fail
 /// output.
 pub(super) fn show(settings: &Settings, show: &TraceShowArgs) -> Result<u8, Failure> {
     let reader = open(settings)?;
-    let session = recorded(&reader, &show.session)?;
+    let session = recorded(&*reader, &show.session)?;
     let is_log = reader.log()?.log == session;
     let mut out = BufWriter::new(io::stdout().lock());
     if !show.json {
@@ -125,7 +125,7 @@ pub(super) fn show(settings: &Settings, show: &TraceShowArgs) -> Result<u8, Fail
     if seals > 0 {
         writeln!(
             out,
-            "{seals} entries that only say how far the log is signed are left out; --json has them"
+            "{seals} entries about signatures are not shown; --json shows them"
         )?;
     }
     out.flush()?;
@@ -137,9 +137,9 @@ const SEALED: &str = "log_sealed";
 
 /// Line about an import, above the events that it brought.
 fn import_line(import: &ImportEntry) -> String {
-    let hash = import.file_hash.as_deref().unwrap_or("not noted");
+    let hash = import.file_hash.as_deref().unwrap_or("unknown");
     format!(
-        "IMPORTED {import} from {} (sha256 {}); nothing before that is proven",
+        "IMPORTED {import} from {} (sha256 {}); the events before the import are not proven",
         one_line(&import.source),
         one_line(hash)
     )
@@ -151,7 +151,7 @@ fn write_event(out: &mut impl Write, event: &Event, show: &TraceShowArgs) -> io:
     }
     let time = event.timestamp;
     let payload = if event.pruned {
-        "pruned: its content was dropped because it was old; its hash still covers it".to_owned()
+        "pruned: the content was deleted after its retention; the hash still covers it".to_owned()
     } else {
         one_line(&canonical(&Value::from(event.payload.clone())))
     };
@@ -162,17 +162,13 @@ fn write_event(out: &mut impl Write, event: &Event, show: &TraceShowArgs) -> io:
     )
 }
 
-pub(super) fn open(settings: &Settings) -> Result<StoreReader, Failure> {
-    let path = settings.data_dir()?.join(FILE_NAME);
-    check_not_missing(&path)?;
-    if !path.exists() {
-        return Err(Failure::NoStore(path));
-    }
-    Ok(StoreReader::open(&path)?)
+pub(super) fn open(settings: &Settings) -> Result<Box<dyn StoreReader>, Failure> {
+    let url = settings.store_url()?;
+    store::open_reader(&url)?.ok_or_else(|| Failure::NoStore(url.path()))
 }
 
 /// The store, both as a record to read in order and as a reader for its other data.
-pub(super) fn store(settings: &Settings) -> Result<(SessionSource, StoreReader), Failure> {
+pub(super) fn store(settings: &Settings) -> Result<(SessionSource, Box<dyn StoreReader>), Failure> {
     Ok((SessionSource::store(settings)?, open(settings)?))
 }
 
@@ -180,7 +176,7 @@ pub(super) fn store(settings: &Settings) -> Result<(SessionSource, StoreReader),
 pub(super) const LOG_NAME: &str = "log";
 
 /// Finds a recorded session by its name. `log` is always the governance log.
-pub(super) fn recorded(reader: &StoreReader, name: &str) -> Result<SessionId, Failure> {
+pub(super) fn recorded(reader: &dyn StoreReader, name: &str) -> Result<SessionId, Failure> {
     let log = reader.log()?.log;
     if name == LOG_NAME || name == log.as_str() {
         return Ok(log);

@@ -27,8 +27,7 @@ use crate::engine::command::{DenialReply, Injected, StartSession};
 use crate::memento::{ExternalName, TurnOutcome};
 use crate::runtime::notices::{NoticesOff, Webhooks};
 use crate::runtime::{Runtime, RuntimeParts, SessionTurn, TurnReply};
-use crate::store::Store;
-use crate::store::sqlite::SqliteStore;
+use crate::store::{self, Store};
 
 /// A turn with its outcome.
 struct TurnResult {
@@ -46,18 +45,18 @@ pub(super) fn turn(settings: &Settings, args: &TurnArgs) -> Result<u8, Failure> 
     let turns = SessionTurn::read_all(&text);
     let turns = turns.map_err(|error| ThreadFailure::NoTurn(args.file.clone(), error))?;
     let atlases = load_atlases(settings, &args.atlas)?;
-    let folder = settings.data_dir()?;
+    let url = settings.store_url()?;
     let extensions = settings.extensions()?;
-    let store = SqliteStore::open(&folder)?;
+    let store = store::open(&url, None)?;
     let threads = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let threads = threads.map_err(Failure::Tokio)?;
     let (taken, refused) = threads.block_on(async {
-        check_same_atlases(&store, &atlases).await?;
-        let signer = signer(&folder, &store).await?;
+        check_same_atlases(&*store, &atlases).await?;
+        let signer = signer(url.folder(), &*store).await?;
         let runtime = Runtime::start(RuntimeParts {
-            store: Arc::new(store),
+            store,
             atlases,
             clock: Arc::new(SystemClock),
             ids: Box::new(RandomIds),
@@ -84,16 +83,16 @@ pub(super) fn turn(settings: &Settings, args: &TurnArgs) -> Result<u8, Failure> 
             .iter()
             .try_for_each(|taken| write_turn(&mut out, taken))
     };
-    let told = verdict(exit::OK, written.and_then(|()| out.flush()));
+    let printed = verdict(exit::OK, written.and_then(|()| out.flush()));
     match refused {
         Some(refused) => Err(refused),
-        None => told,
+        None => printed,
     }
 }
 
 /// Fails if held requests were judged under other Atlases: opening the store with these Atlases would
 /// void them without an operator's decision.
-async fn check_same_atlases(store: &SqliteStore, atlases: &[Atlas]) -> Result<(), Failure> {
+async fn check_same_atlases(store: &dyn Store, atlases: &[Atlas]) -> Result<(), Failure> {
     let hash = combined_hash(atlases);
     let held = held(store.state().await?)?;
     let others = held.iter().filter(|held| held.atlas_hash != hash).count();

@@ -274,10 +274,7 @@ impl App {
         if before.is_some_and(|before| now.since(before) <= QUIT_WINDOW) {
             return vec![ConsoleRequest::Quit];
         }
-        self.notice = Some((
-            Meaning::Warning,
-            "Ctrl-C again leaves the console".to_owned(),
-        ));
+        self.notice = Some((Meaning::Warning, "press Ctrl-C again to quit".to_owned()));
         let closes = match self.layers.last_mut() {
             Some(Layer::Gate(dialog)) => dialog.back() == KeyResult::with(LayerChange::Close),
             Some(

@@ -91,8 +91,8 @@ impl BenchConsole {
         let Some(ask) = self.waiting.pop_front() else {
             return false;
         };
-        let told = read(&self.reading, ask);
-        self.take(ConsoleMessage::Read(told));
+        let result = read(&self.reading, ask);
+        self.take(ConsoleMessage::Read(result));
         true
     }
 

@@ -38,13 +38,13 @@ struct ScreenAreas {
 
 fn screen_areas(app: &App, area: Rect) -> ScreenAreas {
     let banner = coordinate(app.banners().len());
-    let aside = u16::from(app.dialog_history.minimised.is_some());
-    let [header, tabs, banner, content, aside, footer] = Layout::vertical([
+    let minimised = u16::from(app.dialog_history.minimised.is_some());
+    let [header, tabs, banner, content, minimised, footer] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1),
         Constraint::Length(banner),
         Constraint::Fill(1),
-        Constraint::Length(aside),
+        Constraint::Length(minimised),
         Constraint::Length(1),
     ])
     .areas(area);
@@ -53,7 +53,7 @@ fn screen_areas(app: &App, area: Rect) -> ScreenAreas {
         tabs,
         banner,
         content,
-        minimised: aside,
+        minimised,
         footer,
     }
 }
@@ -384,7 +384,7 @@ fn due(app: &App, now: Timestamp, room: usize) -> Option<String> {
         return Some(format!("next due in {left}"));
     }
     let waiting = app.queue.waiting();
-    let text = format!("+{waiting} held back (u)   next due in {left}");
+    let text = format!("{waiting} new (u)   next due in {left}");
     if width(&text) <= room {
         return Some(text);
     }

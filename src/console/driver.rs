@@ -52,31 +52,31 @@ enum ScreenState {
 
 /// Runs the console until it ends.
 pub(super) async fn drive(
-    desk: OperatorHandle,
+    operator_handle: OperatorHandle,
     options: ConsoleOptions,
 ) -> Result<(), ConsoleError> {
-    let mut outbox = DraftOutbox::new(desk.clone());
-    let ended = run(desk, options, &mut outbox).await;
+    let mut outbox = DraftOutbox::new(operator_handle.clone());
+    let ended = run(operator_handle, options, &mut outbox).await;
     // The terminal is restored by now. The last draft must be saved too.
     outbox.send_all().await;
     ended.or_else(ConsoleError::ok_if_terminal_closed)
 }
 
 async fn run(
-    desk: OperatorHandle,
+    operator_handle: OperatorHandle,
     options: ConsoleOptions,
     outbox: &mut DraftOutbox,
 ) -> Result<(), ConsoleError> {
     let mut signals = QuitSignals::new()?;
-    let mut snapshots = desk.snapshots();
+    let mut snapshots = operator_handle.snapshots();
     let first = Arc::clone(&snapshots.borrow_and_update());
     let (mut screen, mut app, mut answer) = open(&options, first)?;
     let (sender, mut messages) = mpsc::channel(MESSAGE_QUEUE);
-    let errands = RequestExecutor::new(desk, sender, &options);
+    let executor = RequestExecutor::new(operator_handle, sender, &options);
     let mut alarms = options.alarms.clone();
     let mut events = EventStream::new();
     let mut picture = ScreenState::Outdated;
-    errands.run(app.initial_requests(), &mut screen, outbox)?;
+    executor.run(app.initial_requests(), &mut screen, outbox)?;
     loop {
         let now = options.clock.now();
         let requests = tokio::select! {
@@ -92,7 +92,7 @@ async fn run(
                 let snapshot = Arc::clone(&snapshots.borrow_and_update());
                 app.on_snapshot(snapshot)
             }
-            told = AlarmReceiver::next(&mut alarms) => app.on_alarms(told),
+            active = AlarmReceiver::next(&mut alarms) => app.on_alarms(active),
             event = events.next() => match event {
                 Some(event) => match answer.take(event?, now) {
                     QueryEvent::Events(events) => app.on_events(&events, options.clock.now()),
@@ -108,7 +108,7 @@ async fn run(
             // can starve it, because keys and results arrive one at a time, from people and from
             // earlier requests.
             () = std::future::ready(()), if picture == ScreenState::Outdated => {
-                app.on_queued(errands.desk.queue_len());
+                app.on_queued(executor.operator_handle.queue_len());
                 let area = screen.paint(&app, now)?;
                 picture = match app.on_drawn(area, options.clock.now()) {
                     Repaint::Yes => ScreenState::Outdated,
@@ -120,7 +120,7 @@ async fn run(
             () = options.clock.sleep_until(app.next_change(now)) => app.on_tick(options.clock.now()),
         };
         picture = ScreenState::Outdated;
-        match errands.run(requests, &mut screen, outbox)? {
+        match executor.run(requests, &mut screen, outbox)? {
             LoopStep::Continue => {}
             LoopStep::Quit => return Ok(()),
             LoopStep::Edit(editing) => {
@@ -131,7 +131,7 @@ async fn run(
                 };
                 events = EventStream::new();
                 let requests = app.on_message(edited);
-                errands.run(requests, &mut screen, outbox)?;
+                executor.run(requests, &mut screen, outbox)?;
             }
         }
     }
@@ -206,11 +206,11 @@ impl QuitSignals {
 
 /// Executes the requests of the app.
 struct RequestExecutor {
-    desk: OperatorHandle,
+    operator_handle: OperatorHandle,
     sender: mpsc::Sender<ConsoleMessage>,
     quit_flag: QuitFlag,
-    trials: Option<ScenarioRunner>,
-    shelf: Option<AtlasFileSource>,
+    scenario_runner: Option<ScenarioRunner>,
+    atlas_files: Option<AtlasFileSource>,
     configure: ManifestTransform,
 }
 
@@ -222,16 +222,16 @@ impl Drop for RequestExecutor {
 
 impl RequestExecutor {
     fn new(
-        desk: OperatorHandle,
+        operator_handle: OperatorHandle,
         sender: mpsc::Sender<ConsoleMessage>,
         options: &ConsoleOptions,
     ) -> Self {
         Self {
-            desk,
+            operator_handle,
             sender,
             quit_flag: QuitFlag::default(),
-            trials: options.scenario_runner.clone(),
-            shelf: options.atlas_files.clone(),
+            scenario_runner: options.scenario_runner.clone(),
+            atlas_files: options.atlas_files.clone(),
             configure: options.configure.clone(),
         }
     }
@@ -286,15 +286,15 @@ impl RequestExecutor {
     /// Executes a request in its own task, so that a slow disk never delays a key. If the console
     /// quits meanwhile, only the response is lost: the runtime still executes the request.
     fn send(&self, request: ConsoleRequest) {
-        let (desk, sender) = (self.desk.clone(), self.sender.clone());
+        let (operator_handle, sender) = (self.operator_handle.clone(), self.sender.clone());
         let left = self.quit_flag.clone();
-        let beside = (
-            self.trials.clone(),
-            self.shelf.clone(),
+        let sources = (
+            self.scenario_runner.clone(),
+            self.atlas_files.clone(),
             self.configure.clone(),
         );
         tokio::spawn(async move {
-            if let Some(message) = execute(&desk, request, left, beside).await {
+            if let Some(message) = execute(&operator_handle, request, left, sources).await {
                 // If the console has quit, the response has no receiver.
                 let _ = sender.send(message).await;
             }
@@ -303,10 +303,10 @@ impl RequestExecutor {
 }
 
 async fn execute(
-    desk: &OperatorHandle,
+    operator_handle: &OperatorHandle,
     request: ConsoleRequest,
     left: QuitFlag,
-    (trials, shelf, configure): (
+    (scenario_runner, atlas_files, configure): (
         Option<ScenarioRunner>,
         Option<AtlasFileSource>,
         ManifestTransform,
@@ -315,28 +315,34 @@ async fn execute(
     match request {
         ConsoleRequest::Decide(decide) => {
             let gate = decide.gate.clone();
-            Some(ConsoleMessage::Decided(gate, desk.decide(decide).await))
+            Some(ConsoleMessage::Decided(
+                gate,
+                operator_handle.decide(decide).await,
+            ))
         }
         ConsoleRequest::Operate(operate) => {
-            let reply = desk.operate(operate.clone()).await;
+            let reply = operator_handle.operate(operate.clone()).await;
             Some(ConsoleMessage::Operated(operate, reply))
         }
         ConsoleRequest::ActOnThread(thread, act) => {
-            let reply = desk.act_on_thread(thread.clone(), act.clone()).await;
+            let reply = operator_handle
+                .act_on_thread(thread.clone(), act.clone())
+                .await;
             Some(ConsoleMessage::ThreadActed(thread, act, reply))
         }
         ConsoleRequest::Snapshot(ticket, ask) => {
-            let told = snapshot::answer(desk, ask, left).await;
-            Some(ConsoleMessage::Snapshot(ticket, told))
+            let response = snapshot::answer(operator_handle, ask, left).await;
+            Some(ConsoleMessage::Snapshot(ticket, response))
         }
         ConsoleRequest::FindEvent(session, event) => {
-            let found = record_reader::find_event(desk, session.clone(), event, left).await;
+            let found =
+                record_reader::find_event(operator_handle, session.clone(), event, left).await;
             Some(ConsoleMessage::EventFound(session, found))
         }
-        ConsoleRequest::LoadSessions => {
-            Some(ConsoleMessage::Sessions(desk.sessions_and_log().await))
-        }
-        ConsoleRequest::Read(ask) => record_reader::answer(desk, ask, left)
+        ConsoleRequest::LoadSessions => Some(ConsoleMessage::Sessions(
+            operator_handle.sessions_and_log().await,
+        )),
+        ConsoleRequest::Read(ask) => record_reader::answer(operator_handle, ask, left)
             .await
             .map(ConsoleMessage::Read),
         ConsoleRequest::LoadTrail {
@@ -346,29 +352,31 @@ async fn execute(
             limit,
             purpose,
         } => {
-            let events = desk.events(session, from, limit).await;
+            let events = operator_handle.events(session, from, limit).await;
             Some(ConsoleMessage::Trail(gate, purpose, events))
         }
         ConsoleRequest::LayOut(wanted) => lay_out(wanted).await,
         ConsoleRequest::Verify(progress) => {
-            let checked = desk.verify_watched(progress).await.transpose();
+            let checked = operator_handle.verify_watched(progress).await.transpose();
             checked.map(ConsoleMessage::Verified)
         }
         ConsoleRequest::Explain(ticket, questions) => {
-            Some(atlas::explain(desk, ticket, questions).await)
+            Some(atlas::explain(operator_handle, ticket, questions).await)
         }
         ConsoleRequest::Watch(watch) => {
-            desk.set_watch(watch).await;
+            operator_handle.set_watch(watch).await;
             None
         }
-        ConsoleRequest::Shadow(load) => shadow(desk, load).await,
+        ConsoleRequest::Shadow(load) => shadow(operator_handle, load).await,
         ConsoleRequest::CheckFiles(glances) => atlas::check_files(glances, configure).await,
         ConsoleRequest::CheckFolder(listing) => {
-            atlas::check_folder(listing, shelf?, configure).await
+            atlas::check_folder(listing, atlas_files?, configure).await
         }
-        ConsoleRequest::Load(load) => Some(ConsoleMessage::Loaded(desk.load_atlases(load).await)),
+        ConsoleRequest::Load(load) => Some(ConsoleMessage::Loaded(
+            operator_handle.load_atlases(load).await,
+        )),
         ConsoleRequest::Study(ticket, wanted) => {
-            let studied = study::run_study(desk, wanted, trials, left).await;
+            let studied = study::run_study(operator_handle, wanted, scenario_runner, left).await;
             Some(ConsoleMessage::Studied(ticket, studied))
         }
         ConsoleRequest::Edit(_)
@@ -386,8 +394,11 @@ async fn execute(
 }
 
 /// Starts or stops shadow evaluation. The snapshots carry its results.
-async fn shadow(desk: &OperatorHandle, load: Option<AtlasLoad>) -> Option<ConsoleMessage> {
-    desk.set_shadow(load).await;
+async fn shadow(
+    operator_handle: &OperatorHandle,
+    load: Option<AtlasLoad>,
+) -> Option<ConsoleMessage> {
+    operator_handle.set_shadow(load).await;
     None
 }
 

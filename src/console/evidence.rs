@@ -33,11 +33,11 @@ struct EvidenceRow {
 
 /// Renders an account, or the reason why there is none.
 pub(crate) fn render_result(
-    told: &Result<Box<FullExplanation>, String>,
+    result: &Result<Box<FullExplanation>, String>,
     cells: usize,
     look: Appearance,
 ) -> Vec<Line<'static>> {
-    match told {
+    match result {
         Ok(account) => render_account(account, cells, look),
         Err(what) => {
             let rows = wrap(&one_line(what), cells).into_iter();
@@ -67,7 +67,7 @@ pub(crate) fn render_account(
     let names = ids.max().unwrap_or(0).clamp(8, (cells / 3).max(8));
     let (fired, unfired, skipped) = account.counts();
     if !account.checkpoints.is_empty() {
-        let counts = format!("{fired} fired, {unfired} did not, {skipped} not about this");
+        let counts = format!("{fired} fired, {unfired} not fired, {skipped} skipped");
         lines.push(title("CHECKPOINTS", &counts, cells, look));
     }
     let mut rules: Vec<EvidenceRow> = account
@@ -95,11 +95,11 @@ pub(crate) fn render_account(
     push_all(&mut lines, rules, names, cells, look);
     let others = other_rows(account);
     if !others.is_empty() {
-        lines.push(title("BESIDE", "", cells, look));
+        lines.push(title("OTHER", "", cells, look));
         push_all(&mut lines, others, names, cells, look);
     }
     if account.left_out > 0 {
-        let words = format!("and {} more that are not kept", account.left_out);
+        let words = format!("and {} more, not kept", account.left_out);
         lines.push(Line::styled(words, look.style(Meaning::Dim)));
     }
     lines
@@ -147,7 +147,7 @@ fn head(account: &FullExplanation, cells: usize, look: Appearance) -> Vec<Line<'
         lines.extend(rows.map(|row| Line::styled(row, look.style(Meaning::Warning))));
     }
     if has_deciding_rule(account) {
-        let words = format!("{} marks what decides", look.mark(Mark::Arrow));
+        let words = format!("{} marks the deciding rule", look.mark(Mark::Arrow));
         lines.push(Line::styled(words, look.style(Meaning::Dim)));
     }
     if let ExplainedVerdict::Denied(denied) = &account.verdict
@@ -194,8 +194,8 @@ fn title(name: &str, words: &str, cells: usize, look: Appearance) -> Line<'stati
 fn rank(rule: &EvidenceRow) -> u8 {
     match rule.word {
         "FIRED" | "APPLIES" => 0,
-        "NOT FIRED" | "DOES NOT" if rule.texts.iter().any(|(label, _)| *label == WHEN) => 1,
-        "NOT FIRED" | "DOES NOT" => 2,
+        "NOT FIRED" | "NO MATCH" if rule.texts.iter().any(|(label, _)| *label == WHEN) => 1,
+        "NOT FIRED" | "NO MATCH" => 2,
         _ => 3,
     }
 }
@@ -240,7 +240,7 @@ fn policy(account: &FullExplanation, evidence: &PolicyEvidence) -> EvidenceRow {
     let (word, meaning) = if evidence.applies {
         ("APPLIES", Meaning::Waiting)
     } else {
-        ("DOES NOT", Meaning::Dim)
+        ("NO MATCH", Meaning::Dim)
     };
     let rule = evidence.rule.strip_prefix("wanted ");
     let mut texts = match rule {
@@ -264,8 +264,8 @@ pub(crate) fn policy_word(kind: PolicyKind) -> &'static str {
     match kind {
         PolicyKind::Allow => "allow",
         PolicyKind::Deny => "deny",
-        PolicyKind::RequiresApproval => "requires_approval",
-        PolicyKind::RateLimit => "rate_limit",
+        PolicyKind::RequiresApproval => "requires approval",
+        PolicyKind::RateLimit => "rate limit",
         PolicyKind::Budget => "budget",
     }
 }
@@ -293,21 +293,25 @@ fn other_rows(account: &FullExplanation) -> Vec<EvidenceRow> {
         rules.push(EvidenceRow {
             decides: false,
             id: context.context_id.clone(),
-            word: if word == "FIRED" { "INJECTED" } else { "NOT" },
+            word: if word == "FIRED" {
+                "GIVEN"
+            } else {
+                "NOT GIVEN"
+            },
             meaning,
             texts,
         });
     }
     for handler in &account.handlers {
         let text = if handler.listed {
-            "extension: it is not asked here, and may deny it"
+            "not called here; it may deny the request"
         } else {
-            "extension: not in the operator's list, so it denies"
+            "not in the operator's list, so the request is denied"
         };
         rules.push(EvidenceRow {
             decides: !handler.listed,
             id: handler.handler.clone(),
-            word: "ASKED",
+            word: "EXTENSION",
             meaning: Meaning::Warning,
             texts: vec![("", format!("{text} (at {})", handler.checkpoint_id))],
         });
@@ -317,16 +321,18 @@ fn other_rows(account: &FullExplanation) -> Vec<EvidenceRow> {
 
 fn leaf(leaf: &LeafReport) -> (&'static str, String) {
     let actual = leaf.actual.as_ref();
-    let actual = actual.map_or_else(|| "nothing".to_owned(), ToString::to_string);
+    let actual = actual.map_or_else(|| "no value".to_owned(), ToString::to_string);
     let truth = match leaf.truth {
         Truth::True => "holds",
         Truth::False => "does not hold",
-        Truth::Unknown => "cannot be told, so it counts against the agent",
+        Truth::Unknown => "unknown, so it counts against the agent",
     };
     let (path, wanted) = (&leaf.path, &leaf.wanted);
     if leaf.is_missing() {
-        let told = format!("{path} {wanted} cannot be judged: {path} is missing");
-        return (WHEN, told);
+        return (
+            WHEN,
+            format!("{path} {wanted}: cannot evaluate, {path} is missing"),
+        );
     }
     (WHEN, format!("{path} {wanted}, actual {actual}: {truth}"))
 }
@@ -341,8 +347,8 @@ fn push_all(
     let mark = look.mark(Mark::Arrow);
     let margin = width(mark) + 1;
     // Next to the name if there is room for both, otherwise below it.
-    let beside = cells >= margin + names + 1 + OUTCOME_CELLS + 30;
-    let indent = if beside {
+    let same_row = cells >= margin + names + 1 + OUTCOME_CELLS + 30;
+    let indent = if same_row {
         margin + names + 1 + OUTCOME_CELLS
     } else {
         margin + 2
@@ -366,7 +372,7 @@ fn push_all(
                 look.style(rule.meaning),
             ),
         ];
-        if !beside {
+        if !same_row {
             lines.push(Line::from(std::mem::take(&mut first)));
         }
         let faded = if rule.meaning == Meaning::Dim {

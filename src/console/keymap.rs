@@ -97,7 +97,7 @@ impl KeyScope {
             Self::Trace => "Trace",
             Self::Threads => "Threads",
             Self::Snapshot => "Snapshot file",
-            Self::Line => "Line that is typed",
+            Self::Line => "Line input",
             Self::Atlas => "Atlas",
             Self::WhatIf => "What if",
             Self::Load => "Loading",
@@ -111,7 +111,7 @@ impl KeyScope {
             Self::Prompt => "Filter and search",
             Self::Palette => "Palette",
             Self::Help => "Help",
-            Self::Quit => "Leaving",
+            Self::Quit => "Quit",
         }
     }
 }

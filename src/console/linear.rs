@@ -1,9 +1,9 @@
 //! The console in line mode: for screen readers and for terminals without cursor control.
 //!
-//! `Talk` is a pure state machine: typed lines, snapshots and replies go in; output lines and commands come
-//! out. The rules of the full-screen console apply: the whole request is printed before it can pass, the
-//! operator must type the word that passes it, and input typed before the question could be read does not
-//! count.
+//! `LineConsole` is a pure state machine: typed lines, snapshots and replies go in; output lines and
+//! effects come out. The rules of the full-screen console apply: the whole request is printed before it
+//! can pass, the operator must type the word that passes it, and input typed before the question could
+//! be read does not count.
 
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
@@ -40,77 +40,78 @@ enum RuntimeResponse {
 /// Runs the line console until the operator quits, the terminal closes, or the process receives a signal to
 /// end.
 pub(super) async fn run_line_console(
-    desk: OperatorHandle,
+    operator_handle: OperatorHandle,
     clock: Arc<dyn Clock>,
     alarms: Option<AlarmReceiver>,
 ) -> Result<(), ConsoleError> {
-    let ended = run_loop(desk, clock, alarms).await;
+    let ended = run_loop(operator_handle, clock, alarms).await;
     ended.or_else(ConsoleError::ok_if_terminal_closed)
 }
 
 async fn run_loop(
-    desk: OperatorHandle,
+    operator_handle: OperatorHandle,
     clock: Arc<dyn Clock>,
     mut alarms: Option<AlarmReceiver>,
 ) -> Result<(), ConsoleError> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut snapshots = desk.snapshots();
+    let mut snapshots = operator_handle.snapshots();
     let first = Arc::clone(&snapshots.borrow_and_update());
-    let mut talk = LineConsole::new(first, clock.now());
+    let mut console = LineConsole::new(first, clock.now());
     let mut lines = read_lines();
     let (sender, mut answers) = mpsc::channel(LINES);
     loop {
-        print(&talk.take_output())?;
+        print(&console.take_output())?;
         let now = clock.now();
-        let deeds = tokio::select! {
+        let effects = tokio::select! {
             biased;
             _ = terminate.recv() => return Ok(()),
             _ = hangup.recv() => return Ok(()),
             _ = interrupt.recv() => return Ok(()),
             Some(answer) = answers.recv() => match answer {
-                RuntimeResponse::Decided(gate, reply) => talk.on_reply(&gate, &reply, now),
-                RuntimeResponse::Operated(operate, done) => talk.on_operated(&operate, &done),
-                RuntimeResponse::Verified(report) => talk.on_verified(&report),
+                RuntimeResponse::Decided(gate, reply) => console.on_reply(&gate, &reply, now),
+                RuntimeResponse::Operated(operate, done) => console.on_operated(&operate, &done),
+                RuntimeResponse::Verified(report) => console.on_verified(&report),
             },
             changed = snapshots.changed() => {
                 changed.map_err(|_| ConsoleError::Stopped)?;
                 let snapshot = Arc::clone(&snapshots.borrow_and_update());
-                talk.on_snapshot(snapshot, now)
+                console.on_snapshot(snapshot, now)
             }
-            alarms = AlarmReceiver::next(&mut alarms) => talk.on_alarms(&alarms),
-            () = clock.sleep_until(talk.next_change().unwrap_or(now)), if talk.next_change().is_some() => {
-                talk.on_tick(clock.now())
+            alarms = AlarmReceiver::next(&mut alarms) => console.on_alarms(&alarms),
+            () = clock.sleep_until(console.next_change().unwrap_or(now)), if console.next_change().is_some() => {
+                console.on_tick(clock.now())
             }
             line = lines.recv() => match line {
-                Some(line) => talk.on_line(&line?, clock.now()),
+                Some(line) => console.on_line(&line?, clock.now()),
                 // The terminal is closed. Held requests stay held.
                 None => return Ok(()),
             },
         };
-        for deed in deeds {
-            let (desk, sender) = (desk.clone(), sender.clone());
-            match deed {
+        for effect in effects {
+            let (operator_handle, sender) = (operator_handle.clone(), sender.clone());
+            match effect {
                 LineEffect::Leave => {
-                    print(&talk.take_output())?;
+                    print(&console.take_output())?;
                     return Ok(());
                 }
                 LineEffect::Decide(decide) => drop(tokio::spawn(async move {
                     let gate = decide.gate.clone();
-                    let reply = desk.decide(*decide).await;
+                    let reply = operator_handle.decide(*decide).await;
                     // The receiver is gone if the operator has quit. The runtime still carries out the
                     // decision.
                     let _ = sender.send(RuntimeResponse::Decided(gate, reply)).await;
                 })),
                 LineEffect::Operate(operate) => drop(tokio::spawn(async move {
-                    let done = desk.operate((*operate).clone()).await;
+                    let done = operator_handle.operate((*operate).clone()).await;
                     let _ = sender.send(RuntimeResponse::Operated(*operate, done)).await;
                 })),
                 LineEffect::Verify(progress) => drop(tokio::spawn(async move {
                     // A stopped check returns no report: the console told the operator at once when it was
                     // stopped.
-                    if let Some(report) = desk.verify_watched(progress).await.transpose() {
+                    if let Some(report) = operator_handle.verify_watched(progress).await.transpose()
+                    {
                         let _ = sender.send(RuntimeResponse::Verified(report)).await;
                     }
                 })),

@@ -32,21 +32,21 @@ pub(crate) fn refused_text(thread: &Thread) -> Option<String> {
     let writes = counted(count, "write");
     let (session, at) = (&refused.session, refused.at.time_of_day());
     Some(format!(
-        "REFUSED {writes} of other sessions, the last by {session} at {at}"
+        "REFUSED {writes} from other sessions, last by {session} at {at}"
     ))
 }
 
 /// Warning that another process may have changed a thread, with the remedy.
 pub(crate) fn unverified_text(thread: &Thread) -> Option<&'static str> {
     thread.unverified.then_some(
-        "UNVERIFIED: may have been changed while no console was open; read it, then :hand-over SESSION",
+        "UNVERIFIED: may have changed while no console was open; check it, then :hand-over SESSION",
     )
 }
 
 /// Text about the session that a thread was handed over to but that has not continued it yet.
 pub(crate) fn offered_text(thread: &Thread) -> Option<String> {
     let to = thread.offered_to.as_ref()?;
-    Some(format!("handed over to {to}: its next turn takes it up"))
+    Some(format!("handed over to {to} at its next turn"))
 }
 
 /// Returns the phase and the intensity of a thread.
@@ -83,7 +83,7 @@ pub(crate) fn thread_lines(thread: &Thread) -> Vec<String> {
     let heat = phase_and_intensity_text(phase_and_intensity(thread));
     lines.push(match frozen_text(thread) {
         Some(frozen) => format!("{heat}, summary {frozen}"),
-        None => format!("{heat}, summary follows the turns"),
+        None => format!("{heat}, summary updates normally"),
     });
     lines
 }

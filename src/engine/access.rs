@@ -101,14 +101,20 @@ impl Transaction<'_> {
         let closed =
             atlases.find(|atlas| access(atlas).is_some_and(|access| !admits(access, key)))?;
         let reason = match key {
-            None => format!("`{}` lets nobody in who shows no key", closed.id),
-            Some(_) => format!("`{}` does not know the key that was shown", closed.id),
+            None => format!(
+                "Atlas `{}` requires an API key, and none was sent",
+                closed.id
+            ),
+            Some(_) => format!(
+                "Atlas `{}` does not accept the API key that was sent",
+                closed.id
+            ),
         };
         Some(DenialReply {
             code: DenyCode::Unauthorized,
             reason,
             help: Some(
-                "show a key that its `steward.access` names: `api_key`, or --api-key of cra hook"
+                "send a key that `steward.access` of the Atlas lists: `api_key`, or --api-key of cra hook"
                     .to_owned(),
             ),
             gate: None,
@@ -131,8 +137,8 @@ impl Transaction<'_> {
         };
         let denied = DenialReply {
             code: DenyCode::Limit,
-            reason: format!("{most} requests in a minute are taken, and were made"),
-            help: Some(format!("ask again in {} s", wait.as_secs().max(1))),
+            reason: format!("the limit of {most} requests per minute is used up"),
+            help: Some(format!("try again in {} s", wait.as_secs().max(1))),
             gate: None,
         };
         self.reply(ask, Reply::Denied(denied));
@@ -178,7 +184,7 @@ impl Transaction<'_> {
                 ..session_denied(format!("session `{session}` has ended"))
             }
         } else {
-            session_denied(format!("there is no session `{session}`"))
+            session_denied(format!("session `{session}` does not exist"))
         };
         self.reply(ask, Reply::Denied(denied));
     }
@@ -202,8 +208,8 @@ fn admits(access: &AccessRules, key: Option<&str>) -> bool {
 pub(super) fn foreign_session_denial(session: &SessionId) -> DenialReply {
     DenialReply {
         help: Some(
-            "start a session with an identifier of its own; with a hook, begin a new session in the agent, or bring \
-             back the `hook.key` that this one was begun with"
+            "start a session with a new identifier; with a hook, start a new session in the agent, or \
+             restore the `hook.key` that started this one"
                 .to_owned(),
         ),
         ..session_denied(format!("session `{session}` belongs to another agent"))
@@ -214,7 +220,7 @@ fn session_denied(reason: String) -> DenialReply {
     DenialReply {
         code: DenyCode::Session,
         reason,
-        help: Some("start a session first, with an identifier of its own".to_owned()),
+        help: Some("start a session first, with a new identifier".to_owned()),
         gate: None,
     }
 }

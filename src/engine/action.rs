@@ -52,7 +52,8 @@ impl Transaction<'_> {
             StartState::Open => self.judge_or_park(ask, request),
             StartState::Held(_) => self.park_request(ask, request),
             StartState::Lapsed { .. } => {
-                let reason = "too much is held to ask about this session".to_owned();
+                let reason =
+                    "too many requests are held to open the gates of this session".to_owned();
                 self.refuse_action(ask, &request, DenyCode::Overload, SESSION_START, reason);
             }
             StartState::Refused { reason } => {
@@ -69,7 +70,7 @@ impl Transaction<'_> {
             return;
         };
         if !session.unpassed.is_empty() {
-            let reason = "too much is held to ask about this session".to_owned();
+            let reason = "too many requests are held to open the gates of this session".to_owned();
             self.refuse_action(ask, &request, DenyCode::Overload, SESSION_START, reason);
         } else if session.pending.is_empty() {
             self.judge_action(ask, &request);
@@ -187,7 +188,7 @@ impl Transaction<'_> {
         };
         self.record_unjudged(ask, place, call);
         if let Some(earliest) = earliest {
-            let reason = "the same call was asked again too often";
+            let reason = "the agent repeated the same call too often";
             self.reply(earliest, denied(&waiting.held, DenyCode::Withdrawn, reason));
         }
         self.persist(StateKind::Held, waiting.held.id.as_str(), Some(&waiting));
@@ -293,7 +294,7 @@ impl Transaction<'_> {
 }
 
 /// Reason why a gate is voided that stood only because a policy denied the request.
-const NO_LONGER_DENIED: &str = "no policy denies the request any more; it was judged again";
+const NO_LONGER_DENIED: &str = "no policy denies the request any more; cra checked it again";
 
 pub(super) fn request_fault(request: &ActionRequest) -> Option<String> {
     call_fault(&request.action, &request.params)
@@ -304,21 +305,21 @@ pub(super) fn call_fault(action: &str, params: &Value) -> Option<String> {
     let length = action.chars().count();
     if length == 0 || length > MAX_ACTION_LEN {
         return Some(format!(
-            "an action's name has 1 to {MAX_ACTION_LEN} characters, not {length}"
+            "an action name must have 1 to {MAX_ACTION_LEN} characters, not {length}"
         ));
     }
     if !(params.is_object() || params.is_null()) {
-        return Some("parameters are a JSON object".to_owned());
+        return Some("parameters must be a JSON object".to_owned());
     }
     // This comes first: parameters that are nested too deep must not be traversed.
     if is_deeper(params, MAX_PARAMS_DEPTH) {
         return Some(format!(
-            "parameters are nested at most {MAX_PARAMS_DEPTH} levels deep"
+            "parameters must be nested at most {MAX_PARAMS_DEPTH} levels deep"
         ));
     }
     let size = canonical(params).len();
     (size > MAX_PARAMS_BYTES)
-        .then(|| format!("parameters have at most {MAX_PARAMS_BYTES} bytes, not {size}"))
+        .then(|| format!("parameters must have at most {MAX_PARAMS_BYTES} bytes, not {size}"))
 }
 
 /// Returns whether `value` is nested more than `levels` deep.

@@ -93,7 +93,8 @@ impl Transaction<'_> {
         if held.atlas_hash != self.engine.atlas_hash {
             return Err(AnswerRefusal {
                 code: DenyCode::Changed,
-                reason: "the Atlas changed since this was asked; ask again".to_owned(),
+                reason: "the Atlas changed since the question was asked; send the request again"
+                    .to_owned(),
                 gates: Vec::new(),
             });
         }
@@ -101,11 +102,11 @@ impl Transaction<'_> {
             check_name(held, name)?;
         }
         if let Some(gate) = self.blocking_gate(held) {
-            let reason = format!("`{gate}` stands before this session; answer when it is passed");
+            let reason = format!("this session must pass `{gate}` first; answer after that");
             return Err(AnswerRefusal::bad(reason));
         }
         if answer.answers.is_empty() {
-            let reason = "answers are wanted, by checkpoint and question".to_owned();
+            let reason = "answers are required, by checkpoint and question".to_owned();
             return Err(AnswerRefusal::bad(reason));
         }
         Ok(Arc::clone(held))
@@ -118,7 +119,7 @@ impl Transaction<'_> {
         };
         let held = Arc::clone(&waiting.held);
         if held.session != answer.session {
-            let what = format!("the agent answered at `{}` of another session", held.id);
+            let what = format!("the agent answered gate `{}` of another session", held.id);
             self.record_misuse(&answer.session, Misuse::Gate, what);
             return;
         }
@@ -272,10 +273,10 @@ impl Transaction<'_> {
         Some(DenialReply {
             code: DenyCode::InvalidAnswer,
             reason: format!(
-                "`{before}` stands before this session: the agent is asked at `{gate}` when it is passed"
+                "this session must pass `{before}` first; then the agent answers `{gate}`"
             ),
             help: Some(format!(
-                "request an action: it waits until `{before}` is passed, and is then asked at `{gate}`"
+                "request an action: the request waits until `{before}` is passed; then answer `{gate}`"
             )),
             gate: Some(gate.clone()),
         })
@@ -346,14 +347,14 @@ fn check_name(held: &Held, name: &str) -> Result<(), AnswerRefusal> {
         [] => {
             let gates = held.gates.iter().enumerate();
             let gates = gates.filter(|(_, gate)| is_named(gate)).map(|(at, _)| at);
-            let reason = format!("`{shown}` is not the agent's to answer here");
+            let reason = format!("the agent may not answer `{shown}` here");
             (reason, gates.collect())
         }
         several => {
             let full = several.iter().map(|(_, gate)| gate.origin.full_name());
             let full: Vec<_> = full.map(|name| format!("`{name}`")).collect();
             let full = full.join(" and ");
-            let reason = format!("`{shown}` is the name of several gates here: answer {full}");
+            let reason = format!("`{shown}` names several gates here; use the full names {full}");
             (reason, Vec::new())
         }
     };

@@ -114,7 +114,9 @@ fn unanswered(question: &CompiledQuestion) -> JudgedAnswer {
         (true, ResponseType::Choice) => vec![rule(&one_of(question), false)],
         (true, ResponseType::Number) => number_rules(question, None),
         (true, ResponseType::Json) => {
-            let schema = question.schema().map(|_| rule("keeps the schema", false));
+            let schema = question
+                .schema()
+                .map(|_| rule("must match the schema", false));
             let json = rule("valid JSON", false);
             std::iter::once(json).chain(schema).collect()
         }
@@ -127,7 +129,7 @@ fn unanswered(question: &CompiledQuestion) -> JudgedAnswer {
 
 fn judge_text(question: &CompiledQuestion, raw: &Value) -> JudgedAnswer {
     let Value::String(text) = raw else {
-        return unreadable("text is wanted");
+        return unreadable("must be text");
     };
     let text = text.trim();
     let mut rules = text_rules(question, text);
@@ -182,7 +184,7 @@ fn judge_boolean(question: &CompiledQuestion, raw: &Value) -> JudgedAnswer {
         _ => None,
     };
     let Some(said) = said else {
-        return unreadable("yes or no is wanted");
+        return unreadable("must be yes or no");
     };
     let kept = match question.expect() {
         ExpectedAnswer::True => said,
@@ -197,8 +199,8 @@ fn judge_boolean(question: &CompiledQuestion, raw: &Value) -> JudgedAnswer {
 
 fn wanted(expect: ExpectedAnswer) -> String {
     match expect {
-        ExpectedAnswer::True => "passes only when answered yes".to_owned(),
-        ExpectedAnswer::False => "passes only when answered no".to_owned(),
+        ExpectedAnswer::True => "must be \"yes\" to pass".to_owned(),
+        ExpectedAnswer::False => "must be \"no\" to pass".to_owned(),
         ExpectedAnswer::Any => "yes or no".to_owned(),
     }
 }
@@ -305,10 +307,10 @@ fn judge_json(question: &CompiledQuestion, raw: &Value) -> JudgedAnswer {
     if let Some(schema) = question.schema() {
         let faults = schema.errors(&value, MAX_SCHEMA_ERRORS);
         if faults.is_empty() {
-            rules.push(rule("keeps the schema", true));
+            rules.push(rule("must match the schema", true));
         }
         let faults = faults.into_iter();
-        rules.extend(faults.map(|fault| rule(&format!("keeps the schema ({fault})"), false)));
+        rules.extend(faults.map(|fault| rule(&format!("must match the schema ({fault})"), false)));
     }
     JudgedAnswer {
         answer: Some(value),

@@ -137,7 +137,7 @@ fn judge_question(
         InvalidAnswerConsequence::Warn => {
             let (at, asked) = (gate.origin.id(), question.id());
             let rules = problem.rules.join(", ");
-            let told = format!("`{at}`: the answer to `{asked}` was taken although: {rules}");
+            let told = format!("`{at}`: an invalid answer to `{asked}` was accepted: {rules}");
             all.warnings.push(told);
         }
         // Recorded with the response, without any other effect.
@@ -177,10 +177,10 @@ fn opinion(turn: &Transaction<'_>, gate: &Gate, question: &CompiledQuestion) -> 
         return ValidatorOpinion::Good;
     };
     if !turn.engine.extensions.validators.contains(name) {
-        return ValidatorOpinion::Failed(format!("validator `{name}` is not there to judge it"));
+        return ValidatorOpinion::Failed(format!("validator `{name}` is not available"));
     }
     let Some(returned) = turn.answers.get(&key(gate, question, name)) else {
-        return ValidatorOpinion::Failed(format!("validator `{name}` was not asked"));
+        return ValidatorOpinion::Failed(format!("validator `{name}` was not called"));
     };
     match returned.yes_no() {
         Ok(said) if said.yes => ValidatorOpinion::Good,
@@ -189,9 +189,7 @@ fn opinion(turn: &Transaction<'_>, gate: &Gate, question: &CompiledQuestion) -> 
             let reason = crate::base::text::one_line(&reason);
             ValidatorOpinion::Bad(format!("{reason} (validator `{name}`)"))
         }
-        Err(fault) => {
-            ValidatorOpinion::Failed(format!("validator `{name}` could not be heard: {fault}"))
-        }
+        Err(fault) => ValidatorOpinion::Failed(format!("validator `{name}` failed: {fault}")),
     }
 }
 

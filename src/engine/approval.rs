@@ -25,7 +25,7 @@ use super::redacted_records::recorded_tier;
 pub const JUSTIFICATION: &str = "justification";
 
 /// Justification of a gate all of whose questions may stay open, and did.
-const NO_ANSWERS: &str = "no answer was given, and none was required";
+const NO_ANSWERS: &str = "no answer was given; none was required";
 
 /// Approver of a gate, and the method of the approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

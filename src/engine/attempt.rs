@@ -46,7 +46,7 @@ pub(super) struct Attempt {
 
 /// Help text for an agent whose denial an operator may overrule.
 pub(super) const OVERRULE_HELP: &str =
-    "an operator can overrule this for exactly this request; ask again when that has happened";
+    "an operator can overrule this denial for exactly this request; repeat the request after that";
 
 impl Transaction<'_> {
     /// Denies an attempt. If an operator may overrule the denial, it is queued for that, and no caller waits
@@ -286,7 +286,7 @@ impl Transaction<'_> {
                         atlas_id: atlas.id.clone(),
                         policy_id: policy.id.clone(),
                         reason: policy.reason.clone(),
-                        why: format!("deny: it was overruled at {}", permit.gate),
+                        why: format!("an operator overruled this denial at {}", permit.gate),
                         overrides: true,
                     });
                 }
@@ -421,14 +421,14 @@ impl Transaction<'_> {
         let held = &self.engine.state.held;
         if held.count_of(session) >= MAX_HELD_PER_SESSION {
             return Some(format!(
-                "{MAX_HELD_PER_SESSION} requests of this session are held"
+                "{MAX_HELD_PER_SESSION} requests of this session are already held"
             ));
         }
         if held.bytes() >= MAX_HELD_BYTES {
             let most = MAX_HELD_BYTES / (1024 * 1024);
-            return Some(format!("requests of {most} MiB are held already"));
+            return Some(format!("held requests already use {most} MiB"));
         }
-        (held.len() >= MAX_HELD).then(|| format!("{MAX_HELD} requests are held already"))
+        (held.len() >= MAX_HELD).then(|| format!("{MAX_HELD} requests are already held"))
     }
 }
 

@@ -196,7 +196,7 @@ impl Transaction<'_> {
         let Some(begun) = self.state().pending_attempts.remove(&ask) else {
             return;
         };
-        let reason = "the agent left before extensions had answered";
+        let reason = "the agent disconnected before the extensions answered";
         let why = BlockReason::final_reason(DenyCode::Withdrawn, reason);
         self.record_blocked_action(&begun.place, &begun.call, "withdrawn", why);
     }

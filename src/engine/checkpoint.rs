@@ -235,7 +235,7 @@ impl CheckpointValidator {
         }
         if let Some(handler) = &definition.handler {
             return blocked(
-                format!("handler `{handler}` cannot be asked here, and it may deny"),
+                format!("handler `{handler}` cannot be called here, and it could deny the request"),
                 Vec::new(),
             );
         }
@@ -253,12 +253,12 @@ impl CheckpointValidator {
             (CheckpointMode::Blocking, None) => {}
         }
         if definition.approvers == Approvers::Two {
-            let reason = "two operators have to approve it, which only the console can hold";
+            let reason = "two operators must approve, which only the console supports";
             return blocked(reason.to_owned(), Vec::new());
         }
         if response.checkpoint_id != definition.checkpoint_id {
             return blocked(
-                "the answers are to another checkpoint".to_owned(),
+                "the answers are for another checkpoint".to_owned(),
                 Vec::new(),
             );
         }
@@ -271,7 +271,7 @@ impl CheckpointValidator {
 fn questions(definition: &StewardCheckpointDef) -> Result<Vec<CompiledQuestion>, String> {
     if definition.questions.is_empty() {
         let implicit = implicit_acknowledgment(&definition.name, &definition.checkpoint_id);
-        let implicit = implicit.ok_or("its question cannot be asked")?;
+        let implicit = implicit.ok_or("the question of the checkpoint is not valid")?;
         return Ok(vec![implicit]);
     }
     let own = definition.questions.iter();
@@ -305,7 +305,7 @@ fn judge_answers(
                 Some(Err(reason)) => failures.push(format!("{reason} (validator `{name}`)")),
                 None => {
                     unheard = true;
-                    failures.push(format!("validator `{name}` is not there to judge it"));
+                    failures.push(format!("validator `{name}` is not available"));
                 }
             }
         }

@@ -18,7 +18,7 @@ impl Transaction<'_> {
             return;
         }
         if is_too_long(&completed) {
-            let reason = format!("what came of a run is told in at most {MAX_TEXT_BYTES} bytes");
+            let reason = format!("the result of a run must have at most {MAX_TEXT_BYTES} bytes");
             self.deny(ask, DenyCode::BadRequest, reason);
             return;
         }
@@ -29,7 +29,7 @@ impl Transaction<'_> {
         let root = session_position(session);
         let Some(running) = session.running.remove(&completed.execution) else {
             let message = format!(
-                "run `{}` was not allowed, or was completed before",
+                "run `{}` was not allowed, or is already complete",
                 completed.execution
             );
             self.record_misuse(&completed.session, Misuse::Execution, message.clone());

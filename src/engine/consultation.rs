@@ -122,7 +122,7 @@ impl Transaction<'_> {
                     return;
                 }
                 let Some(answer) = self.policy_for(session, action, params) else {
-                    self.deny(ask, DenyCode::BadRequest, "the request cannot be judged");
+                    self.deny(ask, DenyCode::BadRequest, "the request cannot be evaluated");
                     return;
                 };
                 ConsultationAnswer::Policy(answer)

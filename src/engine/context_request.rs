@@ -54,7 +54,7 @@ impl Transaction<'_> {
         let query = request.query.as_deref().unwrap_or_default();
         if query.len() > MAX_TEXT_BYTES || request.hints.len() > MAX_HINTS {
             let reason = format!(
-                "context is asked for with at most {MAX_HINTS} hints and {MAX_TEXT_BYTES} bytes of query"
+                "a context request must have at most {MAX_HINTS} hints and {MAX_TEXT_BYTES} bytes of query"
             );
             self.deny(ask, DenyCode::BadRequest, reason);
             return;
@@ -208,7 +208,7 @@ impl Transaction<'_> {
         let handed = session.contexts.get(&context_key(&atlas.id, id))?;
         let valid = std::time::Duration::from_secs(atlas.cache.context_ttl_seconds);
         let had = self.now.since(*handed) < valid;
-        had.then(|| "the session has it already".to_owned())
+        had.then(|| "the session already has this context".to_owned())
     }
 
     /// Returns the reason why a session does not get a requested context; `None` if it may have it.
@@ -223,7 +223,7 @@ impl Transaction<'_> {
             && handed.is_none()
         {
             return Some(format!(
-                "it is given when checkpoint `{}` is passed",
+                "the context is given when checkpoint `{}` is passed",
                 gate.id
             ));
         }
@@ -233,7 +233,7 @@ impl Transaction<'_> {
             ));
         }
         (context.inject_mode == InjectMode::RiskBased)
-            .then(|| "it is given with actions of high risk only".to_owned())
+            .then(|| "the context is given only with high-risk actions".to_owned())
     }
 }
 

@@ -52,16 +52,16 @@ impl CustomTriggers<'_> {
         if !told && !can_restrict(self.extensions, checkpoint) {
             return CustomTriggerFiring::DoesNotFire {
                 wanted: format!("custom trigger `{name}`"),
-                actual: "its condition cannot be judged".to_owned(),
+                actual: "its condition cannot be evaluated".to_owned(),
             };
         }
         if !self.extensions.triggers.contains(name) {
             let why = match truth {
-                Some(Truth::True) => format!("custom: the condition of `{name}` holds"),
+                Some(Truth::True) => format!("the condition of `{name}` holds"),
                 Some(Truth::Unknown | Truth::False) => {
-                    format!("custom: the condition of `{name}` cannot be told, so it counts")
+                    format!("the condition of `{name}` is unknown, so it counts as fired")
                 }
-                None => format!("custom: no extension is called `{name}`, so it counts as fired"),
+                None => format!("extension `{name}` does not exist, so it counts as fired"),
             };
             let certain = truth == Some(Truth::True);
             return CustomTriggerFiring::Fires { why, certain };
@@ -72,7 +72,7 @@ impl CustomTriggers<'_> {
         };
         match returned.yes_no() {
             Ok(said) if said.yes => CustomTriggerFiring::Fires {
-                why: with_reason(&format!("custom: `{name}` fires"), said.reason.as_deref()),
+                why: with_reason(&format!("trigger `{name}` fires"), said.reason.as_deref()),
                 certain: told,
             },
             Ok(said) => CustomTriggerFiring::DoesNotFire {
@@ -80,7 +80,7 @@ impl CustomTriggers<'_> {
                 actual: with_reason("it does not fire", said.reason.as_deref()),
             },
             Err(fault) => CustomTriggerFiring::Fires {
-                why: format!("custom: `{name}` could not tell, so it counts as fired: {fault}"),
+                why: format!("trigger `{name}` failed, so it counts as fired: {fault}"),
                 certain: false,
             },
         }

@@ -130,9 +130,9 @@ impl Transaction<'_> {
         }
         let given: String = given.chars().take(MAX_ANSWER_CHARS).collect();
         let reason = if given.is_empty() {
-            format!("refused by {operator}")
+            format!("denied by {operator}")
         } else {
-            format!("refused by {operator}: {given}")
+            format!("denied by {operator}: {given}")
         };
         let decided = self.end_held(
             held,
@@ -193,7 +193,7 @@ impl Transaction<'_> {
             return None;
         };
         let Some(session) = self.engine.state.sessions.get(&held.session) else {
-            let reason = format!("there is no session `{}`", held.session);
+            let reason = format!("session `{}` does not exist", held.session);
             return Some((DenyCode::Session, reason));
         };
         let overridden = overruled_denials(held);
@@ -274,7 +274,7 @@ impl Transaction<'_> {
                 outcome: HeldOutcome::Denied,
                 by: Some(by.name.to_owned()),
                 code: DenyCode::InvalidAnswer,
-                reason: format!("an answer does not keep its rules: {}", told.join("; ")),
+                reason: format!("an answer is not valid: {}", told.join("; ")),
             },
         )
     }

@@ -135,16 +135,17 @@ fn unlock_help(session: &Session, atlas: &Atlas, capability: &Capability) -> Opt
     };
     let gates = unlocking(CheckpointMode::Blocking);
     if !gates.is_empty() {
-        return Some(format!("it is unlocked by passing {gates}"));
+        return Some(format!("to unlock the capability, pass {gates}"));
     }
     let advice = unlocking(CheckpointMode::Advisory);
-    (!locked && !advice.is_empty()).then(|| format!("it is unlocked when {advice} fires"))
+    (!locked && !advice.is_empty())
+        .then(|| format!("the capability is unlocked when {advice} fires"))
 }
 
 pub(super) fn bad_parameters(matches: &ActionMatches<'_>, call: ActionView<'_>) -> Option<Denial> {
     let mut actions = matches.actions();
     let told = actions.find_map(|action| action.parameter_error(call.params))?;
-    let reason = format!("the parameters of `{}` are wrong: {told}", call.action);
+    let reason = format!("the parameters of `{}` are not valid: {told}", call.action);
     Some(denial(
         "parameters_schema",
         DenyCode::Parameters,

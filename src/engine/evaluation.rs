@@ -309,10 +309,10 @@ pub(super) fn unmet(checkpoint: &Checkpoint, facts: &Facts<'_>) -> String {
     let missing: Vec<_> = missing.into_iter().collect();
     match (when, missing.as_slice()) {
         (None, _) => "its condition does not hold".to_owned(),
-        (Some(_), []) => "its condition cannot be judged".to_owned(),
-        (Some(_), [one]) => format!("its condition cannot be judged: {one} is missing"),
+        (Some(_), []) => "its condition cannot be evaluated".to_owned(),
+        (Some(_), [one]) => format!("its condition cannot be evaluated: {one} is missing"),
         (Some(_), many) => format!(
-            "its condition cannot be judged: {} are missing",
+            "its condition cannot be evaluated: {} are missing",
             many.join(", ")
         ),
     }
@@ -343,11 +343,11 @@ fn trigger_firing<'a>(
             match before.find(|matched| std::ptr::eq(matched.item, checkpoint)) {
                 Some(own) => match checkpoint.unless.first_match(call.action) {
                     Some(closer) => not(
-                        format!("no key closer than `{}`", own.pattern),
-                        format!("`{closer}` matches {} as well", call.action),
+                        format!("no closer pattern than `{}`", own.pattern),
+                        format!("`{closer}` also matches {}", call.action),
                     ),
                     None => fires(format!(
-                        "action_pre: `{}` matches `{}`",
+                        "`{}` matches the rule `{}`",
                         call.action, own.pattern
                     )),
                 },
@@ -364,12 +364,12 @@ fn trigger_firing<'a>(
             };
             let tier = call.tier;
             if tier >= *min_tier {
-                let why = format!("risk_threshold: {source} tier {tier} is at least {min_tier}");
+                let why = format!("{source} risk is {tier} (fires at {min_tier} and above)");
                 fires(why)
             } else {
                 not(
-                    format!("tier {min_tier} or higher"),
-                    format!("{source} tier {tier}"),
+                    format!("risk {min_tier} or higher"),
+                    format!("{source} risk {tier}"),
                 )
             }
         }
@@ -379,11 +379,14 @@ fn trigger_firing<'a>(
                 gated.contains(&capability.id) && case.session.lacks(atlas, capability)
             });
             if let Some(capability) = locked {
-                let why = format!("capability_access: `{}` is locked", capability.id);
+                let why = format!("needs the capability `{}`, which is locked", capability.id);
                 return fires(why);
             }
             let actual = capabilities_of(matches, atlas).map(|capability| &capability.id);
-            not(format!("a locked one of {}", listed(gated)), listed(actual))
+            not(
+                format!("a locked capability of {}", listed(gated)),
+                listed(actual),
+            )
         }
     }
 }
@@ -404,7 +407,7 @@ fn custom_firing(
         }
         CustomTriggerFiring::Fires { why, certain } => CheckpointFiring::Fires { why, certain },
         CustomTriggerFiring::Ask => CheckpointFiring::Fires {
-            why: format!("custom: `{}` has to be asked", custom.trigger_id),
+            why: format!("trigger `{}` must be called first", custom.trigger_id),
             certain: false,
         },
     }

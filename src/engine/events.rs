@@ -80,7 +80,7 @@ impl Transaction<'_> {
         };
         self.record(&place, record);
         for dropped in &dropped {
-            self.record_skipped(&place, dropped, "max_checkpoints_per_input is used up");
+            self.record_skipped(&place, dropped, "limit reached: max_checkpoints_per_input");
         }
         let moment = SessionEvent {
             kind: "keyword_match".to_owned(),
@@ -146,7 +146,7 @@ impl Transaction<'_> {
             .into_iter()
             .chain([report.error_code.as_ref(), report.stack_trace.as_ref()]);
         if texts.flatten().any(|text| text.len() > MAX_TEXT_BYTES) {
-            let reason = format!("an error is reported in at most {MAX_TEXT_BYTES} bytes");
+            let reason = format!("an error report must have at most {MAX_TEXT_BYTES} bytes");
             self.deny(ask, DenyCode::BadRequest, reason);
             return;
         }

@@ -283,13 +283,12 @@ fn run_contexts(atlases: &[Atlas], call: ActionView<'_>) -> Vec<ContextEvidence>
     for atlas in atlases {
         let matches = ActionMatches::of(std::slice::from_ref(atlas), call.action);
         let by_name = matches.injections().map(|matched| {
-            let why = format!("on_match: `{}` matches `{}`", call.action, matched.pattern);
+            let why = format!("`{}` matches the rule `{}`", call.action, matched.pattern);
             (matched.item, why)
         });
         let risky = call.tier >= RiskTier::High;
         let by_risk = atlas.injections_by_risk().filter(|_| risky);
-        let by_risk =
-            by_risk.map(|(_, injection)| (injection, format!("risk_based: tier {}", call.tier)));
+        let by_risk = by_risk.map(|(_, injection)| (injection, format!("risk is {}", call.tier)));
         found.extend(
             by_name
                 .chain(by_risk)
@@ -357,7 +356,7 @@ fn checkpoint_evidence<'a>(
                 CheckpointOutcome::NotFired { wanted, actual }
             }
             CheckpointFiring::OtherEvent { at } => CheckpointOutcome::Skipped {
-                why: format!("it fires at {at}"),
+                why: format!("fires at {at}"),
             },
         };
         let conditions = explain_condition(case, checkpoint.when.as_ref());
@@ -447,7 +446,7 @@ fn describe_limit(limit: &Limit) -> String {
             let window = window.as_secs();
             format!("{max_calls} calls in {window} s, {}", scope.description())
         }
-        Limit::Budget { limit, scope, .. } => format!("{limit} in all, {}", scope.description()),
+        Limit::Budget { limit, scope, .. } => format!("{limit} in total, {}", scope.description()),
     }
 }
 

@@ -266,7 +266,7 @@ impl Transaction<'_> {
     ) -> Option<GateId> {
         if self.state().held.len() >= MAX_HELD {
             if let Some(ask) = ask {
-                let reason = format!("{MAX_HELD} requests are held already");
+                let reason = format!("{MAX_HELD} requests are already held");
                 self.deny(ask, DenyCode::Overload, reason);
             }
             return None;
@@ -410,7 +410,7 @@ pub(super) fn implicit_acknowledgment(name: &str, id: &str) -> Option<CompiledQu
     let name = if name.is_empty() { id } else { name };
     question(
         "acknowledge",
-        format!("I have looked at this request: {name}"),
+        format!("I have reviewed this request: {name}"),
         ResponseType::Acknowledgment,
     )
 }
@@ -428,7 +428,7 @@ fn override_justification() -> Option<CompiledQuestion> {
 }
 
 /// Text of the question that asks for a justification.
-const WHY: &str = "Why may this go ahead?";
+const WHY: &str = "Reason for approving";
 
 fn question(id: &str, text: String, response_type: ResponseType) -> Option<CompiledQuestion> {
     compiled(CheckpointQuestion::of_type(response_type, id, text))

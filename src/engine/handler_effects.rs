@@ -252,7 +252,7 @@ impl Transaction<'_> {
             }
             let dropped = fired.remove(*index);
             debug_assert!(!can_restrict(&self.engine.extensions, &dropped.checkpoint));
-            self.record_skipped(place, &dropped, "max_checkpoint_time_ms is used up");
+            self.record_skipped(place, &dropped, "limit reached: max_checkpoint_time_ms");
         }
     }
 
@@ -290,7 +290,7 @@ fn required_approval(
         atlas_id: fired.atlas_id.clone(),
         policy_id: said.handler.clone(),
         reason: policy.reason.clone(),
-        why: format!("extension `{}` wants an approval", said.handler),
+        why: format!("extension `{}` requires approval", said.handler),
         overrides: false,
     })
 }

@@ -36,7 +36,7 @@ impl HandlerOutcomes {
     pub(super) fn take_stop(&mut self) -> Option<HandlerStop> {
         self.stop.take().or_else(|| {
             let (index, name) = self.next.take()?;
-            let reason = format!("extension `{name}` was not asked");
+            let reason = format!("extension `{name}` was not called");
             Some(HandlerStop {
                 index,
                 reason,
@@ -145,7 +145,7 @@ fn handler_stop(
 ) -> Option<HandlerStop> {
     let (reason, said) = match result {
         Err(fault) => {
-            let reason = format!("extension `{handler}` could not be heard: {fault}");
+            let reason = format!("extension `{handler}` failed: {fault}");
             (reason, false)
         }
         Ok(result) => {
@@ -159,9 +159,9 @@ fn handler_stop(
                 .clone()
                 .or_else(|| denied.map(|policy| policy.reason.clone()));
             let reason = reason.filter(|reason| !reason.trim().is_empty());
-            let reason = reason.unwrap_or_else(|| "it gives no reason".to_owned());
+            let reason = reason.unwrap_or_else(|| "no reason given".to_owned());
             (
-                format!("extension `{handler}` says no: {}", one_line(&reason)),
+                format!("extension `{handler}` denied this: {}", one_line(&reason)),
                 true,
             )
         }

@@ -69,7 +69,8 @@ impl Transaction<'_> {
         let event: Payload = match (fault, registered) {
             (None, Some(registered)) => registered.into(),
             (fault, _) => {
-                let fault = fault.unwrap_or_else(|| "its type cannot be recorded".to_owned());
+                let fault =
+                    fault.unwrap_or_else(|| "events of this type cannot be recorded".to_owned());
                 let data = json!({ "refused": fault, "payload": payload });
                 let event = self.plugin_event(call, handler, &note.event_type, &data);
                 event.into()

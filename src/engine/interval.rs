@@ -213,7 +213,7 @@ impl Transaction<'_> {
                         // An uncertain condition is not stored, so any condition counts as uncertain.
                         certain: checkpoint.when.is_none(),
                         checkpoint,
-                        why: "it was not passed when it fired".to_owned(),
+                        why: "this checkpoint fired earlier and was not passed".to_owned(),
                         modified: false,
                         quotes_request: false,
                         matches: Vec::new(),

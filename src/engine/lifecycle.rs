@@ -29,7 +29,7 @@ use super::session::{Session, StartState};
 use super::transaction::{SpanPosition, Transaction};
 
 /// Reason for which a gate is voided.
-pub(super) const ATLAS_CHANGED: &str = "the Atlas changed while it was held; it is judged anew";
+pub(super) const ATLAS_CHANGED: &str = "the Atlas changed; cra checks the request again";
 
 impl Transaction<'_> {
     pub(super) fn start_session(&mut self, ask: CallerId, start: &StartSession) {
@@ -361,7 +361,8 @@ impl Transaction<'_> {
             .as_ref()
             .is_some_and(|text| text.len() > MAX_TEXT_BYTES)
         {
-            let reason = format!("a session is summed up in at most {MAX_TEXT_BYTES} bytes");
+            let reason =
+                format!("the summary of a session must have at most {MAX_TEXT_BYTES} bytes");
             self.deny(ask, DenyCode::BadRequest, reason);
             return;
         }
@@ -468,7 +469,9 @@ fn make_operator_gate(checkpoint: &mut Checkpoint) {
 fn start_fault(start: &StartSession) -> Option<String> {
     if start.session.is_log() {
         let log = SessionId::LOG_PREFIX;
-        return Some(format!("names that begin with `{log}` are those of logs"));
+        return Some(format!(
+            "a session name must not begin with `{log}` (reserved for logs)"
+        ));
     }
     let names = [Some(&start.agent), start.agent_version.as_ref()];
     if names
@@ -477,12 +480,12 @@ fn start_fault(start: &StartSession) -> Option<String> {
         .any(|name| name.len() > MAX_NAME_LEN)
     {
         return Some(format!(
-            "an agent's name and version have at most {MAX_NAME_LEN} bytes"
+            "an agent's name and version must have at most {MAX_NAME_LEN} bytes"
         ));
     }
     let intent = start.intent.as_ref()?;
     (intent.len() > MAX_TEXT_BYTES)
-        .then(|| format!("what a session is for is told in at most {MAX_TEXT_BYTES} bytes"))
+        .then(|| format!("the intent of a session must have at most {MAX_TEXT_BYTES} bytes"))
 }
 
 /// Returns the root of a session's span tree.

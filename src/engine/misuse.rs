@@ -101,10 +101,10 @@ impl Transaction<'_> {
     ) {
         let who = from.map_or_else(|| "in this process".to_owned(), ToString::to_string);
         let shown = match shown {
-            ShownSecret::Nothing => "showed no key",
-            ShownSecret::Wrong => "showed a wrong key",
+            ShownSecret::Nothing => "without its key",
+            ShownSecret::Wrong => "with a wrong key",
         };
-        let what = format!("somebody {who} named this session and {shown}, and was refused");
+        let what = format!("a caller {who} named this session {shown}, and was refused");
         self.record_misuse(session, Misuse::Takeover, what);
     }
 
@@ -166,7 +166,7 @@ impl Transaction<'_> {
         };
         let message = match others {
             0 => what,
-            others => format!("{what}; {others} more like it since the last that is recorded"),
+            others => format!("{what} ({others} more since the last record)"),
         };
         let record = ErrorOccurred {
             error_type: trick.error_type().to_owned(),

@@ -18,11 +18,11 @@ impl Transaction<'_> {
         let parked = &mut self.state().parked;
         let full = if parked.count_of(&session) >= MAX_HELD_PER_SESSION {
             Some(format!(
-                "{MAX_HELD_PER_SESSION} requests of this session wait already"
+                "{MAX_HELD_PER_SESSION} requests of this session are already waiting"
             ))
         } else if parked.bytes() >= MAX_PARKED_BYTES {
             let most = MAX_PARKED_BYTES / (1024 * 1024);
-            Some(format!("requests of {most} MiB wait already"))
+            Some(format!("waiting requests already use {most} MiB"))
         } else {
             None
         };

@@ -62,7 +62,7 @@ pub(super) fn approvals<'a>(
                 policy_id: &policy.id,
                 rule: Some(pattern.as_str()),
                 reason: &policy.reason,
-                why: format!("requires_approval: `{action}` matches `{pattern}`"),
+                why: format!("needs approval: `{action}` matches `{pattern}`"),
             });
         }
     }
@@ -78,7 +78,7 @@ pub(super) fn approvals<'a>(
             policy_id: "unknown_actions",
             rule: None,
             reason: "no Atlas knows this action",
-            why: "unknown_actions: approve".to_owned(),
+            why: "unknown actions need approval".to_owned(),
         });
     }
     approvals
@@ -117,10 +117,11 @@ pub(super) fn denying_policy<'a>(
         atlas_id: denying.atlas.id.clone(),
         policy_id: policy.id.clone(),
         reason: reason.clone(),
-        why: format!("{reason} (`{action}` matches `{pattern}`); it may be overruled"),
+        why: format!("{reason} (`{action}` matches `{pattern}`); can be overruled"),
         overrides: true,
     });
-    let help = (policy.overridable).then_some("an operator may overrule it for one request");
+    let help =
+        (policy.overridable).then_some("an operator may overrule this denial for one request");
     Some(DenyingPolicy {
         atlas: denying.atlas,
         rule: pattern.as_str(),
@@ -295,6 +296,6 @@ pub(super) fn not_allowed(
     if !denying.any(|atlas| !mentioned_by(atlas) && (matches.is_known_by(atlas) || !mentioned)) {
         return None;
     }
-    let reason = format!("no policy allows `{action}`, and default_decision is deny");
+    let reason = format!("no policy allows `{action}`, and the default decision is deny");
     Some(denial("default_decision", DenyCode::Policy, reason, None))
 }

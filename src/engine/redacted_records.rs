@@ -115,7 +115,7 @@ impl Transaction<'_> {
             risk_tier: recorded_tier(call.tier),
             trigger: match call.tier_source {
                 TierSource::Declared => "declared by the Atlas".to_owned(),
-                TierSource::Detected => "detected from the words of the request".to_owned(),
+                TierSource::Detected => "detected from words in the request".to_owned(),
             },
             action_type: Some(call.action.clone()),
             recommended_action: recommended,

@@ -167,7 +167,7 @@ impl Transaction<'_> {
     fn feedback(&mut self, ask: CallerId, feedback: &Feedback) {
         if !self.was_handed(feedback) {
             let id = crate::base::text::one_line(&feedback.context_id);
-            let reason = format!("no context called `{id}` was handed to this session");
+            let reason = format!("no context `{id}` was given to this session");
             self.deny(ask, DenyCode::BadRequest, reason);
             return;
         }
@@ -219,10 +219,7 @@ impl Transaction<'_> {
             return;
         };
         let Some(error) = session.errors.get(&recovery.error).cloned() else {
-            let reason = format!(
-                "this session reported no error `{}` that is still open",
-                recovery.error
-            );
+            let reason = format!("this session has no open error `{}`", recovery.error);
             self.deny(ask, DenyCode::BadRequest, reason);
             return;
         };
@@ -252,7 +249,7 @@ impl Transaction<'_> {
 fn fault(report: &AgentReport) -> Option<String> {
     let too_long = |text: &str| {
         (text.len() > MAX_TEXT_BYTES)
-            .then(|| format!("a report has at most {MAX_TEXT_BYTES} bytes of text"))
+            .then(|| format!("a report must have at most {MAX_TEXT_BYTES} bytes of text"))
     };
     match report {
         AgentReport::Wrapper(wrapper) => wrapper_fault(wrapper),
@@ -269,7 +266,7 @@ fn wrapper_fault(wrapper: &Wrapper) -> Option<String> {
     let lists = [&wrapper.components, &wrapper.plugins];
     if lists.iter().any(|list| list.len() > MAX_REPORTED_NAMES) {
         return Some(format!(
-            "a wrapper has at most {MAX_REPORTED_NAMES} components and as many plugins"
+            "a wrapper must have at most {MAX_REPORTED_NAMES} components and as many plugins"
         ));
     }
     let names = [
@@ -281,26 +278,26 @@ fn wrapper_fault(wrapper: &Wrapper) -> Option<String> {
     let mut names = names.into_iter().chain(lists.into_iter().flatten());
     names
         .any(|name| name.len() > MAX_NAME_LEN)
-        .then(|| format!("names of a wrapper have at most {MAX_NAME_LEN} bytes"))
+        .then(|| format!("names of a wrapper must have at most {MAX_NAME_LEN} bytes"))
 }
 
 fn check_fault(check: &WrapperCheck) -> Option<String> {
     let lists = [&check.tests_run, &check.failures];
     if lists.iter().any(|list| list.len() > MAX_REPORTED_NAMES) {
         return Some(format!(
-            "a check has at most {MAX_REPORTED_NAMES} tests and as many failures"
+            "a check must have at most {MAX_REPORTED_NAMES} tests and as many failures"
         ));
     }
     if check.verification_passed && !check.failures.is_empty() {
-        return Some("a check with `failures` did not pass".to_owned());
+        return Some("`verification_passed` must be false for a check with `failures`".to_owned());
     }
     if check.verification_passed && check.tests_run.is_empty() {
-        return Some("a check without tests did not pass".to_owned());
+        return Some("`verification_passed` must be false for a check without tests".to_owned());
     }
     let mut names = lists.into_iter().flatten();
-    names
-        .any(|name| name.len() > MAX_NAME_LEN)
-        .then(|| format!("tests and failures of a check have at most {MAX_NAME_LEN} bytes each"))
+    names.any(|name| name.len() > MAX_NAME_LEN).then(|| {
+        format!("tests and failures of a check must have at most {MAX_NAME_LEN} bytes each")
+    })
 }
 
 /// Runs the tests of a wrapper. Returns each test with its failure, if it failed.
@@ -312,7 +309,7 @@ fn wrapper_tests(wrapper: &Wrapper) -> Vec<(&'static str, Option<String>)> {
             "construction_hash",
             wrong(
                 wrapper.construction_hash != proof,
-                "the construction hash is not that of what the wrapper says it is made of",
+                "the construction hash does not match the parts that the wrapper declares",
             ),
         ),
         (
@@ -333,14 +330,14 @@ fn wrapper_tests(wrapper: &Wrapper) -> Vec<(&'static str, Option<String>)> {
             "transport",
             wrong(
                 !TRANSPORTS.contains(&wrapper.transport.as_str()),
-                "the transport is none of `mcp`, `rest` and `direct`",
+                "the transport must be `mcp`, `rest` or `direct`",
             ),
         ),
         (
             "intercept_actions",
             wrong(
                 !wrapper.capabilities.intercept_actions,
-                "it does not intercept actions, so nothing can be held",
+                "the wrapper does not intercept actions, so cra cannot hold requests",
             ),
         ),
     ]

@@ -259,13 +259,17 @@ impl Transaction<'_> {
         let own =
             |issued: &&IssuedResolution| issued.id == *id && issued.session == request.session;
         let Some(issued) = all.find(own) else {
-            return Some(format!("resolution `{shown}` is not one of this session"));
+            return Some(format!(
+                "resolution `{shown}` does not belong to this session"
+            ));
         };
         if issued.expires_at <= self.now {
             return Some(format!("resolution `{shown}` has expired"));
         }
         if issued.atlas_hash != self.engine.atlas_hash {
-            return Some(format!("resolution `{shown}` was made under another Atlas"));
+            return Some(format!(
+                "resolution `{shown}` was issued under another Atlas"
+            ));
         }
         let listed = issued.actions.contains(&request.action);
         (!listed).then(|| format!("resolution `{shown}` does not list `{}`", request.action))
@@ -276,7 +280,7 @@ impl Transaction<'_> {
         let Some(reason) = self.resolution_fault(request) else {
             return false;
         };
-        let reason = format!("{reason}; resolve again, or ask without one");
+        let reason = format!("{reason}; resolve again, or send the request without a resolution");
         self.refuse_action(ask, request, DenyCode::Resolution, "resolution", reason);
         true
     }
@@ -308,14 +312,14 @@ impl Resolution {
             constrain(
                 ConstraintKind::Parameters,
                 "parameters_schema",
-                "its parameters have a schema",
+                "the parameters must match a schema",
             );
         }
         if case.session.is_blocked() {
             constrain(
                 ConstraintKind::Session,
                 SESSION_START,
-                "a gate stands before the session",
+                "the session must pass a gate first",
             );
         }
         for fired in &found.fired {
@@ -346,7 +350,9 @@ impl Resolution {
                     ConstraintKind::RateLimit,
                     format!("{max_calls} runs in {} s", window.as_secs()),
                 ),
-                Limit::Budget { limit, .. } => (ConstraintKind::Budget, format!("{limit} in all")),
+                Limit::Budget { limit, .. } => {
+                    (ConstraintKind::Budget, format!("{limit} in total"))
+                }
             };
             let by = applied.key.split('/').nth(1).unwrap_or_default().to_owned();
             self.constraints.push(Constraint {

@@ -20,7 +20,7 @@ use super::{Engine, HeldEntry, Permit};
 
 /// Error for persisted state that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("the kept {kind} `{key}` cannot be read: {source}")]
+#[error("the stored {kind} `{key}` cannot be read: {source}")]
 pub struct RestoreError {
     kind: &'static str,
     key: String,
@@ -155,7 +155,7 @@ impl TryFrom<u64> for GatesOpened {
 
     fn try_from(opened: u64) -> Result<Self, Self::Error> {
         if opened > u64::MAX / 2 {
-            return Err("more gates than there can have been");
+            return Err("the number of gates is out of range");
         }
         Ok(Self(opened))
     }

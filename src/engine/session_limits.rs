@@ -51,7 +51,7 @@ impl Transaction<'_> {
         let own = peer(start).and_then(|peer| self.engine.state.peers.get(&peer));
         if own.is_some_and(|count| *count >= MAX_SESSIONS_PER_PEER) {
             return Err(too_many(format!(
-                "the processes of this terminal or service have {MAX_SESSIONS_PER_PEER} open sessions"
+                "the processes of this terminal or service already have {MAX_SESSIONS_PER_PEER} open sessions"
             )));
         }
         if self.engine.state.sessions.len() < MAX_SESSIONS {
@@ -62,7 +62,7 @@ impl Transaction<'_> {
             return Ok(());
         }
         Err(too_many(format!(
-            "{MAX_SESSIONS} sessions are open, and all of them wait or work"
+            "{MAX_SESSIONS} sessions are open, and none is idle"
         )))
     }
 

@@ -51,7 +51,7 @@ impl Transaction<'_> {
             return;
         };
         for earlier in askers {
-            let reason = "the same call was asked again and was allowed there";
+            let reason = "the agent repeated the same call, and cra allowed the repeat";
             self.reply(earlier, denied(held, DenyCode::Withdrawn, reason));
         }
         if self.blocking_gate(held).is_some() || self.meets_new_gate(held, call) {
@@ -148,7 +148,7 @@ impl Transaction<'_> {
                 outcome: HeldOutcome::Expired,
                 by: None,
                 code: DenyCode::Expired,
-                reason: format!("nobody answered within {seconds} s, so it is denied"),
+                reason: format!("no answer within {seconds} s, so the request is denied"),
             },
         );
     }
@@ -220,7 +220,7 @@ impl Transaction<'_> {
             self.reply(asker, denied(held, ending.code, &ending.reason));
         }
         // The outcome names the operator, so the reason need not repeat the name.
-        let refused_by = ending.by.as_ref().map(|by| format!("refused by {by}: "));
+        let refused_by = ending.by.as_ref().map(|by| format!("denied by {by}: "));
         let detail =
             refused_by.and_then(|prefix| ending.reason.strip_prefix(&prefix).map(str::to_owned));
         self.record_outcome(
@@ -360,7 +360,7 @@ impl Transaction<'_> {
 
 pub(super) fn denied(held: &Held, code: DenyCode, reason: &str) -> Reply {
     let hint = match code {
-        DenyCode::Expired => Some("ask again when an operator is at the console".to_owned()),
+        DenyCode::Expired => Some("try again when an operator is at the console".to_owned()),
         _ => None,
     };
     Reply::Denied(DenialReply {

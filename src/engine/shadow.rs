@@ -19,7 +19,7 @@ pub struct ShadowEngine(Engine);
 
 impl std::fmt::Debug for ShadowEngine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Shade({})", self.hash())
+        write!(f, "ShadowEngine({})", self.hash())
     }
 }
 

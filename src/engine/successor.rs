@@ -318,9 +318,10 @@ fn unknown_end(earlier: &SessionId) -> DenialReply {
     DenialReply {
         code: DenyCode::Session,
         reason: format!(
-            "the record does not say which gates `{earlier}` still owes, so its conversation cannot go on"
+            "the record does not show which gates session `{earlier}` must still pass, so its \
+             conversation cannot continue"
         ),
-        help: Some("begin a new conversation in the agent".to_owned()),
+        help: Some("start a new conversation in the agent".to_owned()),
         gate: None,
     }
 }

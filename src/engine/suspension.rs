@@ -268,7 +268,8 @@ impl Transaction<'_> {
         if behind.len() < MAX_HELD_PER_SESSION {
             behind.push_back(command);
         } else if let Some(ask) = command.caller() {
-            let reason = format!("{MAX_HELD_PER_SESSION} requests of this session wait already");
+            let reason =
+                format!("{MAX_HELD_PER_SESSION} requests of this session are already waiting");
             self.deny(ask, DenyCode::Overload, reason);
         }
     }

@@ -105,13 +105,13 @@ impl Usage {
                 let recent = spent.recent(*window, now);
                 (recent >= *max_calls).then(|| {
                     let seconds = window.as_secs();
-                    format!("{max_calls} runs in {seconds} s are allowed, and were used")
+                    format!("the limit of {max_calls} runs in {seconds} s is used up")
                 })
             }
             Limit::Budget { limit, cost, .. } => match cost_of(cost.as_deref(), params) {
                 Err(what) => Some(what),
                 Ok(cost) if spent.exceeds(cost, *limit) => Some(format!(
-                    "it costs {cost}, and {} of {limit} are left",
+                    "the action costs {cost}, and {} of {limit} are left",
                     (limit - spent.total - spent.rest).max(0.0)
                 )),
                 Ok(_) => None,
@@ -356,14 +356,12 @@ fn cost_of(parameter: Option<&str>, params: &Value) -> Result<f64, String> {
     };
     let number = params.get(name).and_then(Value::as_number);
     match number.and_then(|number| Some((number, number.as_f64()?))) {
-        Some((number, cost)) if compare_with(number, cost) != Some(Ordering::Equal) => {
-            Err(format!(
-                "its cost cannot be told: `{name}` is {number}, which cannot be added up exactly"
-            ))
-        }
+        Some((number, cost)) if compare_with(number, cost) != Some(Ordering::Equal) => Err(
+            format!("the cost is unknown: `{name}` is {number}, which cannot be added exactly"),
+        ),
         Some((_, cost)) if cost >= 0.0 => Ok(cost),
         Some(_) | None => Err(format!(
-            "its cost cannot be told: `{name}` is not a positive number"
+            "the cost is unknown: `{name}` must be a positive number"
         )),
     }
 }

@@ -173,7 +173,7 @@ impl Transaction<'_> {
         let record = CheckpointSkipped {
             checkpoint_id: from,
             checkpoint_type: kind,
-            reason: "too much is withheld from this session".to_owned(),
+            reason: "limit reached: texts withheld from this session".to_owned(),
             dropped_contexts: contexts,
             judged_under: Vec::new(),
         };
@@ -354,7 +354,7 @@ impl Transaction<'_> {
             let record = CheckpointSkipped {
                 checkpoint_id: from.to_owned(),
                 checkpoint_type: kind.to_owned(),
-                reason: "max_context_injection_size is used up".to_owned(),
+                reason: "limit reached: max_context_injection_size".to_owned(),
                 dropped_contexts: dropped,
                 judged_under: Vec::new(),
             };

@@ -59,10 +59,10 @@ impl HookConfig {
             agent.as_str()
         );
         match (&self.key, current) {
-            (None, _) => Some(format!("its hooks pin no key of the console, {way}")),
-            (Some(pinned), Some(current)) if *pinned != current.to_string() => Some(format!(
-                "its hooks pin another key than this console's, {way}"
-            )),
+            (None, _) => Some(format!("its hooks have no key of the console, {way}")),
+            (Some(pinned), Some(current)) if *pinned != current.to_string() => {
+                Some(format!("its hooks have the key of another console, {way}"))
+            }
             (Some(_), Some(_) | None) => None,
         }
     }
@@ -235,14 +235,16 @@ pub fn inspect(
                 "{event} was edited{}",
                 describe_timeout_mismatch(agent, one)
             )),
-            [_] => wrong.push(format!("{event} was edited: it shares an entry")),
-            several => wrong.push(format!("{event} is there {} times", several.len())),
+            [_] => wrong.push(format!(
+                "{event} was edited: its entry has other hooks, too"
+            )),
+            several => wrong.push(format!("{event} occurs {} times", several.len())),
         }
     }
     for event in event_members(&text)? {
         let known = wanted.iter().any(|(name, _)| *name == event);
         if !known && !ours_in(&text, agent, &event)?.is_empty() {
-            wrong.push(format!("{event} should not be there"));
+            wrong.push(format!("{event} is not expected"));
         }
     }
     if wrong.is_empty() && missing.len() == wanted.len() {
@@ -299,7 +301,7 @@ fn describe_timeout_mismatch(agent: CodingAgent, one: &OwnEntry) -> String {
     let told =
         hook_entry::parse_hook_config(&command_words(&one.handler)).map(|wiring| wiring.timeout);
     match (pinned, told) {
-        (None, _) => ": no timeout is pinned".to_owned(),
+        (None, _) => ": it has no timeout".to_owned(),
         (Some(pinned), Some(told)) if pinned != told => {
             format!(": the agent waits {pinned} s and the hook {told} s")
         }

@@ -87,14 +87,14 @@ impl TryFrom<RawScriptStep> for ScriptStep {
             }),
             (None, Some(turn)) if written.params.is_null() => {
                 // An invalid turn is found when the script is read, not when its step is due.
-                read_turn(&turn, 1).map_err(|error| format!("a turn that is none: {error}"))?;
+                read_turn(&turn, 1).map_err(|error| format!("the turn is not valid: {error}"))?;
                 Ok(Self::Turn {
                     thread: written.thread,
                     turn,
                 })
             }
             (Some(_) | None, Some(_) | None) => Err(
-                "a step has an `action`, and may have `params`; or a `turn`, and may have a `thread`"
+                "a step must have an `action` and optional `params`, or a `turn` and an optional `thread`"
                     .to_owned(),
             ),
         }
@@ -270,10 +270,10 @@ mod tests {
         ];
         for step in neither {
             let told = read(step).unwrap_err();
-            assert!(told.contains("a step has an `action`"), "{told}");
+            assert!(told.contains("a step must have an `action`"), "{told}");
         }
         let told = read(json!({"turn": {"message_id": "m", "message": 4}})).unwrap_err();
-        assert!(told.contains("a turn that is none: message"), "{told}");
+        assert!(told.contains("the turn is not valid: message"), "{told}");
     }
 
     #[test]

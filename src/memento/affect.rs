@@ -197,7 +197,7 @@ fn deserialize_points<'de, D: serde::Deserializer<'de>>(
     }
     let found = points.len();
     Err(serde::de::Error::custom(format!(
-        "{found} points are more than {MAX_AFFECT_POINTS}"
+        "{found} points exceed the limit of {MAX_AFFECT_POINTS}"
     )))
 }
 

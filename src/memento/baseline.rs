@@ -83,8 +83,8 @@ impl IncludedMemento {
 }
 
 /// The note about a proposal that is held back because the turn does not show that its agent has read an edit.
-const UNREAD_EDIT: &str = "an operator has edited the summary, and nothing shows that this session has read the \
-                           edit: the proposal is held back; the answer has the edited memento";
+const UNREAD_EDIT: &str = "an operator edited the summary, and this session may not have read the edit: the proposal \
+                           is not used; the answer contains the edited memento";
 
 impl Baseline {
     /// Chooses the baseline of a turn, and returns notes about ignored input.
@@ -167,8 +167,8 @@ fn counted_signals(
 fn ignored_reference(thread: &Thread, named: &ExternalName) -> String {
     let name = one_line(named.as_str());
     match thread.memento(named) {
-        Some(_) => format!("the memento `{name}` is not the newest of this thread: passed over"),
-        None => format!("the memento `{name}` is not kept here: passed over"),
+        Some(_) => format!("the memento `{name}` is not the newest of this thread: ignored"),
+        None => format!("the memento `{name}` is not stored here: ignored"),
     }
 }
 
@@ -183,7 +183,7 @@ fn ignored_memento(
         IncludedMemento::Foreign => {
             let other = one_line(memento.thread_id.as_str());
             Some(format!(
-                "the memento is of the thread `{other}`: ignored, with its signals"
+                "the memento belongs to the thread `{other}`: ignored, with its signals"
             ))
         }
         IncludedMemento::Outdated => {
@@ -194,7 +194,7 @@ fn ignored_memento(
             };
             Some(format!(
                 "the memento `{name}` is not the newest of this thread: ignored, with its signals; \
-                 the answer has the newest{edited}"
+                 the answer contains the newest{edited}"
             ))
         }
         IncludedMemento::Newest => {
@@ -202,8 +202,8 @@ fn ignored_memento(
             let same = latest.shape() == memento.shape() && latest.affect == memento.affect;
             (!same).then(|| {
                 format!(
-                    "the memento `{name}` was changed since it was sent: its stored contents are used; \
-                     `proposed` changes a summary"
+                    "the memento `{name}` differs from the stored one, which is used instead; \
+                     send a changed summary in `proposed`"
                 )
             })
         }

@@ -58,7 +58,7 @@ impl TryFrom<String> for MementoVersion {
             return Ok(Self);
         }
         let text = one_line(&text.chars().take(40).collect::<String>());
-        Err(format!("`{text}` is not `{MEMENTO_VERSION}`"))
+        Err(format!("must be `{MEMENTO_VERSION}`, not `{text}`"))
     }
 }
 
@@ -155,7 +155,7 @@ impl TryFrom<String> for SignalSummary {
             return Ok(Self(text));
         }
         Err(format!(
-            "has {length} characters, and may have {MAX_SUMMARY}"
+            "has {length} characters, and at most {MAX_SUMMARY} are allowed"
         ))
     }
 }
@@ -196,7 +196,7 @@ pub(super) fn deserialize_signals<'de, D: serde::Deserializer<'de>>(
     }
     let found = items.len();
     Err(serde::de::Error::custom(format!(
-        "{found} signals are more than {MAX_SIGNALS}"
+        "{found} signals exceed the limit of {MAX_SIGNALS}"
     )))
 }
 
@@ -244,7 +244,7 @@ fn read_bounded<T: serde::de::DeserializeOwned>(
 ) -> Result<(T, Value), MementoError> {
     if text.len() > MAX_MEMENTO_BYTES {
         let found = text.len();
-        let what = format!("{found} bytes are more than {MAX_MEMENTO_BYTES}");
+        let what = format!("{found} bytes exceed the limit of {MAX_MEMENTO_BYTES}");
         return Err(memento_error(whole, &what));
     }
     let checked = json::check(text);
@@ -311,7 +311,7 @@ const LISTS: [&str; 7] = [
 /// Rejects a list where an object belongs; serde would accept it as a struct with its fields in order.
 fn reject_stray_lists(value: &Value, place: &str) -> Result<(), MementoError> {
     let fields: Vec<(String, &Value)> = match value {
-        Value::Array(_) => return Err(memento_error(place, "is a list, and no object")),
+        Value::Array(_) => return Err(memento_error(place, "must be an object, not a list")),
         Value::Object(fields) => fields
             .iter()
             .map(|(key, field)| (key.clone(), field))

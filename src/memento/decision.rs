@@ -35,9 +35,9 @@ impl TurnDecision {
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Must => "a point of decision: the summary is updated, even at the peak",
-            Self::Should => "an ordinary turn: the summary is updated, unless it is at the peak",
-            Self::Skip => "only an acknowledgment: the summary stays as it is",
+            Self::Must => "an important turn: updates the summary, even at the peak",
+            Self::Should => "an ordinary turn: updates the summary, except at the peak",
+            Self::Skip => "only an acknowledgment: the summary stays unchanged",
         }
     }
 }
@@ -103,12 +103,12 @@ impl DecisionRule {
     #[must_use]
     pub fn description(self) -> &'static str {
         match self {
-            Self::SummaryChanged => "the memento was edited since the turn before",
+            Self::SummaryChanged => "the memento was edited since the last turn",
             Self::MustSignal => "a signal in the MUST set",
             Self::ShouldSignal => "a signal in the SHOULD set",
             Self::PressureOrDrift => "context pressure or drift risk",
             Self::Acknowledgment => "only an acknowledgment",
-            Self::Default => "no other rule fits",
+            Self::Default => "no other rule applies",
         }
     }
 

@@ -53,7 +53,7 @@ impl ThawCondition {
         match self {
             Self::MustOrLeavingPeak => "a must signal, or the phase leaves the peak",
             Self::MustOrLeavingHigh => "a must signal, or the intensity leaves high",
-            Self::MustOrLeavingBoth => "a must signal, or it leaves both peak and high",
+            Self::MustOrLeavingBoth => "a must signal, or phase and intensity drop",
         }
     }
 }

@@ -53,7 +53,9 @@ impl TryFrom<Vec<BoundedText<MAX_ITEM_CHARS>>> for ShortList {
     fn try_from(items: Vec<BoundedText<MAX_ITEM_CHARS>>) -> Result<Self, Self::Error> {
         if items.len() > MAX_SHAPE_ITEMS {
             let found = items.len();
-            return Err(format!("{found} items are more than {MAX_SHAPE_ITEMS}"));
+            return Err(format!(
+                "{found} items exceed the limit of {MAX_SHAPE_ITEMS}"
+            ));
         }
         Ok(Self(items.into_iter().map(String::from).collect()))
     }

@@ -81,14 +81,14 @@ impl SignalKind {
     #[must_use]
     pub fn description(self) -> &'static str {
         match self {
-            Self::DecisionMade => "a decision was made that changes where the thread goes",
+            Self::DecisionMade => "a decision changed the direction of the thread",
             Self::ScopeChanged => "the scope grew or shrank: a new topic, a new constraint",
             Self::Pivot => "the topic or the direction changed abruptly",
             Self::AnswerProvided => "a question got a direct answer",
             Self::AckOnly => "the message only acknowledges",
-            Self::OpenLoopCreated => "a task or a question was left to be settled later",
-            Self::OpenLoopResolved => "a task or a question that was open is settled",
-            Self::RiskOrConflict => "a risk, a conflict or a tension showed",
+            Self::OpenLoopCreated => "a task or question was left open",
+            Self::OpenLoopResolved => "an open task or question was settled",
+            Self::RiskOrConflict => "a risk, conflict or tension appeared",
         }
     }
 

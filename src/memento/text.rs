@@ -46,7 +46,7 @@ impl<const MAX: usize> TryFrom<String> for BoundedText<MAX> {
         }
         Err(match length {
             0 => "is empty".to_owned(),
-            _ => format!("has {length} characters, and may have {MAX}"),
+            _ => format!("has {length} characters, and at most {MAX} are allowed"),
         })
     }
 }
@@ -102,7 +102,7 @@ impl TryFrom<String> for Datetime {
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let read = chrono::DateTime::parse_from_rfc3339(&text).ok();
         let read = read.filter(|_| text.ends_with('Z') && text.contains('T'));
-        let read = read.ok_or("is no time of the form 2026-01-31T23:59:59Z")?;
+        let read = read.ok_or("must be a time of the form 2026-01-31T23:59:59Z")?;
         Ok(Self {
             at: Timestamp::from_micros(read.timestamp_micros()),
             text,

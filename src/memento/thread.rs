@@ -409,7 +409,7 @@ impl Thread {
             .as_ref()
             .filter(|_| turn.author == MessageAuthor::User);
         if turn.affect.is_some() && felt.is_none() {
-            notes.push("how heated the agent's own message is does not count".to_owned());
+            notes.push("the affect of the agent's own message is ignored".to_owned());
         }
         points.extend(felt.map(|felt| {
             let point = AffectPoint {

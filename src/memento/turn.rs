@@ -248,7 +248,7 @@ impl SummaryResult {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TurnRefusal {
     /// The memento has changed since the writer read it.
-    #[error("the memento has changed since it was read: it is `{current}` now")]
+    #[error("the memento has changed since it was read: its tag is now `{current}`")]
     Stale {
         /// The current tag.
         current: String,
@@ -260,9 +260,9 @@ pub enum TurnRefusal {
     #[error("the thread has no memento yet")]
     NoMemento,
     /// A message with that id was already processed, with another text.
-    #[error("message `{0}` was taken already with another text")]
+    #[error("message `{0}` was already processed with another text")]
     MessageIdReused(ExternalName),
     /// A message with that id was processed too long ago; its response is no longer stored.
-    #[error("message `{0}` was taken already, and its answer is not kept any more")]
+    #[error("message `{0}` was already processed, and its answer is no longer stored")]
     ResponseExpired(ExternalName),
 }

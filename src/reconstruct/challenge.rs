@@ -7,7 +7,7 @@ use super::wording::{
 };
 
 /// Explanation of a blocking question that the file does not explain.
-pub(super) const NOTHING_MOVES: &str = "Nothing moves forward until it is resolved";
+pub(super) const NOTHING_MOVES: &str = "Work cannot move forward until this is resolved";
 
 /// Reason why the critical question blocks, if it does.
 pub(super) fn why_blocking(from: &ConversationSnapshot) -> Option<String> {
@@ -17,7 +17,7 @@ pub(super) fn why_blocking(from: &ConversationSnapshot) -> Option<String> {
         Some([one]) if one.contains(' ') => Some(humanised(one)),
         Some(what) if !what.is_empty() => {
             let what = capitalised(&join_and(&limit_items(all_mid_sentence(what), SHOWN)));
-            Some(format!("{what} cannot go on without resolving this"))
+            Some(format!("{what} cannot continue without resolving this"))
         }
         Some(_) => Some(NOTHING_MOVES.to_owned()),
         None => from
@@ -45,21 +45,21 @@ pub(super) fn stakes(from: &ConversationSnapshot) -> Vec<String> {
         blocking.is_some() && about.iter().any(|text| share_subject(text, until))
     });
     let waits: Vec<_> = waits.map(|deferred| mid_sentence(&deferred.item)).collect();
-    let mut said = Vec::new();
+    let mut parts = Vec::new();
     if !names.is_empty() {
         let names = join_and(&limit_items(all_mid_sentence(&names), SHOWN));
-        said.push(format!("{names}, which cannot go on without an answer"));
+        parts.push(format!("{names} (cannot continue without an answer)"));
     }
     if !waits.is_empty() {
         let waits = join_and(&limit_items(waits, SHOWN));
-        said.push(format!("{waits}, put off until then"));
+        parts.push(format!("{waits} (deferred until then)"));
     }
     if let Some(goal) = &from.goal
-        && !said.is_empty()
+        && !parts.is_empty()
     {
-        said.push(format!("the goal: {}", mid_sentence(&clause(goal))));
+        parts.push(format!("the goal: {}", mid_sentence(&clause(goal))));
     }
-    said
+    parts
 }
 
 /// Difficulties of the question: those in the file, else tensions and unsettled insights.
@@ -78,8 +78,8 @@ pub(super) fn difficulties(from: &ConversationSnapshot) -> Vec<String> {
     // A trade-off without a name is about the steps.
     let pulls = from.tradeoffs.iter();
     let pulls = pulls.filter(|tradeoff| tradeoff.is_unresolved() && tradeoff.dimension.is_some());
-    let said = note.chain(insights).chain(pulls.map(Tradeoff::words));
-    limit_items(said.collect(), SHOWN)
+    let reasons = note.chain(insights).chain(pulls.map(Tradeoff::words));
+    limit_items(reasons.collect(), SHOWN)
 }
 
 fn clauses(texts: &[String]) -> Vec<String> {
@@ -104,14 +104,14 @@ pub(super) fn open_questions(from: &ConversationSnapshot) -> Vec<String> {
         Some(_) | None => 2,
     };
     others.sort_by_key(|question| rank(question.priority.as_ref()));
-    let told = others.into_iter().map(|question| {
+    let questions = others.into_iter().map(|question| {
         let priority = question.priority.as_deref().map(mid_sentence);
         let priority = priority
             .map(|word| format!(" ({word})"))
             .unwrap_or_default();
         format!("{}{priority}", replace_identifiers(&question.question))
     });
-    told.collect()
+    questions.collect()
 }
 
 /// True if an answer to the critical question has less than medium confidence.

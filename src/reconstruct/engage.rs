@@ -160,23 +160,23 @@ fn conversation(from: &ConversationSnapshot) -> Option<String> {
         let until = until
             .map(|condition| format!(", until {condition}"))
             .unwrap_or_default();
-        lines.push(format!("Its summary is frozen{since}{until}."));
+        lines.push(format!("The summary is frozen{since}{until}."));
     }
     if state.held_back_count > 0 {
         let count = state.held_back_count;
         let proposals = if count == 1 { "proposal" } else { "proposals" };
         let newest = state.held_back.first();
-        let newest = newest.map(|proposal| format!("; the newest: {}", clause(proposal)));
+        let newest = newest.map(|proposal| format!("; newest: {}", clause(proposal)));
         let newest = newest.unwrap_or_default();
-        lines.push(format!("{count} {proposals} held back{newest}."));
+        lines.push(format!("{count} {proposals} not applied yet{newest}."));
     }
     (!lines.is_empty()).then(|| section("CONVERSATION STATE:", &lines))
 }
 
 fn question(from: &ConversationSnapshot) -> String {
-    let said = from.question_blocking.is_some() || from.blocking_issue.is_some();
-    let nothing = if said {
-        "it does not block"
+    let recorded = from.question_blocking.is_some() || from.blocking_issue.is_some();
+    let nothing = if recorded {
+        "not blocking"
     } else {
         NOT_RECORDED
     };
@@ -259,7 +259,7 @@ fn artifacts(from: &ConversationSnapshot) -> Option<String> {
         .iter()
         .filter(|artifact| !artifact.is_superseded());
     let (records, others): (Vec<_>, Vec<_>) = usable.partition(|artifact| artifact.is_record());
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     if !others.is_empty() {
         let loaded = match others.as_slice() {
             [_] => "it is not",
@@ -267,15 +267,15 @@ fn artifacts(from: &ConversationSnapshot) -> Option<String> {
         };
         let named = others.into_iter().map(Artifact::named).collect();
         let named = join_or(&limit_items(named, SHOWN));
-        told.push(format!(
+        lines.push(format!(
             "On request I can load {named}; {loaded} loaded yet."
         ));
     }
     for record in records.into_iter().take(SHOWN) {
-        let (named, id) = (capitalised(&record.named()), &record.id);
-        told.push(format!("{named} is printed by `cra trace show {id}`."));
+        let (named, id) = (record.named(), &record.id);
+        lines.push(format!("Run `cra trace show {id}` to print {named}."));
     }
-    (!told.is_empty()).then(|| format!("ARTIFACTS: {}", told.join(" ")))
+    (!lines.is_empty()).then(|| format!("ARTIFACTS: {}", lines.join(" ")))
 }
 
 fn uncertainties(from: &ConversationSnapshot, checklist: &Checklist) -> Option<String> {
@@ -309,7 +309,7 @@ fn ready(from: &ConversationSnapshot, checklist: &Checklist) -> String {
             format!("Would you rather explore alternatives first, or take this step: {one}?")
         }
         [one] if options::begins_with_verb(one) => format!("Shall we {one}?"),
-        [one] => format!("Shall we go on with this step: {one}?"),
+        [one] => format!("Shall we continue with this step: {one}?"),
         [first @ .., last] => format!(
             "Which direction would you like to take - {}, or {last}?",
             first.join(", ")

@@ -13,61 +13,61 @@ pub const UPDATED: &str = "2025-10-17";
 pub const GLOSSARY: [(&str, &str); 12] = [
     (
         "blocking_issue",
-        "an unresolved question that keeps everything from moving on",
+        "critical unresolved question preventing forward progress",
     ),
     (
         "checkpoint_type",
-        "the kind of snapshot: cognitive, transition or completion",
+        "nature of checkpoint (cognitive, transition, completion)",
     ),
     (
         "completion_percentage",
-        "how far the conversation or the design has come",
+        "how far through design/conversation process",
     ),
     (
         "confidence",
-        "how sure a decision or an approach is: high, medium or low",
+        "level of certainty about decision/approach (high/medium/low)",
     ),
     (
         "critical_question",
-        "the one unresolved question that needs attention first",
+        "the primary unresolved issue requiring attention",
     ),
     (
         "deferred_items",
-        "what was put off on purpose until something holds",
+        "elements intentionally postponed until conditions met",
     ),
-    ("intellectual_journey", "the way that the conversation took"),
     (
-        "key_pivots",
-        "moments that changed the direction, and what was understood there",
+        "intellectual_journey",
+        "path of exploration showing how conversation evolved",
     ),
+    ("key_pivots", "major direction changes or insight moments"),
     (
         "momentum",
-        "where it is heading: exploratory, converging or implementing",
+        "current trajectory (exploratory, converging, implementing)",
     ),
     (
         "phase",
-        "the major part of the work: foundation, design, implementation",
+        "major stage of work (foundation, design, implementation, etc.)",
     ),
     (
         "readiness_for_implementation",
-        "whether the design is solid enough to build",
+        "boolean indicating if design is solid enough to build",
     ),
-    ("stage", "the place within a phase: early, mid or late"),
+    ("stage", "specific point within a phase (early, mid, late)"),
 ];
 
 /// Reasons to load artifacts.
 pub const LOAD_ARTIFACTS_FOR: [&str; 4] = [
-    "the user asks about what is in one",
-    "technical details are needed",
-    "earlier work is reviewed or revised",
-    "one component is looked into deeply",
+    "the user asks a specific question about its content",
+    "detailed technical information is needed",
+    "previous work is reviewed or revised",
+    "a specific component is examined in depth",
 ];
 
 /// Reasons not to load artifacts.
 pub const NEVER_LOAD_ARTIFACTS_FOR: [&str; 3] = [
-    "while the context is being reconstructed",
-    "when the conversation simply goes on",
-    "when the overview is enough",
+    "during the initial reconstruction",
+    "when the conversation continues naturally",
+    "when the high-level context is sufficient",
 ];
 
 /// Quality goals of a reconstruction for the user, the agent and the conversation.
@@ -75,28 +75,28 @@ pub const QUALITY: [(&str, [&str; 4]); 3] = [
     (
         "user",
         [
-            "need not explain the context again",
-            "finds that the conversation simply goes on",
-            "sees that it is understood what is resolved and what is not",
-            "hears the same tone as before",
+            "does not need to explain the context again",
+            "can continue the conversation naturally",
+            "sees that the agent knows what is resolved and what is not",
+            "finds the same communication style as before",
         ],
     ),
     (
         "agent",
         [
-            "knows earlier decisions and why they were made",
-            "suggests nothing that was put off or is premature",
-            "is as sure as it has reason to be",
-            "can explain why the conversation stands where it does",
+            "knows previous decisions and their rationale",
+            "suggests nothing that is deferred or premature",
+            "states accurate confidence levels",
+            "can explain why the conversation is at this point",
         ],
     ),
     (
         "conversation",
         [
-            "is taken up where it was left",
-            "keeps its momentum, exploring or deciding",
-            "goes on with a step that fits",
-            "respects what the user wants and how they work",
+            "continues where it left off",
+            "keeps its momentum (exploratory or decisive)",
+            "continues with an appropriate next action",
+            "respects the goals and the approach of the user",
         ],
     ),
 ];

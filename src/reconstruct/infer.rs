@@ -83,7 +83,7 @@ fn paragraph(sentences: &[String], nothing: &str) -> String {
 }
 
 fn position(from: &ConversationSnapshot) -> String {
-    let mut told = Vec::new();
+    let mut sentences = Vec::new();
     let stage = from.stage.as_deref().map(mid_sentence);
     let phase = from.phase.as_deref().map(mid_sentence);
     let complete = from
@@ -92,12 +92,12 @@ fn position(from: &ConversationSnapshot) -> String {
     let complete = complete.unwrap_or_default();
     match (stage, phase) {
         (Some(stage), Some(phase)) => {
-            told.push(format!("Stage: {stage}{complete}, in the phase {phase}"));
+            sentences.push(format!("Stage: {stage}{complete}, in the phase {phase}"));
         }
-        (Some(stage), None) => told.push(format!("Stage: {stage}{complete}")),
-        (None, Some(phase)) => told.push(format!("Phase: {phase}{complete}")),
+        (Some(stage), None) => sentences.push(format!("Stage: {stage}{complete}")),
+        (None, Some(phase)) => sentences.push(format!("Phase: {phase}{complete}")),
         (None, None) if from.completion.is_some() => {
-            told.push(format!("Stage: not recorded{complete}"));
+            sentences.push(format!("Stage: not recorded{complete}"));
         }
         (None, None) => {}
     }
@@ -105,46 +105,52 @@ fn position(from: &ConversationSnapshot) -> String {
     let now = subject(from).map(|subject| mid_sentence(&subject));
     match (began, now) {
         (Some(began), Some(now)) if began != now => {
-            told.push(format!("It began with {began} and is about {now} now"));
+            sentences.push(format!(
+                "The conversation began with {began} and is now about {now}"
+            ));
         }
-        (Some(one), _) => told.push(format!("It began with {one}")),
-        (None, Some(now)) => told.push(format!("It is about {now}")),
+        (Some(one), _) => sentences.push(format!("The conversation began with {one}")),
+        (None, Some(now)) => sentences.push(format!("The conversation is about {now}")),
         (None, None) => {}
     }
     let ready = from.ready.map(|ready| {
         if ready {
-            "it is ready for implementation"
+            "the work is ready for implementation"
         } else {
-            "it is not ready for implementation"
+            "the work is not ready for implementation"
         }
     });
     match (from.momentum.as_deref().map(mid_sentence), ready) {
-        (Some(momentum), Some(ready)) => told.push(format!("Momentum is {momentum}, and {ready}")),
-        (Some(momentum), None) => told.push(format!("Momentum is {momentum}")),
-        (None, Some(ready)) => told.push(super::wording::capitalised(ready)),
+        (Some(momentum), Some(ready)) => {
+            sentences.push(format!("Momentum is {momentum}, and {ready}"));
+        }
+        (Some(momentum), None) => sentences.push(format!("Momentum is {momentum}")),
+        (None, Some(ready)) => sentences.push(super::wording::capitalised(ready)),
         (None, None) => {}
     }
     if let Some(activity) = &from.last_major_activity {
-        told.push(format!(
+        sentences.push(format!(
             "Last major activity: {}",
             mid_sentence(&clause(activity))
         ));
     }
-    paragraph(&told, "Where it stands is not said.")
+    paragraph(&sentences, "The position is not recorded.")
 }
 
 fn rationale(from: &ConversationSnapshot) -> String {
-    let mut told: Vec<_> = from.decisions.iter().map(decided).collect();
+    let mut sentences: Vec<_> = from.decisions.iter().map(decided).collect();
     for pivot in &from.pivots {
         let insight = pivot.insight.as_deref();
         let because = insight.map(|insight| format!(": {}", mid_sentence(&clause(insight))));
         let because = because.unwrap_or_default();
         let (before, after) = (pivot.from.as_deref(), pivot.to.as_deref());
-        told.push(match (before.map(mid_sentence), after.map(mid_sentence)) {
-            (Some(before), Some(after)) => format!("It turned from {before} to {after}{because}"),
-            (Some(before), None) => format!("It turned away from {before}{because}"),
-            (None, Some(after)) => format!("It turned to {after}{because}"),
-            (None, None) => format!("It turned{because}"),
+        sentences.push(match (before.map(mid_sentence), after.map(mid_sentence)) {
+            (Some(before), Some(after)) => {
+                format!("The direction changed from {before} to {after}{because}")
+            }
+            (Some(before), None) => format!("The direction changed away from {before}{because}"),
+            (None, Some(after)) => format!("The direction changed to {after}{because}"),
+            (None, None) => format!("The direction changed{because}"),
         });
     }
     let insights = from.insights.iter().map(|insight| {
@@ -159,10 +165,10 @@ fn rationale(from: &ConversationSnapshot) -> String {
     let insights = limit_items(insights.collect(), SHOWN);
     match insights.as_slice() {
         [] => {}
-        [one] => told.push(format!("The insight behind it: {one}")),
-        several => told.push(format!("The insights behind it: {}", several.join("; "))),
+        [one] => sentences.push(format!("Insight: {one}")),
+        several => sentences.push(format!("Insights: {}", several.join("; "))),
     }
-    paragraph(&told, "No decision is recorded.")
+    paragraph(&sentences, "No decision is recorded.")
 }
 
 fn decided(decided: &SnapshotDecision) -> String {
@@ -194,58 +200,58 @@ fn decided(decided: &SnapshotDecision) -> String {
         one = format!("{one}; rejected {}", join_and(&rejected));
     }
     if decided.is_tentative() {
-        one.push_str("; to be looked at again");
+        one.push_str("; needs another review");
     }
     one
 }
 
 fn question(from: &ConversationSnapshot) -> String {
-    let mut told = Vec::new();
+    let mut sentences = Vec::new();
     match &from.question {
-        Some(question) => told.push(format!(
+        Some(question) => sentences.push(format!(
             "The critical question: {}",
             replace_identifiers(question)
         )),
-        None => told.push("No critical question is recorded".to_owned()),
+        None => sentences.push("No critical question is recorded".to_owned()),
     }
     if let Some(why) = why_blocking(from) {
-        told.push(format!("Why it blocks: {}", decapitalised(&why)));
+        sentences.push(format!("Why it blocks: {}", decapitalised(&why)));
     }
     if let Some(kind) = &from.question_type {
-        told.push(format!("Its type: {}", mid_sentence(kind)));
+        sentences.push(format!("Type: {}", mid_sentence(kind)));
     }
     if from.question.is_some() {
-        let or_unknown = |said: Vec<String>| match said.as_slice() {
+        let or_unknown = |parts: Vec<String>| match parts.as_slice() {
             [] => "not recorded".to_owned(),
-            said => said.join("; "),
+            parts => parts.join("; "),
         };
         let hard = or_unknown(difficulties(from));
-        told.push(format!("What makes it hard: {hard}"));
+        sentences.push(format!("What makes it hard: {hard}"));
         let stakes = or_unknown(stakes(from));
-        told.push(format!("What is at stake: {stakes}"));
+        sentences.push(format!("What is at stake: {stakes}"));
     }
     if let Some(framing) = &from.user_framing {
-        told.push(format!("The user put it as: \"{framing}\""));
+        sentences.push(format!("The user framed it as: \"{framing}\""));
     }
     if let Some((_, text)) = &from.my_confidence {
         let note = from.confidence_note.as_deref().map(mid_sentence);
         let note = note.map(|note| format!(" - {note}")).unwrap_or_default();
-        told.push(format!("Confidence in an answer: {text}{note}"));
+        sentences.push(format!("Confidence in an answer: {text}{note}"));
     }
     let others = limit_items(open_questions(from), SHOWN);
     if !others.is_empty() {
-        told.push(format!("Also open: {}", others.join("; ")));
+        sentences.push(format!("Also open: {}", others.join("; ")));
     }
-    paragraph(&told, "")
+    paragraph(&sentences, "")
 }
 
 fn communication(from: &ConversationSnapshot) -> String {
-    let mut told = Vec::new();
+    let mut sentences = Vec::new();
     if let Some(depth) = &from.depth {
-        told.push(format!("Preferred depth: {}", mid_sentence(depth)));
+        sentences.push(format!("Preferred depth: {}", mid_sentence(depth)));
     }
     if let Some(style) = &from.reasoning_style {
-        told.push(format!("Style of reasoning: {}", mid_sentence(style)));
+        sentences.push(format!("Reasoning style: {}", mid_sentence(style)));
     }
     let lists = [
         ("Appreciates ", &from.appreciates),
@@ -254,30 +260,30 @@ fn communication(from: &ConversationSnapshot) -> String {
     ];
     for (before, texts) in lists {
         if !texts.is_empty() {
-            told.push(format!("{before}{}", join_and(&all_mid_sentence(texts))));
+            sentences.push(format!("{before}{}", join_and(&all_mid_sentence(texts))));
         }
     }
     if let Some(mode) = &from.collaboration {
-        told.push(format!("Way of working together: {}", mid_sentence(mode)));
+        sentences.push(format!("Collaboration: {}", mid_sentence(mode)));
     }
     if !from.what_works.is_empty() {
         let works = join_and(&all_mid_sentence(&from.what_works));
-        told.push(format!("What works: {works}"));
+        sentences.push(format!("What works: {works}"));
     }
     if let Some(pattern) = &from.communication_pattern {
-        told.push(format!("The pattern so far: {}", mid_sentence(pattern)));
+        sentences.push(format!("Communication pattern: {}", mid_sentence(pattern)));
     }
     if calibration(from).next().is_none() && from.what_works.is_empty() {
-        told.insert(
+        sentences.insert(
             0,
-            "The way to talk with the user is not recorded".to_owned(),
+            "The preferred communication style is not recorded".to_owned(),
         );
     }
-    paragraph(&told, "")
+    paragraph(&sentences, "")
 }
 
 fn trajectory(from: &ConversationSnapshot) -> String {
-    let mut told = Vec::new();
+    let mut sentences = Vec::new();
     let steps = from.options();
     let options = steps.iter().filter(|step| !is_premature(from, step));
     let options: Vec<_> = (1..)
@@ -286,20 +292,17 @@ fn trajectory(from: &ConversationSnapshot) -> String {
         .collect();
     match options.as_slice() {
         [] => {}
-        [one] => told.push(format!("What follows: {one}")),
-        several => told.push(format!("Options: {}", several.join(", "))),
+        [one] => sentences.push(format!("Next step: {one}")),
+        several => sentences.push(format!("Options: {}", several.join(", "))),
     }
     let not_yet = not_yet(from);
     if !not_yet.is_empty() {
-        told.push(format!("NOT yet: {}", join_and(&not_yet)));
+        sentences.push(format!("NOT yet: {}", join_and(&not_yet)));
     }
     if let Some(what) = from.blocked() {
-        told.push(format!(
-            "First to be resolved: {}",
-            replace_identifiers(&what)
-        ));
+        sentences.push(format!("Resolve first: {}", replace_identifiers(&what)));
     }
-    paragraph(&told, "What comes next is not said.")
+    paragraph(&sentences, "The next steps are not recorded.")
 }
 
 /// Work that should not be done yet: deferred work, and steps that move on while a question blocks.

@@ -66,7 +66,7 @@ fn metadata(from: &ConversationSnapshot) -> RetrievalStep {
     RetrievalStep {
         number: 1,
         name: "Metadata",
-        purpose: "confirm that the format can be read, and what kind of snapshot it is",
+        purpose: "confirm format compatibility and checkpoint type",
         reads: vec![
             read("checkpoint_metadata.version", Some(&from.version)),
             read(
@@ -83,7 +83,7 @@ fn session_state(from: &ConversationSnapshot) -> RetrievalStep {
     RetrievalStep {
         number: 2,
         name: "Session state",
-        purpose: "know where in the whole it stands",
+        purpose: "understand where in the overall process we are",
         reads: vec![
             read("session_state.phase", from.phase.as_ref()),
             read("session_state.completion_percentage", completion.as_ref()),
@@ -101,7 +101,7 @@ fn position(from: &ConversationSnapshot) -> RetrievalStep {
     RetrievalStep {
         number: 3,
         name: "Current position",
-        purpose: "know the state right now, and where it is heading",
+        purpose: "understand the immediate state and trajectory",
         reads: vec![
             read("current_position.stage", from.stage.as_ref()),
             read(
@@ -122,7 +122,7 @@ fn question(from: &ConversationSnapshot) -> RetrievalStep {
     RetrievalStep {
         number: 4,
         name: "Critical question",
-        purpose: "know what is unresolved before everything else",
+        purpose: "identify the primary unresolved issue",
         reads: vec![
             read("critical_question.question", from.question.as_ref()),
             read("critical_question.type", from.question_type.as_ref()),
@@ -147,7 +147,7 @@ fn person(from: &ConversationSnapshot) -> RetrievalStep {
     RetrievalStep {
         number: 5,
         name: "User profile",
-        purpose: "know who it is, what they need and how to talk with them",
+        purpose: "calibrate communication style and understand user needs",
         reads: vec![
             list("user_profile.goals", goals),
             list("user_profile.approach", approach),
@@ -181,7 +181,7 @@ fn context(from: &ConversationSnapshot) -> RetrievalStep {
     RetrievalStep {
         number: 6,
         name: "Context elements",
-        purpose: "know how it came here, and what could follow",
+        purpose: "build understanding of how we got here and what's next",
         reads: vec![
             list("intellectual_journey.key_pivots", pivots),
             list("decisions_made", decisions),
@@ -208,7 +208,7 @@ fn artifacts(from: &ConversationSnapshot) -> RetrievalStep {
     RetrievalStep {
         number: 7,
         name: "Referenced artifacts",
-        purpose: "know what can be loaded when somebody asks for it",
+        purpose: "know what detailed documentation is available",
         reads: vec![list("artifacts_created", ids)],
     }
 }

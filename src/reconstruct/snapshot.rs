@@ -16,28 +16,28 @@ pub use parts::*;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
     /// The file is too large.
-    #[error("{found} bytes are more than {MAX_SNAPSHOT_BYTES}")]
+    #[error("{found} bytes exceed the limit of {MAX_SNAPSHOT_BYTES}")]
     TooLarge {
         /// Size of the file.
         found: usize,
     },
     /// The file is not UTF-8 text.
-    #[error("it is not UTF-8, from byte {at} on")]
+    #[error("not UTF-8: byte {at} is invalid")]
     NotText {
         /// Position of the invalid byte.
         at: usize,
     },
     /// The file is not a JSON object.
-    #[error("it is no JSON object: {what}")]
+    #[error("not a JSON object: {what}")]
     NotJson {
         /// Description of the content.
         what: String,
     },
     /// The file does not state its version.
-    #[error("checkpoint_metadata.version is missing, so nothing says how to read it")]
+    #[error("`checkpoint_metadata.version` is missing, so the format is unknown")]
     NoVersion,
     /// The version is not supported.
-    #[error("it is of version `{found}`, and 2.x can be read")]
+    #[error("version `{found}` is not supported, expected 2.x")]
     Version {
         /// The version.
         found: String,
@@ -49,14 +49,14 @@ impl SnapshotError {
     #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
-            Self::TooLarge { .. } => "move what artifacts contain to files of their own",
-            Self::NotText { .. } => "save it as UTF-8",
-            Self::NotJson { .. } => "`cra snapshot SESSION` writes one",
+            Self::TooLarge { .. } => "move the content of artifacts to separate files",
+            Self::NotText { .. } => "save the file as UTF-8",
+            Self::NotJson { .. } => "write a snapshot file with `cra snapshot SESSION`",
             Self::NoVersion => {
-                "add `\"checkpoint_metadata\": {\"version\": \"2.0\"}` if it is of format 2"
+                "if the file has format 2, add `\"checkpoint_metadata\": {\"version\": \"2.0\"}`"
             }
             Self::Version { .. } => {
-                "3.x and 4.x are opened with doubts; save older ones anew in format 2.0"
+                "3.x and 4.x files open with warnings; save older files in format 2.0"
             }
         }
     }
@@ -146,7 +146,7 @@ impl ConversationSnapshot {
         };
         let value: Value = json::read(text.as_bytes()).map_err(|error| not_json(error.detail()))?;
         if !value.is_object() {
-            return Err(not_json("it is a list or a single value".to_owned()));
+            return Err(not_json("found a list or a single value".to_owned()));
         }
         Self::of(&value)
     }
@@ -194,7 +194,7 @@ impl ConversationSnapshot {
         self.completion = completion.number().filter(|number| {
             let within = (0.0..=100.0).contains(number);
             if !within {
-                completion.add_fault("is not between 0 and 100");
+                completion.add_fault("must be between 0 and 100");
             }
             within
         });
@@ -378,7 +378,7 @@ impl ConversationSnapshot {
         let what = self.blocking_issue.as_ref()?.what()?;
         Some(what.first().cloned().unwrap_or_else(|| {
             let question = self.question.clone();
-            question.unwrap_or_else(|| "something that the file does not name".to_owned())
+            question.unwrap_or_else(|| "an issue that the file does not name".to_owned())
         }))
     }
 
@@ -433,7 +433,7 @@ fn keep_valid<T>(
     if all.len() > MAX_SNAPSHOT_ITEMS {
         let found = all.len();
         list.add_fault(&format!(
-            "has {found} entries, and the first {MAX_SNAPSHOT_ITEMS} are used"
+            "has {found} entries; only the first {MAX_SNAPSHOT_ITEMS} are used"
         ));
     }
     let items = all.into_iter().take(MAX_SNAPSHOT_ITEMS);
@@ -441,7 +441,7 @@ fn keep_valid<T>(
         let is_object = item.raw().is_some_and(Value::is_object);
         let read = read(name, &item);
         if read.is_none() && is_object {
-            item.add_fault("does not say what it is about");
+            item.add_fault("has no description");
         }
         read
     });

@@ -103,9 +103,9 @@ impl WaitingSubject {
     /// Question to the operator.
     fn question(&self, agent: &str) -> String {
         match self {
-            Self::Start => format!("May {agent} begin?"),
+            Self::Start => format!("May {agent} start?"),
             Self::Action(action) => format!("May {agent} run {}?", as_code(action)),
-            Self::Session(at) => format!("May {agent} go on ({at})?"),
+            Self::Session(at) => format!("May {agent} continue ({at})?"),
         }
     }
 }
@@ -238,7 +238,7 @@ fn position(account: &SessionAccount) -> Value {
     let stage = match account.active.first() {
         _ if account.ended => "ended".to_owned(),
         Some(active) => format!("working on {active}"),
-        None => "under way".to_owned(),
+        None => "in progress".to_owned(),
     };
     let fields = JsonFields::default()
         .with("stage", stage)
@@ -252,14 +252,14 @@ fn question(account: &SessionAccount) -> Value {
     let Some(held) = account.held.first() else {
         return Value::Null;
     };
-    let asked = match held.asked.as_slice() {
+    let questions = match held.asked.as_slice() {
         [] => String::new(),
         asked => format!(": {}", asked.join("; ")),
     };
     json!({
         "question": held.waits.question(&account.agent),
         "type": "approval",
-        "blocking": format!("gate {} is held until an operator answers{asked}", as_code(&held.gate)),
+        "blocking": format!("waiting at gate {} until an operator answers{questions}", as_code(&held.gate)),
     })
 }
 
@@ -275,8 +275,8 @@ fn journey(account: &SessionAccount) -> Value {
 }
 
 fn decisions(account: &SessionAccount) -> Value {
-    let said = account.decisions.iter();
-    let said = said.map(|decision| json!({"decision": decision, "source": "memento"}));
+    let remembered = account.decisions.iter();
+    let remembered = remembered.map(|decision| json!({"decision": decision, "source": "memento"}));
     let decided = account.decided.iter().map(|decision| {
         let what = match decision.action.as_str() {
             "" => "session".to_owned(),
@@ -298,18 +298,18 @@ fn decisions(account: &SessionAccount) -> Value {
             .with("source", "record");
         fields.into()
     });
-    said.chain(decided).collect()
+    remembered.chain(decided).collect()
 }
 
 fn open_questions(account: &SessionAccount) -> Value {
-    let asked = account.held.iter().flat_map(|held| {
+    let questions = account.held.iter().flat_map(|held| {
         let gate = as_code(&held.gate);
         let asked = held.asked.iter();
         asked.map(
             move |question| json!({"question": format!("{gate}: {question}"), "type": "approval"}),
         )
     });
-    asked.collect()
+    questions.collect()
 }
 
 fn artifact(account: &SessionAccount) -> Value {
@@ -322,7 +322,7 @@ fn artifact(account: &SessionAccount) -> Value {
         "title": format!("TRACE of session {}", account.session),
         "type": "trace",
         "status": if account.ended { "closed" } else { "growing" },
-        "retrieve_for": ["what happened, in which order, and who decided"],
+        "retrieve_for": ["the events, their order and the decisions"],
         "key_sections": sections,
     })
 }
@@ -337,10 +337,10 @@ fn person(account: &SessionAccount) -> Value {
 fn next_steps(account: &SessionAccount) -> Value {
     let gates = account.held.iter().map(|held| {
         json!({
-            "step": format!("wait for the answer at gate {}", as_code(&held.gate)),
+            "step": format!("wait for an operator at gate {}", as_code(&held.gate)),
             "priority": 1,
             "type": "approval",
-            "purpose": format!("{} is held there", held.waits.description()),
+            "purpose": format!("{} is held at this gate", held.waits.description()),
         })
     });
     let next = account.next.iter().chain(&account.active);

@@ -149,11 +149,11 @@ fn shared_name(from: &ConversationSnapshot) -> Option<String> {
     let holding = names.iter().filter(|name| name.contains(word)).rev();
     let name = holding.max_by_key(|name| name.iter().map(speak_of).sum::<usize>())?;
     let is_system = artifacts.iter().any(|artifact| {
-        let said = [artifact.kind.as_deref(), artifact.title.as_deref()];
-        let said = said.into_iter().flatten().map(str::to_lowercase);
+        let texts = [artifact.kind.as_deref(), artifact.title.as_deref()];
+        let texts = texts.into_iter().flatten().map(str::to_lowercase);
         let of_it = name_of(&artifact.id) == *name;
         of_it
-            && said
+            && texts
                 .into_iter()
                 .any(|text| text.contains("architecture") || text.contains("system"))
     });

@@ -53,7 +53,7 @@ impl Checklist {
         let unclear = self.checks.iter().filter(|check| !check.is_clear());
         let unclear = unclear.map(|check| {
             let missing = check.missing.join(", ");
-            format!("{} is not clear: {missing} missing", check.name)
+            format!("{} is unclear: {missing} missing", check.name)
         });
         let faults = self.faults.iter();
         let faults = faults.map(|fault| format!("{} {}", fault.place, fault.what));
@@ -77,7 +77,7 @@ impl Checklist {
 pub fn validate(from: &ConversationSnapshot) -> Checklist {
     let format = from.later.then(|| {
         format!(
-            "the file is of version {}, and 2.x is known: what it says may mean something else",
+            "the file has version {}, but only 2.x is known: some fields may mean something else",
             from.version
         )
     });
@@ -134,7 +134,7 @@ fn position(from: &ConversationSnapshot) -> ChecklistItem {
     check(
         "Position",
         "Do I understand WHERE we are in the conversation?",
-        "Where are we right now, and how far along is it?",
+        "Where are we right now, and how far along are we?",
         &[
             ("session_state.phase", presence_of(from.phase.as_ref())),
             ("current_position.stage", presence_of(from.stage.as_ref())),
@@ -167,8 +167,8 @@ fn history(from: &ConversationSnapshot) -> ChecklistItem {
 
 fn challenge(from: &ConversationSnapshot) -> ChecklistItem {
     let why = super::challenge::why_blocking(from);
-    let said = from.question_blocking.is_some() || why.is_some();
-    let blocking = if said {
+    let recorded = from.question_blocking.is_some() || why.is_some();
+    let blocking = if recorded {
         FieldPresence::Yes
     } else {
         FieldPresence::No
@@ -176,7 +176,7 @@ fn challenge(from: &ConversationSnapshot) -> ChecklistItem {
     check(
         "Challenge",
         "Do I understand WHAT'S unresolved?",
-        "What is the one question that has to be resolved, and what waits for it?",
+        "Which question must be resolved first, and what depends on it?",
         &[
             (
                 "critical_question.question",
@@ -193,7 +193,7 @@ fn person(from: &ConversationSnapshot) -> ChecklistItem {
     check(
         "User",
         "Do I understand WHO I'm talking to?",
-        "What do you want to reach, and how do you like to work?",
+        "What do you want to achieve, and how do you like to work?",
         &[
             ("user_profile.goals", presence_of(from.goal.as_ref())),
             ("user_profile.approach", presence_of(approach)),
@@ -216,13 +216,13 @@ fn direction(from: &ConversationSnapshot) -> ChecklistItem {
 
 fn confidence(from: &ConversationSnapshot) -> ChecklistItem {
     let mut decided = from.decisions.iter();
-    let told = decided.find_map(|decision| decision.confidence.as_ref());
+    let rated = decided.find_map(|decision| decision.confidence.as_ref());
     check(
         "Confidence",
         "Do I understand MY uncertainty?",
         "Which of the decisions are firm, and which are tentative?",
         &[
-            ("decisions_made[].confidence", presence_of(told)),
+            ("decisions_made[].confidence", presence_of(rated)),
             (
                 "critical_question.my_confidence",
                 presence_of(from.my_confidence.as_ref()),

@@ -188,9 +188,13 @@ impl AccountBuilder {
             _ => return None,
         };
         // A refusal's reason names the operator who refused; the account has that in another field.
-        let refused = by.as_deref().map(|by| format!("refused by {by}: "));
         let reason = reason.map(|reason| {
-            let bare = refused.and_then(|before| reason.strip_prefix(&before));
+            // Earlier versions of cra wrote `refused by`.
+            let prefixes = ["denied", "refused"];
+            let bare = by.as_deref().and_then(|by| {
+                let mut prefixes = prefixes.iter().map(|word| format!("{word} by {by}: "));
+                prefixes.find_map(|prefix| reason.strip_prefix(&prefix))
+            });
             bare.unwrap_or(&reason).to_owned()
         });
         Some(AccountDecision {
@@ -205,25 +209,25 @@ impl AccountBuilder {
     /// Adds a decision once: up to three events below the gate's span report one passed gate.
     fn add_decision(&mut self, gate: Option<SpanId>, decision: AccountDecision) {
         let answered = gate.as_ref().and_then(|gate| self.answered.remove(gate));
-        let same = |told: &&mut GateDecision| {
-            let before = &told.decision;
+        let same = |earlier: &&mut GateDecision| {
+            let before = &earlier.decision;
             // Records of older versions may lack spans.
-            let same_span = gate.is_some() && told.gate == gate;
-            same_span || gate.is_none() && told.gate.is_none() && before.gate == decision.gate
+            let same_span = gate.is_some() && earlier.gate == gate;
+            same_span || gate.is_none() && earlier.gate.is_none() && before.gate == decision.gate
         };
-        let same_outcome = |told: &&mut GateDecision| {
-            let before = &told.decision;
+        let same_outcome = |earlier: &&mut GateDecision| {
+            let before = &earlier.decision;
             before.outcome == decision.outcome && before.by == decision.by
         };
-        let mut told = self.decided.iter_mut().rev();
-        if let Some(told) = told.find(|told| same(told) && same_outcome(told)) {
-            let told = &mut told.decision;
-            told.reason = told.reason.take().or(answered).or(decision.reason);
-            if told.action.is_empty() {
-                told.action = decision.action;
+        let mut earlier = self.decided.iter_mut().rev();
+        if let Some(earlier) = earlier.find(|earlier| same(earlier) && same_outcome(earlier)) {
+            let earlier = &mut earlier.decision;
+            earlier.reason = earlier.reason.take().or(answered).or(decision.reason);
+            if earlier.action.is_empty() {
+                earlier.action = decision.action;
             }
             // The checkpoint is the gate; the risk tier is only its cause.
-            told.gate = decision.gate;
+            earlier.gate = decision.gate;
             return;
         }
         let decision = AccountDecision {
@@ -300,7 +304,7 @@ fn activity(kind: &str, event: &Event) -> Option<String> {
             )
         }
         "error_occurred" => format!("an error occurred{}", because("message")),
-        "error_recovered" => format!("an error was dealt with{}", because("recovery_method")),
+        "error_recovered" => format!("an error was resolved{}", because("recovery_method")),
         _ => return None,
     })
 }
@@ -353,16 +357,16 @@ fn with_thread(account: SessionAccount, thread: &Thread, atlases: &[Atlas]) -> S
         return account;
     };
     let mut redactor = Redactor::of_all(atlases);
-    let mut told = |text: &str| redactor.redact_text("memento", text);
+    let mut redacted = |text: &str| redactor.redact_text("memento", text);
     let shape = latest.shape();
-    let mut list = |texts: &[String]| texts.iter().map(|text| told(text)).collect::<Vec<_>>();
+    let mut list = |texts: &[String]| texts.iter().map(|text| redacted(text)).collect::<Vec<_>>();
     let (active, parked) = (list(&shape.active), list(&shape.parked));
     let (decisions, next) = (list(&shape.decisions), list(&shape.next));
     let pivots = pivots(thread).into_iter();
-    let pivots = pivots.map(|(from, to, why)| (told(&from), told(&to), told(&why)));
+    let pivots = pivots.map(|(from, to, why)| (redacted(&from), redacted(&to), redacted(&why)));
     let pivots = pivots.collect();
     let held_back = thread.held_back.iter();
-    let held_back = held_back.map(|turn| told(&turn.proposed.arc)).collect();
+    let held_back = held_back.map(|turn| redacted(&turn.proposed.arc)).collect();
     let thawed_by = thread
         .thaw_condition()
         .map(|reason| reason.description().to_owned());
@@ -372,7 +376,7 @@ fn with_thread(account: SessionAccount, thread: &Thread, atlases: &[Atlas]) -> S
     });
     SessionAccount {
         // A thread without a summary has a dash as its arc.
-        arc: Some(told(&shape.arc)).filter(|arc| arc != "-"),
+        arc: Some(redacted(&shape.arc)).filter(|arc| arc != "-"),
         active,
         parked,
         decisions,

@@ -75,13 +75,13 @@ impl Acknowledgement {
 pub(super) fn loss_after(before: Option<Acknowledgement>, dropped: bool) -> Option<String> {
     match before {
         Some(before) if before.running && before.may_lose > 0 => Some(format!(
-            "the console before did not stop in order, and its Atlases let it answer agents early: up to {} \
+            "the last run of cra did not stop cleanly, and its Atlases allow early answers to agents: up to {} \
              acknowledged events may be missing",
             before.may_lose
         )),
-        Some(_) => dropped.then(|| "no event in that write had been acknowledged".to_owned()),
+        Some(_) => dropped.then(|| "no agent got an answer for an event in that write".to_owned()),
         None => dropped.then(|| {
-            "an older version of cra wrote it, so events in that write may have been acknowledged"
+            "an older version of cra wrote it, so agents may have got answers for events in that write"
                 .to_owned()
         }),
     }
@@ -116,7 +116,7 @@ mod tests {
         for before in in_order {
             assert_eq!(loss_after(Some(before), false), None);
             let mended = loss_after(Some(before), true).unwrap();
-            assert_eq!(mended, "no event in that write had been acknowledged");
+            assert_eq!(mended, "no agent got an answer for an event in that write");
         }
         assert_eq!(loss_after(None, false), None);
         assert!(loss_after(None, true).unwrap().contains("older version"));

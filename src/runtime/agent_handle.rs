@@ -428,7 +428,7 @@ fn stopped_reply() -> Reply {
     Reply::Denied(DenialReply {
         code: DenyCode::Unavailable,
         reason: "the console has stopped, so nothing is allowed".to_owned(),
-        help: Some("start cra again, and ask again".to_owned()),
+        help: Some("start cra again, and repeat the request".to_owned()),
         gate: None,
     })
 }
@@ -444,7 +444,7 @@ fn denied_until_answered(asked: AgentQuestions) -> DenialReply {
     let questions: Vec<_> = questions.collect();
     DenialReply {
         code: DenyCode::InvalidAnswer,
-        reason: format!("the agent has to answer first: {}", questions.join("; ")),
+        reason: format!("the agent must answer first: {}", questions.join("; ")),
         help: Some(format!(
             "answer at {}, by checkpoint and question",
             asked.gate
@@ -472,7 +472,7 @@ fn into_denial(reply: Reply) -> DenialReply {
         | Reply::Invalid(_)
         | Reply::Refused(_) => DenialReply {
             code: DenyCode::Unavailable,
-            reason: "the console gave an answer that does not fit".to_owned(),
+            reason: "the console gave an unexpected answer".to_owned(),
             help: None,
             gate: None,
         },

@@ -36,16 +36,16 @@ pub enum LoadRefusal {
     #[error("the console is stopping")]
     Stopping,
     /// Other Atlases were loaded meanwhile.
-    #[error("other Atlases were loaded meanwhile: look again")]
+    #[error("other Atlases were loaded meanwhile: review them first")]
     Changed,
     /// These Atlases are already loaded.
-    #[error("they are in force already")]
+    #[error("these Atlases are already loaded")]
     AlreadyLoaded,
     /// Two of them have one identifier, so the record could not tell which of them decided.
     #[error("two Atlases have the identifier `{0}`")]
     DuplicateId(String),
     /// No Atlas would be left, so no agent would be asked anything.
-    #[error("no Atlas would be left")]
+    #[error("at least one Atlas must stay loaded")]
     NoAtlas,
     /// The change cannot be recorded, so it does not happen.
     #[error("nothing can be recorded: {0}")]

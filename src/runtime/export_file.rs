@@ -129,7 +129,7 @@ impl<'o> TextWriter<'o> {
 
 impl fmt::Debug for TextWriter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TextOut").finish_non_exhaustive()
+        f.debug_struct("TextWriter").finish_non_exhaustive()
     }
 }
 
@@ -145,13 +145,13 @@ impl fmt::Write for TextWriter<'_> {
 }
 
 fn file_exists_error() -> io::Error {
-    io::Error::new(io::ErrorKind::AlreadyExists, "the file exists already")
+    io::Error::new(io::ErrorKind::AlreadyExists, "the file already exists")
 }
 
 fn no_file() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidInput,
-        "only a file can be written over",
+        "only a regular file can be overwritten",
     )
 }
 
@@ -163,7 +163,7 @@ impl PartialFile {
         let Some(name) = path.file_name() else {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                "it names no file",
+                "the path has no file name",
             ));
         };
         let mut partial = std::ffi::OsString::from(".");

@@ -112,7 +112,7 @@ impl Role {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegisterError {
     /// The name is taken.
-    #[error("there is a {} called `{name}` already", role.as_str())]
+    #[error("a {} with the name `{name}` already exists", role.as_str())]
     Taken {
         /// Role of the extension.
         role: Role,
@@ -120,7 +120,7 @@ pub enum RegisterError {
         name: String,
     },
     /// The name of the event type is taken, belongs to this program, or cannot be recorded.
-    #[error("no event type can be registered as `{name}`: {what}")]
+    #[error("the event type `{name}` cannot be registered: {what}")]
     Event {
         /// The name.
         name: String,
@@ -397,7 +397,7 @@ impl Registry {
             CustomType {
                 trigger_id: name.clone(),
                 description: note.map_or_else(
-                    || "an extension of the operator's list says so".to_owned(),
+                    || "decided by an extension in the operator's list".to_owned(),
                     |note| note.description.clone(),
                 ),
                 priority: note
@@ -443,7 +443,7 @@ impl Registry {
     pub(super) async fn ask(self, call: ExtensionCall, client: Client) -> Result<Value, String> {
         let key = (Role::of(&call.question), call.name.clone());
         let Some(entry) = self.entries.get(&key) else {
-            return Err(format!("there is no {} called `{}`", key.0.as_str(), key.1));
+            return Err(format!("no {} has the name `{}`", key.0.as_str(), key.1));
         };
         let answer = entry.extension.call(&call, client);
         match tokio::time::timeout(entry.timeout, answer).await {

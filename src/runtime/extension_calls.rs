@@ -44,7 +44,7 @@ impl ExtensionCaller {
             // Runs in a separate task: a panic counts as a failed answer.
             let asked = tokio::spawn(registry.ask(call, client)).await;
             let returned = CallResult {
-                outcome: asked.unwrap_or_else(|_| Err("it broke down".to_owned())),
+                outcome: asked.unwrap_or_else(|_| Err("it crashed".to_owned())),
                 duration: begun.elapsed(),
             };
             drop(turn);

@@ -79,10 +79,12 @@ impl EventHooks {
             }
             let details = draft.payload.fields();
             let changed = catch_unwind(AssertUnwindSafe(|| hook.before_event(event_type, details)));
-            let changed = changed.map_err(|_| "it broke down".to_owned());
+            let changed = changed.map_err(|_| "it crashed".to_owned());
             match changed.and_then(|details| self.read(event_type, details)) {
                 Ok(payload) => draft.payload = payload,
-                Err(what) => tracing::error!(event_type, what, "an event hook was ignored"),
+                Err(what) => {
+                    tracing::error!(event_type, what, "the result of an event hook was ignored")
+                }
             }
         }
         draft
@@ -100,18 +102,18 @@ impl EventHooks {
             Some(fault) => Err(fault),
             None => RegisteredEvent::new(event_type, details)
                 .map(Payload::from)
-                .ok_or("its type cannot be recorded".to_owned()),
+                .ok_or("events of this type cannot be recorded".to_owned()),
         }
     }
 
     /// Passes durable events to the hooks. Slow hooks miss some; the record has them all. Returns the
     /// number of missed events.
     pub(super) fn notify_after(&self, records: &[Record]) -> u64 {
-        let Some(told) = &self.sender else { return 0 };
+        let Some(sender) = &self.sender else { return 0 };
         let mut missed = 0;
         // INVARIANT: records sealed here read back.
         for event in records.iter().filter_map(|record| record.event_of().ok()) {
-            if told.try_send(event).is_err() {
+            if sender.try_send(event).is_err() {
                 tracing::warn!("event hooks are too slow and missed an event");
                 missed += 1;
             }
@@ -120,13 +122,13 @@ impl EventHooks {
     }
 }
 
-async fn run_hooks(hooks: Vec<RegisteredHook>, mut heard: mpsc::Receiver<Event>) {
-    while let Some(event) = heard.recv().await {
+async fn run_hooks(hooks: Vec<RegisteredHook>, mut events: mpsc::Receiver<Event>) {
+    while let Some(event) = events.recv().await {
         for (pattern, hook) in &hooks {
             if pattern.matches(&event.event_type) {
-                let told = catch_unwind(AssertUnwindSafe(|| hook.on_event(&event)));
-                if told.is_err() {
-                    tracing::error!(event.event_type, "an event hook broke down");
+                let called = catch_unwind(AssertUnwindSafe(|| hook.on_event(&event)));
+                if called.is_err() {
+                    tracing::error!(event.event_type, "an event hook crashed");
                 }
             }
         }

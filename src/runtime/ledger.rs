@@ -46,13 +46,13 @@ pub(super) struct Ledger {
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The log differs from its signature, or from a head known from another place.
-    #[error("the log is not the one that it was: {what}")]
+    #[error("the log was changed or lost entries: {what}")]
     Diverged {
         /// Description, for people.
         what: String,
     },
     /// Written records do not read back.
-    #[error("what was written is not what is read back: {what}")]
+    #[error("written records do not read back: {what}")]
     ReadBack {
         /// Description, for people.
         what: String,
@@ -98,8 +98,7 @@ impl Ledger {
         // Records after the last signed head are signed soon. There must not be more of them than a crash
         // can leave, or a rewritten record would be signed.
         if tree.size() > 0 && (records > MAX_UNSEALED || entries > MAX_UNSEALED_ENTRIES) {
-            let what =
-                format!("{records} events in it are not sealed, more than a crash can leave");
+            let what = format!("{records} events are not sealed, more than a crash can leave");
             return Err(diverged_error(what));
         }
         let ledger = Self {
@@ -147,9 +146,8 @@ impl Ledger {
         promised: Option<Acknowledgement>,
     ) -> Option<StoreRecovered> {
         let before = self.chains.events();
-        let unlogged = (self.is_new() && before > 0).then(|| {
-            format!("the log begins behind {before} events that were there before it, and unsigned")
-        });
+        let unlogged = (self.is_new() && before > 0)
+            .then(|| format!("the log starts after {before} older events, which are not signed"));
         let lost = loss_after(promised, state.has_dropped_write());
         let mended = state.repair_note.clone().into_iter();
         let what: Vec<_> = mended.chain(lost).chain(unlogged).collect();
@@ -343,7 +341,7 @@ impl ReadBack {
                 // A key rotation is stored together with the signed head. If an unsigned rotation were
                 // accepted, a process that can write an entry could have its own key trusted.
                 if record.session == *log && envelope.event_type == "key_rotated" {
-                    let what = "an entry that was never signed names another key";
+                    let what = "an unsigned entry names another key";
                     return Err(diverged_error(what.to_owned()));
                 }
                 if unsealed.sessions.insert(record.session.clone()) {
@@ -389,9 +387,7 @@ impl ReadBack {
                 }
             }
             if page.is_empty() {
-                return Err(read_back_error(
-                    "the entry that was written is not there".into(),
-                ));
+                return Err(read_back_error("the written entry is missing".into()));
             }
         }
     }
@@ -407,7 +403,7 @@ impl ReadBack {
             .or_insert((0, Digest::ZERO));
         let follows = envelope.sequence == *count && link.previous == *hash;
         if !follows {
-            return Err(at("does not follow the event before"));
+            return Err(at("does not follow the previous event"));
         }
         *count += 1;
         *hash = record.hash;
@@ -424,14 +420,14 @@ impl ReadBack {
 fn read_kept_head(note: &str, entries: u64) -> Result<LogHead, LogError> {
     let kept = KnownHead::read(note).map_err(|error| {
         diverged_error(format!(
-            "`cra.head` beside the store cannot be read ({error}); restore it, or move it away"
+            "`cra.head` next to the store cannot be read ({error}); restore it, or move it away"
         ))
     })?;
     if kept.head.size > entries {
         return Err(diverged_error(format!(
-            "it has {entries} of the {} entries that `cra.head` beside the store was signed over, so its \
-             newest records are lost; restore `cra.db` and `cra.db-wal` together, or move `cra.head` \
-             away to go on without them",
+            "it has {entries} of the {} entries that `cra.head` next to the store covers, so its newest \
+             records are lost; restore `cra.db` and `cra.db-wal` together, or move `cra.head` away to \
+             continue without them",
             kept.head.size
         )));
     }
@@ -449,13 +445,12 @@ fn build_tree(
         for head in heads.iter().filter(|head| head.size == size) {
             if head.log != *log {
                 return Err(diverged_error(format!(
-                    "a head that is known is of the log `{}`",
+                    "a known head belongs to the log `{}`",
                     head.log
                 )));
             }
             if head.root != tree.root() {
-                let what =
-                    format!("its first {size} entries are not those of a head that is known");
+                let what = format!("its first {size} entries differ from a known head");
                 return Err(diverged_error(what));
             }
         }
@@ -468,7 +463,7 @@ fn build_tree(
     if largest > tree.size() {
         let found = tree.size();
         return Err(diverged_error(format!(
-            "it has {found} of the {largest} entries that a head is known of"
+            "it has {found} of the {largest} entries of a known head"
         )));
     }
     Ok(tree)

@@ -60,16 +60,16 @@ pub enum MaintenanceError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// Another session of that name is on record.
-    #[error("the session `{0}` is on record already, with other events")]
+    #[error("session `{0}` is already on record, with other events")]
     OtherSession(SessionId),
     /// A session of that name is still live in this store.
-    #[error("the session `{0}` is still open in this store")]
+    #[error("session `{0}` is still open in this store")]
     Live(SessionId),
     /// The session is not on record.
-    #[error("no session `{0}` is on record")]
+    #[error("session `{0}` is not on record")]
     NoSession(SessionId),
     /// The session has no legal hold.
-    #[error("the session `{0}` is under no legal hold")]
+    #[error("session `{0}` has no legal hold")]
     NotHeld(SessionId),
 }
 
@@ -79,11 +79,11 @@ impl MaintenanceError {
     pub fn help(&self) -> &'static str {
         match self {
             Self::Store(error) => error.help(),
-            Self::Log(_) => "cra trace verify says more about it",
-            Self::NoSession(_) => "cra trace list names the sessions on record",
-            Self::NotHeld(_) => "cra trace hold --list names the sessions under a legal hold",
+            Self::Log(_) => "run cra trace verify for details",
+            Self::NoSession(_) => "run cra trace list to see the sessions on record",
+            Self::NotHeld(_) => "run cra trace hold --list to see the sessions under a legal hold",
             Self::OtherSession(_) | Self::Live(_) => {
-                "nothing was changed; take it into a store of its own with another --data-dir"
+                "nothing was changed; import it into another store with --data-dir"
             }
         }
     }
@@ -221,7 +221,7 @@ impl Maintenance {
         for (session, old) in pruned {
             // The log of the original store explained the pruning; this log needs its own entry.
             let entry = RetentionApplied {
-                reason: "pruned before it was taken in".to_owned(),
+                reason: "pruned before the import".to_owned(),
                 ..old.entry(&session)
             };
             batch.records.push(self.ledger.entry(entry, now));

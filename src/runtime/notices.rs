@@ -46,9 +46,9 @@ impl NoticesOff {
     #[must_use]
     pub fn description(self) -> &'static str {
         match self {
-            Self::Setting => "off: config.yaml says `webhooks: off`",
-            Self::Demo => "off: the demo calls nobody",
-            Self::NoConsole => "off: nobody is told without a console",
+            Self::Setting => "off: config.yaml has `webhooks: off`",
+            Self::Demo => "off in the demo",
+            Self::NoConsole => "off: no console is running",
         }
     }
 }

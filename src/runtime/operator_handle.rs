@@ -346,7 +346,7 @@ fn into_result(reply: Reply) -> Result<(), DecisionRefusal> {
         | Reply::Decided(_)
         | Reply::Approved(_)
         | Reply::Invalid(_) => Err(DecisionRefusal::Unavailable(
-            "nobody can tell what became of it; look again".to_owned(),
+            "the outcome is unknown; check it again".to_owned(),
         )),
     }
 }

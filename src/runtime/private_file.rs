@@ -36,7 +36,7 @@ pub fn read_or_create(
     match linked {
         Ok(()) => Ok(new),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            read(&path)?.ok_or_else(|| io::Error::other("it went away"))
+            read(&path)?.ok_or_else(|| io::Error::other("the file was removed"))
         }
         Err(error) => Err(error),
     }

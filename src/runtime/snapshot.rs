@@ -477,10 +477,10 @@ impl From<&Result<VerificationReport, String>> for ChainVerdict {
 /// Returns a digest of all faults: an operator's acknowledgement of one fault does not cover another.
 fn fault_digest(report: &VerificationReport) -> Digest {
     let faults = report.faults();
-    let told: Vec<_> = faults
+    let texts: Vec<_> = faults
         .flat_map(|(session, verdict)| [session.to_string(), verdict.to_string()])
         .collect();
-    Digest::of_parts(told.iter().map(String::as_bytes))
+    Digest::of_parts(texts.iter().map(String::as_bytes))
 }
 
 /// Returns the number of events of a chain that no head covers.

@@ -20,10 +20,10 @@ pub enum SnapshotFileError {
     #[error("cannot read `{}`: {}", .0.display(), .1)]
     Read(PathBuf, io::Error),
     /// The content cannot be used.
-    #[error("`{}` cannot be reconstructed from: {}", .0.display(), .1)]
+    #[error("`{}` cannot be used for a reconstruction: {}", .0.display(), .1)]
     Unusable(PathBuf, SnapshotError),
     /// An artifact lies in another folder.
-    #[error("an artifact is kept beside its snapshot file, and `{}` is elsewhere", .0.display())]
+    #[error("the artifact `{}` is not in the folder of its snapshot file", .0.display())]
     OutsideFolder(PathBuf),
     /// A file cannot be written.
     #[error("cannot write `{}`: {}", .0.display(), .1)]
@@ -37,7 +37,7 @@ impl SnapshotFileError {
         match self {
             Self::Unusable(_, error) => Some(error.help()),
             Self::OutsideFolder(_) => {
-                Some("nothing was read; open it yourself if you trust the file")
+                Some("nothing was read; open the artifact yourself if you trust it")
             }
             Self::Read(..) | Self::Write(..) => None,
         }
@@ -108,7 +108,10 @@ pub fn artifact_content(
 /// regular file is refused: reading a pipe could block forever.
 fn read(file: &Path) -> io::Result<Vec<u8>> {
     if !fs::metadata(file)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not a regular file",
+        ));
     }
     let mut text = Vec::new();
     let limit = MAX_SNAPSHOT_BYTES as u64 + 1;

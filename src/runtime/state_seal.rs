@@ -149,10 +149,10 @@ impl StateSeal {
             Some(stored) if stored == seal_body(&self.code(ledger)) => SealCheck::Valid,
             Some(stored) if stored == seal_body(&self.engine_code(ledger)) => SealCheck::Valid,
             Some(stored) if stored == seal_body(&self.key_lost_code(ledger)) => SealCheck::KeyLost,
-            Some(_) => SealCheck::Invalid("its seal does not fit"),
-            None if by == WriterVersion::Sealing => SealCheck::Invalid("its seal is gone"),
+            Some(_) => SealCheck::Invalid("its seal does not match"),
+            None if by == WriterVersion::Sealing => SealCheck::Invalid("its seal is missing"),
             None if self.rows.is_empty() => SealCheck::Valid,
-            None if ledger.is_new() => SealCheck::Invalid("there is no log that goes with it"),
+            None if ledger.is_new() => SealCheck::Invalid("its log is missing"),
             // An earlier version, which did not seal state, wrote them.
             None => SealCheck::Valid,
         }
@@ -332,16 +332,16 @@ impl OpenedState {
                 };
             }
             SealCheck::Invalid(why) => {
-                format!("the state was changed while no console was open ({why})")
+                format!("the state was changed while cra was not running ({why})")
             }
             SealCheck::KeyLost => {
-                "the key was changed without the old one, so the state cannot be verified"
+                "the key was replaced without the old one, so the state cannot be verified"
                     .to_owned()
             }
         };
         let dropped = UntrustedRows::of(&rows);
         let what = format!(
-            "{why}: {} permits and {} held requests do not count, {} sessions are over, {} threads wait until an operator \
+            "{why}: {} permits and {} held requests are dropped, {} sessions are ended, {} threads wait until an operator \
              hands them over, and limits that all sessions share count as used up: rates for one window, budgets until \
              an operator loads another version of the Atlas",
             dropped.permits, dropped.held, dropped.sessions, dropped.threads,

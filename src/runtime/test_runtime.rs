@@ -23,7 +23,8 @@ use crate::engine::command::{StateChange, StateKind};
 use crate::engine::held::Held;
 use crate::engine::held_in;
 use crate::memento::Turn;
-use crate::store::sqlite::{FILE_NAME, SqliteStore, StoreReader};
+use crate::store::StoreReader as _;
+use crate::store::sqlite::{FILE_NAME, SqliteReader, SqliteStore};
 use crate::store::{Store, StoreError};
 use crate::trace::event::Event;
 use crate::trace::head::LogHead;
@@ -63,7 +64,7 @@ pub(crate) struct TestRuntime {
 impl TestRuntime {
     /// Starts a runtime with one Atlas and a new store.
     pub(crate) async fn start(atlas: &str, operator: &str, now: Timestamp) -> Self {
-        let mut rehearsal = Self {
+        let mut runtime_under_test = Self {
             folder: tempfile::tempdir().unwrap(),
             atlas: atlas.to_owned(),
             operator: operator.to_owned(),
@@ -73,8 +74,8 @@ impl TestRuntime {
             runtime: None,
             runs: 0,
         };
-        rehearsal.open().await;
-        rehearsal
+        runtime_under_test.open().await;
+        runtime_under_test
     }
 
     /// Stops the runtime, applies a change, and starts it again on the old store.
@@ -201,8 +202,8 @@ impl TestRuntime {
         tokio::spawn(async move { agents.request_action(request).await })
     }
 
-    fn reader(&self) -> StoreReader {
-        StoreReader::open(&self.folder.path().join(FILE_NAME)).unwrap()
+    fn reader(&self) -> SqliteReader {
+        SqliteReader::open(&self.folder.path().join(FILE_NAME)).unwrap()
     }
 
     /// Returns all events of a type on disk, including the log's own, as another process reads them.

@@ -203,7 +203,7 @@ impl ThreadStore {
             .partition(|row| row.kind == THREAD_DRAFT_KIND);
         let kept = stored_threads(rows);
         for (thread, error) in &kept.unreadable {
-            tracing::warn!(%thread, %error, "a kept thread cannot be read");
+            tracing::warn!(%thread, %error, "a stored thread cannot be read");
         }
         // An unreadable draft was only typed: the operator can type it again.
         let drafts = drafts.into_iter().filter_map(|row| {
@@ -433,32 +433,30 @@ impl ThreadStore {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ThreadRefusal {
     /// The thread does not exist.
-    #[error("there is no such thread")]
+    #[error("the thread does not exist")]
     NoThread,
     /// The thread belongs to another session.
     #[error("the thread belongs to another session")]
     Foreign,
     /// Another process may have changed the thread while no console was open.
     #[error(
-        "the thread may have been changed while no console was open, so an operator has to hand it over"
+        "the thread may have been changed while cra was not running, so an operator must hand it over"
     )]
     Unverified,
     /// The stored thread cannot be read, so its owner is unknown.
     #[error("the stored thread of that name cannot be read")]
     Unreadable,
     /// The session to hand the thread over to does not exist.
-    #[error("there is no session `{0}` to hand the thread over to")]
+    #[error("session `{0}` does not exist, so the thread cannot be handed over")]
     NoSession(SessionId),
     /// The owner has reached its limit of threads, and all of them are in use.
-    #[error("this session has {MAX_SESSION_THREADS} threads, and none of them can make room")]
+    #[error("this session has {MAX_SESSION_THREADS} threads, and all are in use")]
     OwnLimit,
     /// The process has reached its limit of threads, and all of them are in use.
-    #[error(
-        "this process has {MAX_THREADS_PER_PEER} threads in all its sessions, and none of them can make room"
-    )]
+    #[error("this process has {MAX_THREADS_PER_PEER} threads in its sessions, and all are in use")]
     ProcessLimit,
     /// The total limit of threads is reached, and all of them are in use.
-    #[error("there are {MAX_THREADS} threads, and none of them can make room")]
+    #[error("the limit of {MAX_THREADS} threads is reached, and all are in use")]
     Full,
     /// The thread refused the turn.
     #[error(transparent)]

@@ -73,17 +73,18 @@ impl Runtime {
         viewer.publish().await?;
         let (messages, inbox) = mpsc::channel(COMMAND_QUEUE);
         let ids = AskIds::default();
-        let desk = OperatorHandle::new(messages.clone(), pictures.clone(), store, ids.clone(), key);
+        let operator_handle =
+            OperatorHandle::new(messages.clone(), pictures.clone(), store, ids.clone(), key);
         let checking = tokio::spawn({
-            let desk = desk.clone();
+            let operator_handle = operator_handle.clone();
             async move {
-                let _ = desk.verify().await;
+                let _ = operator_handle.verify().await;
             }
         });
         tokio::spawn(viewer.run(inbox));
         Ok(Self {
             agents: AgentHandle::new(messages.clone(), ids, pictures),
-            operator: desk,
+            operator: operator_handle,
             messages,
             snapshots,
             checking,

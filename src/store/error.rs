@@ -30,9 +30,7 @@ pub enum StoreError {
         known: i64,
     },
     /// The database is missing, but other files show that it existed.
-    #[error(
-        "the database `{path}` {what}, and {relics} beside it belong to a record that was begun"
-    )]
+    #[error("the database `{path}` {what}, but {relics} next to it belong to an existing record")]
     Missing {
         /// The file.
         path: String,
@@ -62,10 +60,10 @@ pub enum StoreError {
         what: String,
     },
     /// The caller cancelled the operation.
-    #[error("the check was stopped: nothing was proven")]
+    #[error("the verification was stopped before its end")]
     Cancelled,
     /// A write failed; the store accepts nothing more.
-    #[error("the store no longer takes records: {what}")]
+    #[error("the store no longer accepts records: {what}")]
     Poisoned {
         /// Cause of the failure.
         what: String,
@@ -78,27 +76,27 @@ impl StoreError {
     pub fn help(&self) -> &'static str {
         match self {
             Self::Open { .. } => {
-                "check the folder and its permissions, or name another with --data-dir"
+                "check the folder and its permissions, or name another folder with --data-dir"
             }
             Self::Missing { .. } => {
-                "nothing was changed; restore the database with its -wal from a backup; to begin a new record \
+                "nothing was changed; restore the database with its -wal from a backup; to start a new record \
                  instead, move those files to another folder, or name another folder with --data-dir"
             }
-            Self::Full { .. } => "free some space, then try again: what is on record is kept",
+            Self::Full { .. } => "free some space, then try again; recorded events are kept",
             Self::Foreign { .. } => "nothing was changed; name another folder with --data-dir",
             Self::Version { found, known, .. } if found < known => {
-                "open it once with cra, which brings it up to date"
+                "start cra once: it updates the store"
             }
             Self::Version { .. } => {
-                "nothing was changed; use the version of cra that wrote it, or another --data-dir"
+                "nothing was changed; use the version of cra that wrote the store, or another --data-dir"
             }
             Self::InUse { .. } => "use that console, or name another folder with --data-dir",
             Self::Damaged { .. } => {
-                "nothing was changed; keep the file, restore a backup beside it, and name its folder with --data-dir"
+                "nothing was changed; keep the file, restore a backup to another folder, and name that folder with --data-dir"
             }
-            Self::Cancelled => "check again, and wait for it",
+            Self::Cancelled => "verify again and wait for the end",
             Self::Poisoned { .. } => {
-                "check the disk (space, permissions, errors), then start cra again: what was acknowledged is kept"
+                "check the disk (space, permissions, errors), then start cra again; acknowledged records are kept"
             }
         }
     }

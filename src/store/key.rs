@@ -30,7 +30,7 @@ pub enum KeyError {
         source: io::Error,
     },
     /// The file does not contain a key.
-    #[error("`{}` does not hold a key: {source}", path.display())]
+    #[error("`{}` does not contain a key: {source}", path.display())]
     Form {
         /// The file.
         path: PathBuf,
@@ -38,7 +38,7 @@ pub enum KeyError {
         source: NoteError,
     },
     /// Other users can read the file.
-    #[error("`{}` can be read by others: whoever reads it can sign in this console's name", path.display())]
+    #[error("other users can read `{}` and could sign as this console", path.display())]
     Open {
         /// The file.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub enum KeyError {
         log: SessionId,
     },
     /// The log names an earlier key, of which a backup file exists.
-    #[error("`{}` is not the key that the log names; that one is kept as `{}`", path.display(), kept.display())]
+    #[error("`{}` is not the key of the log; the key of the log is kept as `{}`", path.display(), kept.display())]
     Replaced {
         /// The file.
         path: PathBuf,
@@ -60,7 +60,7 @@ pub enum KeyError {
         kept: PathBuf,
     },
     /// The log was signed, and its key is missing.
-    #[error("the key `{}` is gone, and the log was signed with it", path.display())]
+    #[error("the key `{}`, which signed the log, is missing", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
@@ -77,15 +77,15 @@ impl KeyError {
                 "nothing was changed; if an older record was restored, rename the kept key to cra.key"
             }
             Self::Form { .. } | Self::OtherLog { .. } => {
-                "nothing was changed; put the key back from a backup, or begin a new one with \
+                "nothing was changed; restore the key from a backup, or start a new one with \
                  cra trace key --new"
             }
             Self::Open { .. } => {
-                "chmod 600 it; if somebody may have read it, change it with cra trace key --rotate"
+                "run chmod 600 on the file; if another user may have read it, run cra trace key --rotate"
             }
             Self::Missing { .. } => {
-                "put it back from a backup; or begin a new one with cra trace key --new, which those \
-                 who know the old key cannot verify by it"
+                "restore the key from a backup; or start a new one with cra trace key --new: the old public \
+                 key then does not verify new records"
             }
         }
     }
@@ -297,11 +297,13 @@ mod tests {
         assert_eq!(again.verifier(), made.verifier());
         assert_eq!(load_verifier(folder.path()), Some(made.verifier()));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        let told = load_or_create(folder.path(), &log(), SigningHistory::Signed, None).unwrap_err();
-        assert!(matches!(told, KeyError::Open { .. }), "{told}");
+        let error =
+            load_or_create(folder.path(), &log(), SigningHistory::Signed, None).unwrap_err();
+        assert!(matches!(error, KeyError::Open { .. }), "{error}");
         fs::remove_file(&path).unwrap();
-        let told = load_or_create(folder.path(), &log(), SigningHistory::Signed, None).unwrap_err();
-        assert!(matches!(told, KeyError::Missing { .. }), "{told}");
+        let error =
+            load_or_create(folder.path(), &log(), SigningHistory::Signed, None).unwrap_err();
+        assert!(matches!(error, KeyError::Missing { .. }), "{error}");
         assert!(!path.exists());
     }
 
@@ -310,12 +312,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let made = load_or_create(folder.path(), &log(), SigningHistory::Unsigned, None).unwrap();
         let other = "log-2".parse().unwrap();
-        let told = load_or_create(folder.path(), &other, SigningHistory::Signed, None).unwrap_err();
-        assert!(matches!(told, KeyError::OtherLog { .. }), "{told}");
+        let error =
+            load_or_create(folder.path(), &other, SigningHistory::Signed, None).unwrap_err();
+        assert!(matches!(error, KeyError::OtherLog { .. }), "{error}");
         let newer = Signer::generate("cra/log-1").unwrap().verifier();
-        let told = load_or_create(folder.path(), &log(), SigningHistory::Signed, Some(&newer))
+        let error = load_or_create(folder.path(), &log(), SigningHistory::Signed, Some(&newer))
             .unwrap_err();
-        assert!(matches!(told, KeyError::OtherLog { .. }), "{told}");
+        assert!(matches!(error, KeyError::OtherLog { .. }), "{error}");
         let current = made.verifier();
         load_or_create(
             folder.path(),

@@ -42,7 +42,7 @@ pub(super) fn used_bytes(files: &[&Path]) -> u64 {
 pub(super) fn shortage(path: &Path, used_bytes: u64, quota_bytes: Option<u64>) -> Option<String> {
     if let Some(quota) = quota_bytes.filter(|quota| used_bytes >= *quota) {
         return Some(format!(
-            "the record takes {}, and its quota is {}: prune it, or raise `--quota`",
+            "the record uses {}, and its quota is {}: prune the record, or raise `--quota`",
             size_text(used_bytes),
             size_text(quota)
         ));
@@ -111,8 +111,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |used| shortage(folder.path(), used, Some(2 << 20));
         assert_eq!(at((2 << 20) - 1), None);
-        let told = at(2 << 20).unwrap();
-        assert!(told.contains("quota is 2 MiB"), "{told}");
+        let text = at(2 << 20).unwrap();
+        assert!(text.contains("quota is 2 MiB"), "{text}");
         assert_eq!(shortage(folder.path(), u64::MAX, None), None);
     }
 

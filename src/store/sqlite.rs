@@ -12,7 +12,9 @@ use rusqlite::{Connection, ErrorCode};
 
 use super::space;
 use super::writer::{BatchWriter, WriteActivity, WriteQueue, closed_error};
-use super::{Ack, AtlasText, Batch, LogState, RecordedSession, StateRow, Store, StoreError};
+use super::{
+    Ack, AtlasText, Batch, LogState, RecordedSession, StateRow, Store, StoreError, StoreReader as _,
+};
 use crate::base::clock::Boxed;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
@@ -26,7 +28,6 @@ mod file_verification;
 mod files;
 mod head_file;
 mod lock;
-mod log_reader;
 mod medium;
 mod migration;
 mod reader;
@@ -37,7 +38,7 @@ mod wal;
 mod wal_end;
 
 pub use head_file::HEAD_FILE_NAME;
-pub use reader::StoreReader;
+pub use reader::SqliteReader;
 
 use files::{FileId, StoreFiles};
 use head_file::HeadFileWriter;
@@ -60,7 +61,7 @@ pub struct SqliteStore {
     // Absent only while the store is closing.
     queue: Option<WriteQueue>,
     writer: Option<JoinHandle<()>>,
-    reader: Option<Arc<Mutex<StoreReader>>>,
+    reader: Option<Arc<Mutex<SqliteReader>>>,
     /// For long operations, which open their own connection so that they do not block other readers.
     path: PathBuf,
     repair_note: Option<String>,
@@ -101,7 +102,7 @@ impl SqliteStore {
         let opened = FileId::of(path).map_err(|error| io_error(path, &error))?;
         let mut connection = connect(path)?;
         let moved = schema::prepare(&mut connection, path)?;
-        let reader = StoreReader::open(path)?;
+        let reader = SqliteReader::open(path)?;
         let log = reader.log()?;
         let room = SpaceMonitor::new(path);
         let foreign_changes = Arc::new(AtomicU64::new(0));
@@ -122,7 +123,7 @@ impl SqliteStore {
         let headless = log.seal.is_some() && log.head_file_note.is_none();
         let headless_text = headless.then(|| {
             format!(
-                "`{HEAD_FILE_NAME}` was not there: an earlier version left the store, or the file was removed"
+                "`{HEAD_FILE_NAME}` was missing: an earlier version wrote the store, or the file was removed"
             )
         });
         let mended = lock.outage().into_iter().chain(torn).chain(moved);
@@ -149,7 +150,7 @@ impl SqliteStore {
     pub fn open_read_only(folder: &Path) -> Result<Self, StoreError> {
         let path = folder.join(FILE_NAME);
         check_not_missing(&path)?;
-        let reader = StoreReader::open(&path)?;
+        let reader = SqliteReader::open(&path)?;
         Ok(Self {
             queue: None,
             writer: None,
@@ -167,7 +168,7 @@ impl SqliteStore {
     /// Runs a query on a thread where blocking is allowed.
     fn read<T: Send + 'static>(
         &self,
-        query: impl FnOnce(&StoreReader) -> Result<T, StoreError> + Send + 'static,
+        query: impl FnOnce(&SqliteReader) -> Result<T, StoreError> + Send + 'static,
     ) -> Boxed<'_, Result<T, StoreError>> {
         let reader = self.reader.clone();
         Box::pin(async move {
@@ -231,11 +232,11 @@ impl Store for SqliteStore {
     }
 
     fn state(&self) -> Boxed<'_, Result<Vec<StateRow>, StoreError>> {
-        self.read(StoreReader::state)
+        self.read(SqliteReader::state)
     }
 
     fn heads(&self) -> Boxed<'_, Result<Vec<ChainHead>, StoreError>> {
-        self.read(StoreReader::heads)
+        self.read(SqliteReader::heads)
     }
 
     fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<ChainHead>, StoreError>> {
@@ -262,11 +263,11 @@ impl Store for SqliteStore {
     }
 
     fn sessions(&self) -> Boxed<'_, Result<Vec<RecordedSession>, StoreError>> {
-        self.read(StoreReader::sessions)
+        self.read(SqliteReader::sessions)
     }
 
     fn log_session(&self) -> Boxed<'_, Result<Option<RecordedSession>, StoreError>> {
-        self.read(StoreReader::log_session)
+        self.read(SqliteReader::log_session)
     }
 
     fn log_entries(
@@ -300,7 +301,8 @@ impl Store for SqliteStore {
     ) -> Boxed<'_, Result<VerificationReport, StoreError>> {
         let path = self.path.clone();
         Box::pin(async move {
-            blocking(move || StoreReader::open(&path)?.verify_with_progress(trust, &progress)).await
+            blocking(move || SqliteReader::open(&path)?.verify_with_progress(trust, &progress))
+                .await
         })
     }
 }
@@ -452,17 +454,17 @@ mod tests {
         let full = rusqlite::Error::SqliteFailure(full, None);
         let no_room = io::Error::from_raw_os_error(28);
         for error in [damaged(&full), io_error(&path, &no_room)] {
-            let told = with_free_space(error, &path);
-            assert!(matches!(told, StoreError::Full { .. }), "{told}");
-            let text = told.to_string();
+            let error = with_free_space(error, &path);
+            assert!(matches!(error, StoreError::Full { .. }), "{error}");
+            let text = error.to_string();
             assert!(
                 text.contains("is full: ") && text.contains("at least 1 MiB needed"),
                 "{text}"
             );
             assert!(
-                told.help().starts_with("free some space"),
+                error.help().starts_with("free some space"),
                 "{}",
-                told.help()
+                error.help()
             );
         }
         let corrupt = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);

@@ -116,7 +116,7 @@ impl WriteQueue {
 
 pub(super) fn closed_error() -> StoreError {
     StoreError::Poisoned {
-        what: "its writer has stopped".to_owned(),
+        what: "the writer thread has stopped".to_owned(),
     }
 }
 

@@ -26,7 +26,7 @@ pub enum ExportError<E> {
     #[error(transparent)]
     Read(E),
     /// The writer failed and knows the reason.
-    #[error("the output cannot be written")]
+    #[error("cannot write the output")]
     Write,
 }
 

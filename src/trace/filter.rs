@@ -142,8 +142,8 @@ impl EventFilterTest {
                 .iter()
                 .any(|actor| matches_any_name(names, actor)),
             Self::Named(EventFilterField::Action, names) => {
-                let told = SearchableDetails::of(envelope, &["action_type", "blocked_action"]);
-                let mut actions = [told.action_type, told.blocked_action]
+                let details = SearchableDetails::of(envelope, &["action_type", "blocked_action"]);
+                let mut actions = [details.action_type, details.blocked_action]
                     .into_iter()
                     .flatten();
                 actions.any(|action| matches_any_name(names, &action))
@@ -153,19 +153,19 @@ impl EventFilterTest {
                 id.is_some_and(|id| matches_any_name(names, &id))
             }
             Self::Named(EventFilterField::Thread, names) => {
-                let told = SearchableDetails::of(envelope, &["thread_id"]);
-                let within = told
+                let details = SearchableDetails::of(envelope, &["thread_id"]);
+                let within = details
                     .thread
                     .as_ref()
                     .and_then(|thread| thread.get("thread_id"));
                 let within = within.and_then(serde_json::Value::as_str);
-                let id = told.thread_id.as_deref().or(within);
+                let id = details.thread_id.as_deref().or(within);
                 id.is_some_and(|id| matches_any_name(names, id))
             }
             Self::Risk(order, wanted) => {
-                let told = SearchableDetails::of(envelope, &["risk_tier"]).risk_tier;
+                let recorded = SearchableDetails::of(envelope, &["risk_tier"]).risk_tier;
                 let mut tiers = RiskTierInfo::ALL.iter();
-                let tier = told.and_then(|told| tiers.find(|tier| tier.as_str() == told));
+                let tier = recorded.and_then(|name| tiers.find(|tier| tier.as_str() == name));
                 tier.is_some_and(|tier| order.holds(*tier, *wanted))
             }
             Self::Time(side, moment) => {
@@ -257,13 +257,13 @@ pub(super) const ACTORS: [&str; 5] = [
 /// Names of the deciders in an event.
 #[must_use]
 pub fn actors(envelope: &Envelope<'_>) -> Vec<String> {
-    let told = SearchableDetails::of(envelope, &ACTORS);
+    let details = SearchableDetails::of(envelope, &ACTORS);
     let named = [
-        told.answered_by,
-        told.passed_by,
-        told.decided_by,
-        told.approver,
-        told.verified_by,
+        details.answered_by,
+        details.passed_by,
+        details.decided_by,
+        details.approver,
+        details.verified_by,
     ];
     named.into_iter().flatten().map(Cow::into_owned).collect()
 }

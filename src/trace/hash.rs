@@ -166,16 +166,16 @@ impl<'a> Envelope<'a> {
         let sequence = parse_number(sequence).ok_or("sequence is not a number")?;
         let (timestamp, behind) = rest
             .split_at_checked(TimestampText::WIDTH)
-            .ok_or("timestamp is not in the fixed form")?;
+            .ok_or("timestamp has the wrong format")?;
         rest = behind
             .strip_prefix(':')
-            .ok_or("timestamp is not in the fixed form")?;
+            .ok_or("timestamp has the wrong format")?;
         let event_type = field(&mut rest, "event_type")?;
         let at = rest
             .len()
             .checked_sub(HASH_SUFFIX_LEN)
-            .ok_or("is cut off")?;
-        let (payload, behind) = rest.split_at_checked(at).ok_or("is cut off")?;
+            .ok_or("is truncated")?;
+        let (payload, behind) = rest.split_at_checked(at).ok_or("is truncated")?;
         let previous_hash = behind.strip_prefix(':').ok_or("has no previous_hash")?;
         Ok(Self {
             trace_version,
@@ -202,10 +202,10 @@ impl<'a> Envelope<'a> {
             return Err(NOT_CANONICAL.to_owned());
         }
         if TimestampText::parse(self.timestamp).is_none() {
-            return Err("timestamp is not in the fixed form".to_owned());
+            return Err("timestamp has the wrong format".to_owned());
         }
         if self.previous_hash.parse::<Digest>().is_err() {
-            return Err("previous_hash is not a hash".to_owned());
+            return Err("previous_hash is not a SHA-256 hash".to_owned());
         }
         Ok(())
     }
@@ -214,7 +214,7 @@ impl<'a> Envelope<'a> {
     pub(super) fn check_names(&self) -> Result<(), String> {
         if self.trace_version != TRACE_VERSION {
             return Err(format!(
-                "trace_version is `{}`",
+                "trace_version `{}` is not supported",
                 clip_for_message(self.trace_version)
             ));
         }
@@ -242,7 +242,7 @@ pub(super) const NOT_CANONICAL: &str = "payload is not a JSON object in canonica
 pub(super) const HASH_SUFFIX_LEN: usize = 65;
 
 fn field<'a>(rest: &mut &'a str, name: &str) -> Result<&'a str, String> {
-    let ends = || format!("ends before its {name} does");
+    let ends = || format!("ends before the end of its {name}");
     let at = memchr::memchr(b':', rest.as_bytes()).ok_or_else(ends)?;
     let (field, behind) = rest.split_at_checked(at).ok_or_else(ends)?;
     *rest = behind.strip_prefix(':').ok_or_else(ends)?;
@@ -281,9 +281,7 @@ fn check_id(name: &str, id: &str) -> Result<(), String> {
     if is_restricted(id) {
         return Ok(());
     }
-    Err(format!(
-        "{name} has characters that an identifier cannot have"
-    ))
+    Err(format!("{name} is not a valid identifier"))
 }
 
 /// Parses a number in its written form: no sign, no leading zero.

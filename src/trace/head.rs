@@ -106,7 +106,7 @@ impl KnownHead {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeadError {
     /// The text has another form.
-    #[error("it is not the head of a log: three lines with its name, its size and its root")]
+    #[error("expected three lines with the name, the size and the root of a log")]
     Form,
     /// The signed note cannot be parsed.
     #[error(transparent)]

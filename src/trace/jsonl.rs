@@ -101,7 +101,8 @@ fn scan(text: &str) -> Result<(Envelope<'_>, Digest), String> {
 }
 
 fn read_hash(hash: &str) -> Result<Digest, String> {
-    hash.parse().map_err(|_| "hash is not a hash".to_owned())
+    hash.parse()
+        .map_err(|_| "hash is not a SHA-256 hash".to_owned())
 }
 
 /// Fast path that reads the fields of a usual line from both ends; the payload between them is not
@@ -168,8 +169,8 @@ fn scan_fast(line: &str) -> Option<(Envelope<'_>, &str)> {
 
 /// Checks a line on its own and leaves the text that its hash covers in `text`.
 fn check_line<'l>(line: &'l str, text: &mut String) -> Result<(Envelope<'l>, RecordLink), String> {
-    let (envelope, said) = match scan_fast(line) {
-        Some((envelope, said)) => (envelope, read_hash(said)?),
+    let (envelope, hash) = match scan_fast(line) {
+        Some((envelope, hash)) => (envelope, read_hash(hash)?),
         None => scan(line)?,
     };
     text.clear();
@@ -179,7 +180,7 @@ fn check_line<'l>(line: &'l str, text: &mut String) -> Result<(Envelope<'l>, Rec
     if !envelope.has_usual_names(text) {
         envelope.check_names()?;
     }
-    let checked = check_fields(&envelope, text, &said, &mut hashing)?;
+    let checked = check_fields(&envelope, text, &hash, &mut hashing)?;
     Ok((envelope, checked))
 }
 
@@ -307,14 +308,15 @@ fn missing_or_extra(fields: &Map<String, Value>) -> Option<String> {
         !value.is_some_and(|value| fits(name, value))
     });
     if let Some(missing) = missing {
-        return Some(format!("has no `{missing}` as it should be"));
+        return Some(format!("has no valid `{missing}`"));
     }
     let parent = fields.get("parent_span_id");
     if parent.is_some_and(|parent| parent.as_str().is_none_or(str::is_empty)) {
-        return Some("has a `parent_span_id` that is none".to_owned());
+        return Some("has an empty or invalid `parent_span_id`".to_owned());
     }
     let payload = fields.get("payload");
-    (!payload.is_none_or(Value::is_object)).then(|| "has a `payload` that is no object".to_owned())
+    (!payload.is_none_or(Value::is_object))
+        .then(|| "has a `payload` that is not an object".to_owned())
 }
 
 /// Verifier of exported lines: the chains of all sessions in them, and the log if it is included. Lines

@@ -289,19 +289,19 @@ impl FromStr for SignedNote {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoteError {
     /// The text is not a note.
-    #[error("it is not a signed note: a text, an empty line, and lines that begin with `\u{2014}`")]
+    #[error("expected a signed note: a text, an empty line, and lines that begin with `\u{2014}`")]
     Form,
     /// The text is not a key.
-    #[error("it is not a public key of the form NAME+HASH+KEY")]
+    #[error("expected a public key of the form NAME+HASH+KEY")]
     Key,
     /// The text is not a private key.
-    #[error("it is not a private key of the form PRIVATE+KEY+NAME+HASH+KEY")]
+    #[error("expected a private key of the form PRIVATE+KEY+NAME+HASH+KEY")]
     Secret,
     /// No key can be generated.
-    #[error("the machine has no randomness to make a key from")]
+    #[error("the system provides no random numbers, so no key can be made")]
     Randomness,
     /// The text is not a valid key name.
-    #[error("a key's name has neither spaces nor `+` in it")]
+    #[error("a key name must not be empty or contain spaces or `+`")]
     Name,
 }
 

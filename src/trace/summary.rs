@@ -95,7 +95,7 @@ pub(super) fn is_frozen(details: Details<'_>) -> bool {
 #[must_use]
 pub fn short_description(event: &Event) -> String {
     let details = Details::of(event);
-    let said = ["decision", "outcome", "final_status"];
+    let outcomes = ["decision", "outcome", "final_status"];
     let by = [
         "passed_by",
         "verified_by",
@@ -106,10 +106,10 @@ pub fn short_description(event: &Event) -> String {
         "operator",
     ];
     let names = event_subject(event).into_iter();
-    let said = said.into_iter().find_map(|name| details.text(name));
-    let said = said.or_else(|| details.nested("metadata")?.text("decision"));
+    let outcome = outcomes.into_iter().find_map(|name| details.text(name));
+    let outcome = outcome.or_else(|| details.nested("metadata")?.text("decision"));
     let by = by.into_iter().find_map(|name| details.text(name));
-    let words: Vec<_> = names.chain(said).chain(by).collect();
+    let words: Vec<_> = names.chain(outcome).chain(by).collect();
     clip_line(&words.join(" "), MAX_QUOTED_CHARS)
 }
 
@@ -117,35 +117,34 @@ pub fn short_description(event: &Event) -> String {
 #[must_use]
 pub fn sentence(event: &Event) -> String {
     if event.pruned {
-        return "its details were dropped because they were old; the hash still covers them"
-            .to_owned();
+        return "details pruned; the hash still covers them".to_owned();
     }
-    let told = SentenceParts(Details::of(event));
+    let parts = SentenceParts(Details::of(event));
     match canonical_type(&event.event_type) {
         "session_started"
         | "session_ended"
         | "wrapper_constructed"
         | "wrapper_verified"
         | "atlas_loaded"
-        | "plugin_loaded" => told.session(event),
+        | "plugin_loaded" => parts.session(event),
         "context_requested" | "context_injected" | "context_feedback" | "input_received"
-        | "output_produced" => told.exchange(event),
+        | "output_produced" => parts.exchange(event),
         "action_attempted" | "action_completed" | "action_blocked" | "policy_checked"
-        | "policy_override" | "risk_detected" | "risk_verified" => told.action(event),
+        | "policy_override" | "risk_detected" | "risk_verified" => parts.action(event),
         "checkpoint_triggered"
         | "checkpoint_completed"
         | "checkpoint_skipped"
         | "checkpoint_response"
         | "checkpoint_passed"
         | "checkpoint_approved"
-        | "checkpoint_blocked" => told.checkpoint(event),
-        "request_claimed" | "operator_acknowledged" | "operator_changed" => told.operator(event),
+        | "checkpoint_blocked" => parts.checkpoint(event),
+        "request_claimed" | "operator_acknowledged" | "operator_changed" => parts.operator(event),
         "log_started" | "log_sealed" | "key_rotated" | "clock_moved" | "store_recovered"
         | "trace_imported" | "retention_applied" | "hold_placed" | "hold_released"
-        | "alarm_raised" | "answer_rejected" => told.log(event),
-        "error_occurred" | "error_recovered" => told.error(event),
+        | "alarm_raised" | "answer_rejected" => parts.log(event),
+        "error_occurred" | "error_recovered" => parts.error(event),
         "breakpoint_decided" | "memento_edited" | "drift_flagged" | "thread_handed_over"
-        | "thread_dropped" => told.thread(event),
+        | "thread_dropped" => parts.thread(event),
         _ => json(&Value::Object(event.payload.clone())),
     }
 }
@@ -176,6 +175,11 @@ impl SentenceParts<'_> {
         text.map_or_else(String::new, |text| format!(": {}", quote_untrusted(&text)))
     }
 
+    /// A recorded identifier in words: `on_match` becomes `on match`.
+    fn words(self, name: &str) -> String {
+        self.text(name).replace('_', " ")
+    }
+
     fn number(self, name: &str) -> String {
         let number = self.0.number(name);
         number.map_or_else(|| "?".to_owned(), |number| number.to_string())
@@ -193,31 +197,29 @@ impl SentenceParts<'_> {
     fn session(self, event: &Event) -> String {
         match canonical_type(&event.event_type) {
             "session_started" => format!(
-                "a session of {} begins{}",
+                "session of {} started{}",
                 self.text("agent_type"),
-                self.with_prefix(", for: ", "intent")
+                self.with_prefix(", intent: ", "intent")
             ),
             "session_ended" => format!(
-                "the session ends: {}, {} actions{}",
+                "session ended: {}, {} actions{}",
                 self.text("final_status"),
                 self.number("actions_taken"),
                 self.with_prefix(", ", "summary")
             ),
-            "wrapper_constructed" => format!("a wrapper is built, over {}", self.text("transport")),
+            "wrapper_constructed" => format!("wrapper built, transport {}", self.text("transport")),
             "wrapper_verified" => match self.0.flag("verification_passed") {
-                Some(true) => "the wrapper is sound".to_owned(),
-                Some(false) | None => {
-                    format!("the wrapper is NOT sound: {}", self.list("failures"))
-                }
+                Some(true) => "wrapper check passed".to_owned(),
+                Some(false) | None => format!("wrapper check FAILED: {}", self.list("failures")),
             },
             "atlas_loaded" => format!(
-                "Atlas {} {} is in force{}",
+                "Atlas {} {} loaded{}",
                 self.text("atlas_id"),
                 self.text("version"),
-                self.with_prefix(", loaded by ", "by")
+                self.with_prefix(" by ", "by")
             ),
             _ => format!(
-                "plugin {} {} is loaded",
+                "plugin {} {} loaded",
                 self.text("plugin_name"),
                 self.text("plugin_version")
             ),
@@ -227,15 +229,15 @@ impl SentenceParts<'_> {
     fn exchange(self, event: &Event) -> String {
         match canonical_type(&event.event_type) {
             "context_requested" => format!(
-                "context is asked for ({}){}",
+                "context requested ({}){}",
                 self.text("request_type"),
                 self.with_prefix(": ", "query")
             ),
             "context_injected" => format!(
-                "handed over: {} ({} bytes, {})",
+                "gave the agent {} ({} bytes, {})",
                 self.list("context_ids"),
                 self.number("total_size_bytes"),
-                self.text("trigger")
+                self.words("trigger")
             ),
             "context_feedback" => format!(
                 "{} {}{}",
@@ -243,7 +245,7 @@ impl SentenceParts<'_> {
                 match self.0.flag("helpful") {
                     Some(true) => "helped",
                     Some(false) => "did not help",
-                    None => "was looked at",
+                    None => "got feedback",
                 },
                 self.with_prefix(": ", "reason")
             ),
@@ -285,11 +287,22 @@ impl SentenceParts<'_> {
                 self.text("policy_id"),
                 self.text("reason")
             ),
-            "policy_checked" => format!(
-                "policy {} says {} to {action}",
-                self.text("policy_id"),
-                self.text("decision")
-            ),
+            "policy_checked" => {
+                let policy = self.text("policy_id");
+                match self.0.text("decision") {
+                    Some("allow") => format!("policy {policy} allows {action}"),
+                    Some("deny") => format!("policy {policy} denies {action}"),
+                    Some("require_approval") => {
+                        format!("policy {policy} requires approval of {action}")
+                    }
+                    Some(_) | None => {
+                        format!(
+                            "policy {policy} decided {} on {action}",
+                            self.words("decision")
+                        )
+                    }
+                }
+            }
             "policy_override" => format!(
                 "{} approves {action} under {} ({}){}",
                 self.text("approver"),
@@ -298,9 +311,9 @@ impl SentenceParts<'_> {
                 self.justified()
             ),
             "risk_detected" => format!(
-                "risk {} {}: {}",
+                "risk {}{}: {}",
                 self.text("risk_tier"),
-                self.with_prefix("of ", "action_type"),
+                self.with_prefix(" of ", "action_type"),
                 self.text("trigger")
             ),
             _ => format!(
@@ -327,19 +340,19 @@ impl SentenceParts<'_> {
             "checkpoint_completed" => {
                 let done = self.0.text("action_taken").unwrap_or("continue");
                 format!(
-                    "{id} is done: {}{}",
+                    "{id} done: {}{}",
                     quote_untrusted(done),
                     self.with_prefix(", ", "block_reason")
                 )
             }
-            "checkpoint_skipped" => format!("{id} is left out: {}", self.text("reason")),
+            "checkpoint_skipped" => format!("{id} skipped: {}", self.text("reason")),
             "checkpoint_response" => {
                 let by = self.text("answered_by");
                 let answers = self.json("answers");
                 match self.0.text("validation_result") {
                     Some("valid") => format!("{by} answers {id}: {answers}"),
                     _ => format!(
-                        "{by} answers {id} against its rules: {answers} ({})",
+                        "{by} gives invalid answers to {id}: {answers} ({})",
                         self.list("problems")
                     ),
                 }
@@ -349,7 +362,7 @@ impl SentenceParts<'_> {
                 let unlocks = if unlocked.is_empty() {
                     String::new()
                 } else {
-                    format!(", which unlocks {unlocked}")
+                    format!(", unlocks {unlocked}")
                 };
                 let both = self.list("approvers");
                 let by = if both.is_empty() {
@@ -357,15 +370,15 @@ impl SentenceParts<'_> {
                 } else {
                     both
                 };
-                format!("{id} is passed by {by}{unlocks}{}", self.justified())
+                format!("{id} passed by {by}{unlocks}{}", self.justified())
             }
             "checkpoint_approved" => format!(
-                "{} approves {id}, 1 of 2; it is still held{}",
+                "{} approves {id} (1 of 2), still held{}",
                 self.text("approved_by"),
                 self.justified()
             ),
             _ => format!(
-                "{id} is NOT passed ({}): {}",
+                "{id} NOT passed ({}): {}",
                 self.text("outcome"),
                 self.text("reason")
             ),
@@ -379,22 +392,19 @@ impl SentenceParts<'_> {
                 match self.0.text("claim") {
                     Some("released") => format!("{by} no longer claims {gate}"),
                     Some(_) | None => {
-                        format!(
-                            "{by} claims {gate}{}",
-                            self.with_prefix(", before: ", "before")
-                        )
+                        format!("{by} claims {gate}{}", self.with_prefix(" from ", "before"))
                     }
                 }
             }
             "operator_changed" => format!(
-                "{} takes the chair of {}",
+                "operator {} replaces {}",
                 self.text("operator"),
                 self.text("before")
             ),
             _ => format!(
-                "{} knows of this ({}): {}",
+                "{} acknowledges {}: {}",
                 self.text("operator"),
-                self.text("about"),
+                self.words("about"),
                 self.text("what")
             ),
         }
@@ -404,7 +414,7 @@ impl SentenceParts<'_> {
         match canonical_type(&event.event_type) {
             "memento_edited" => self.edit(),
             "drift_flagged" => format!(
-                "{} says that {} drifts",
+                "{} flags drift in {}",
                 self.text("by"),
                 self.text("thread_id")
             ),
@@ -415,7 +425,7 @@ impl SentenceParts<'_> {
                 self.text("to")
             ),
             "thread_dropped" => format!(
-                "thread {} was dropped to make room for session {}: {}",
+                "cra dropped thread {} to make room for session {}: {}",
                 self.text("thread_id"),
                 self.text("dropped_for"),
                 self.text("reason")
@@ -429,14 +439,12 @@ impl SentenceParts<'_> {
         let part = |name| SentenceParts(self.0.nested(name).unwrap_or(Details::new(&none)));
         let (decided, thread) = (part("metadata"), part("thread"));
         let summary = match thread.0.text("update") {
-            Some("updated") => {
-                format!("its summary follows, version {}", thread.number("version"))
-            }
-            Some("kept_at_peak") => "what it proposes is held back".to_owned(),
-            Some("kept_only_acknowledged") => "it only acknowledges".to_owned(),
-            Some("kept_before_edit") => "it has not read the operator's edit".to_owned(),
-            Some("kept_invalid_proposal") => "what it proposes is none".to_owned(),
-            Some(_) | None => "its summary stays".to_owned(),
+            Some("updated") => format!("summary updated to version {}", thread.number("version")),
+            Some("kept_at_peak") => "proposal saved for later".to_owned(),
+            Some("kept_only_acknowledged") => "acknowledgement only".to_owned(),
+            Some("kept_before_edit") => "operator's edit not read yet".to_owned(),
+            Some("kept_invalid_proposal") => "proposed summary invalid".to_owned(),
+            Some(_) | None => "summary unchanged".to_owned(),
         };
         let frozen = if is_frozen(self.0) { ", FROZEN" } else { "" };
         format!(

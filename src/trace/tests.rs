@@ -257,7 +257,7 @@ fn forgery_with_recomputed_hashes_is_detected() {
         ("trace_version", |all| {
             all[2].text = all[2].text.replacen("1.0", "1.1", 1);
         }),
-        ("fixed form", |all| {
+        ("wrong format", |all| {
             all[2].text = all[2].text.replace("1970-01-01T", "1970-01-01 ");
         }),
     ];

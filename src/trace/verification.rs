@@ -58,8 +58,8 @@ impl RecordLink {
         let previous = envelope.previous_hash.parse();
         Ok(Self {
             sequence: envelope.sequence,
-            timestamp: timestamp.ok_or("timestamp is not in the fixed form")?,
-            previous: previous.map_err(|_| "previous_hash is not a hash")?,
+            timestamp: timestamp.ok_or("timestamp has the wrong format")?,
+            previous: previous.map_err(|_| "previous_hash is not a SHA-256 hash")?,
             hash,
             ends: envelope.event_type == SESSION_ENDED,
         })
@@ -131,13 +131,13 @@ impl RecordRun {
     /// Reason why the stretch cannot follow a chain of `count` records, if it cannot.
     fn mismatch(&self, count: u64, end: Option<&ChainEnd>) -> Option<String> {
         if self.sequence != count {
-            return Some(format!("sequence is {}, not {count}", self.sequence));
+            return Some(format!("sequence is {}, expected {count}", self.sequence));
         }
         if end.is_some_and(|end| self.first_at < end.at) {
-            return Some("is earlier than the event before".to_owned());
+            return Some("is earlier than the previous event".to_owned());
         }
         if self.previous != end.map_or(Digest::ZERO, |end| end.hash) {
-            return Some("previous_hash is not the hash of the event before".to_owned());
+            return Some("previous_hash does not match the previous event".to_owned());
         }
         None
     }

@@ -50,9 +50,9 @@ fn two_operators_pass_a_gate_and_a_kill_in_between_loses_nothing() {
     terminal.wait_for("> [ ]  c-1 ");
     terminal.keys(":operator op-2@ops");
     terminal.enter();
-    terminal.wait_for("op-2@ops sits here now, by their own word");
+    terminal.wait_for("operator is now op-2@ops (not verified)");
     terminal.keys("q");
-    terminal.wait_for("Leave the console");
+    terminal.wait_for("Quit the console");
     terminal.tabs(1);
     terminal.enter();
     assert_eq!(terminal.wait_exit(), 0);
@@ -70,11 +70,11 @@ fn two_operators_pass_a_gate_and_a_kill_in_between_loses_nothing() {
     open(&mut terminal);
     approve(&mut terminal, "looked at it myself");
     // Another one claims it: that is asked about once more, with the focus on going back.
-    terminal.wait_for("Claimed by somebody else");
+    terminal.wait_for("Already claimed");
     terminal.enter();
     terminal.wait_for("[ Pass now ]");
     terminal.enter();
-    terminal.wait_for("Claimed by somebody else");
+    terminal.wait_for("Already claimed");
     terminal.tabs(1);
     terminal.enter();
     terminal.wait_for("c-1 PASSED and recorded");

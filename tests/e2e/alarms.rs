@@ -64,9 +64,9 @@ fn somebody_who_listens_in_the_consoles_place_raises_an_alarm() {
     terminal.wait_for("1 Queue");
     let socket = place.path("data/run/console.sock");
     fs::remove_file(&socket).unwrap();
-    terminal.wait_for("is gone: agents cannot ask");
+    terminal.wait_for("is gone: agents cannot");
     let _impostor = UnixListener::bind(&socket).unwrap();
-    terminal.wait_for("ALARM SOMEBODY ELSE listens at");
+    terminal.wait_for("ALARM ANOTHER PROCESS listens at");
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn an_answer_of_another_process_denies_the_agent_raises_an_alarm_and_is_recorded
     let payload = &recorded[0]["payload"];
     assert_eq!(payload["by"], "cra hook cursor");
     assert_eq!(payload["asking_session"], "cursor.c-1");
-    assert_eq!(payload["reason"], "it has no proof");
+    assert_eq!(payload["reason"], "the answer has no proof");
     place.assert_sound();
 }
 
@@ -173,12 +173,12 @@ fn an_agent_that_leaves_while_it_is_held_raises_an_alarm_until_it_asks_again() {
     agent.say("action.request", &delete);
     terminal.wait_for("1 Queue 1");
     drop(agent);
-    terminal.wait_for("ALARM c-1: s-1 left while it was held");
+    terminal.wait_for("ALARM s-1 disconnected while c-1 was waiting");
     let mut again = Agent::new(&place);
     again.say("action.request", &delete);
     terminal.wait_without("ALARM");
     drop(again);
-    terminal.wait_for("ALARM c-1: s-1 left while it was held");
+    terminal.wait_for("ALARM s-1 disconnected while c-1 was waiting");
     place.assert_undecided();
 }
 

@@ -86,7 +86,7 @@ fn a_record_edited_under_the_console_blocks_agents_until_an_operator_knows_of_it
     let problem = seen["console"]["problem"].to_string();
     assert!(problem.contains("CHAIN BROKEN"), "{seen}");
     say(&mut terminal, "pass c-1");
-    terminal.wait_for("Nothing can be decided now");
+    terminal.wait_for("Deciding is disabled");
     say(&mut terminal, "ack-broken-chain");
     terminal.wait_for("Recorded");
     let allowed = agent.ask();
@@ -102,7 +102,7 @@ fn a_key_removed_under_the_console_raises_an_alarm_and_doctor_names_it() {
     let key = fs::read(place.path("data/cra.key")).unwrap();
     fs::remove_file(place.path("data/cra.key")).unwrap();
     terminal.wait_for("cra.key");
-    terminal.wait_for("this console goes on recording and signing");
+    terminal.wait_for("this console still records and signs");
     // The console has the key in memory.
     let allowed = agent.ask();
     assert!(allowed.get("result").is_some(), "{allowed}");
@@ -112,7 +112,7 @@ fn a_key_removed_under_the_console_raises_an_alarm_and_doctor_names_it() {
     // Another key in its place is as bad.
     let other = closed_store();
     fs::copy(other.path("data/cra.key"), place.path("data/cra.key")).unwrap();
-    terminal.wait_for("is another key now");
+    terminal.wait_for("was replaced");
     fs::write(place.path("data/cra.key"), key).unwrap();
 }
 
@@ -120,18 +120,18 @@ fn a_key_removed_under_the_console_raises_an_alarm_and_doctor_names_it() {
 fn doctor_names_a_data_folder_that_is_gone_and_a_store_that_never_was() {
     let place = governed();
     let said = text(&place.cra(&["doctor"]));
-    assert!(said.contains("no console has run"), "{said}");
+    assert!(said.contains("no console has used"), "{said}");
     let mut terminal = place.linear_console(BROAD);
-    terminal.wait_for("Nothing is held.");
+    terminal.wait_for("No requests are held.");
     for name in ["cra.db", "cra.key"] {
         fs::remove_file(place.path("data").join(name)).unwrap();
     }
     let said = text(&place.cra(&["doctor"]));
-    assert!(!said.contains("no console has run"), "{said}");
+    assert!(!said.contains("no console has used"), "{said}");
     assert!(said.contains("cra.key` is missing"), "{said}");
     fs::remove_dir_all(place.path("data")).unwrap();
     let said = text(&place.cra(&["doctor"]));
-    assert!(said.contains("data` is not there"), "{said}");
+    assert!(said.contains("data` does not exist"), "{said}");
     assert!(said.contains("or it was removed"), "{said}");
     terminal.kill9();
 }
@@ -141,7 +141,7 @@ fn a_missing_head_is_an_alarm_with_what_it_means() {
     let place = closed_store();
     fs::remove_file(place.path("data/cra.head")).unwrap();
     let mut terminal = place.linear_console(BROAD);
-    terminal.wait_for("an older copy of the store would not have been noticed");
+    terminal.wait_for("could not detect an older copy of the store");
     say(&mut terminal, "quit");
     assert_eq!(terminal.wait_exit(), 0);
     // The head is kept again, so the next start has nothing to say.
@@ -188,7 +188,7 @@ fn a_new_key_without_the_old_one_says_what_is_dropped_and_why() {
     let said = new_key_with_a_held_request(&place, true);
     assert!(said.contains("1 held request"), "{said}");
     let terminal = place.linear_console(BROAD);
-    terminal.wait_for("Nothing is held.");
+    terminal.wait_for("No requests are held.");
     terminal.wait_for("the key was changed without the old one");
     let shown = terminal.text();
     assert!(!shown.contains("was changed while"), "{shown}");

@@ -66,10 +66,10 @@ fn type_all_over_the_queue(terminal: &mut Terminal) {
     terminal.keys("1");
     terminal.wait_for("> [ ]  c-1 ");
     terminal.keys("q");
-    terminal.wait_for("Leave the console");
+    terminal.wait_for("Quit the console");
     terminal.keys(LETTERS_AND_DIGITS);
     terminal.esc();
-    terminal.wait_without("Leave the console");
+    terminal.wait_without("Quit the console");
     terminal.keys("2");
     // Its list is read from the disk, and keys mean something else before it is there.
     terminal.wait_for(" live ");
@@ -202,11 +202,11 @@ fn a_denied_request_tells_the_reason_and_never_runs() {
     open(&mut terminal);
     terminal.tabs(4);
     terminal.enter();
-    terminal.wait_for("Deny now is disabled: a reason is needed");
+    terminal.wait_for("Deny now is disabled: enter a reason");
     // Without a reason the button does nothing.
     terminal.tabs(2);
     terminal.enter();
-    terminal.wait_for("cannot deny: a reason is needed");
+    terminal.wait_for("cannot deny: enter a reason");
     terminal.tabs(1);
     terminal.keys("wrong tenant");
     terminal.wait_without("Deny now is disabled");

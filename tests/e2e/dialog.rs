@@ -89,7 +89,7 @@ fn every_kind_of_answer_is_recorded_as_it_was_chosen_and_shown() {
     answer(&mut terminal);
     terminal.tabs(3);
     terminal.enter();
-    terminal.wait_for("1 passed in the last ten minutes, after ");
+    terminal.wait_for("you passed 1 in 10 min (viewed ");
     terminal.esc();
     terminal.wait_for("[ Deny... ]");
     pass(&mut terminal);
@@ -212,7 +212,7 @@ fn told_to_terminate_while_an_editor_is_open_it_ends_and_keeps_the_gate() {
     let mut terminal = place.held_delete();
     open(&mut terminal);
     terminal.keys("\thalf an ans");
-    terminal.wait_for("draft kept");
+    terminal.wait_for("draft saved");
     terminal.ctrl('e');
     terminal.wait_for("EDITING");
     terminal.signal("TERM");
@@ -281,7 +281,7 @@ fn under_another_atlas_a_request_can_only_be_denied() {
     let mut terminal = place.held_delete();
     open(&mut terminal);
     terminal.keys("understood\tthe customer confirmed it in writing\tduplicates");
-    terminal.wait_for("draft kept");
+    terminal.wait_for("draft saved");
     terminal.wait_without("Pass is disabled");
     terminal.kill9();
     let place = place.under("answers.yaml");
@@ -292,7 +292,7 @@ fn under_another_atlas_a_request_can_only_be_denied() {
     terminal.tabs(4);
     place.assert_undecided();
     terminal.enter();
-    terminal.wait_for("Deny now is disabled: a reason is needed");
+    terminal.wait_for("Deny now is disabled: enter a reason");
     terminal.keys("ask again\t\t\r");
     terminal.wait_for("c-1 DENIED and recorded");
     place.assert_sound();

@@ -15,7 +15,7 @@ fn a_killed_console_leaves_a_sound_record_the_same_gate_and_what_was_typed() {
     terminal.keys("underst");
     terminal.wait_for("underst");
     // What is said to be kept is on disk: from here on nothing can take it away.
-    terminal.wait_for("draft kept");
+    terminal.wait_for("draft saved");
     let before = place.held_on_disk();
     assert_eq!(before.len(), 1);
     terminal.kill9();
@@ -147,7 +147,7 @@ fn ctrl_c_twice_leaves_and_what_is_held_stays_held() {
     let place = Place::new("gates.yaml");
     let mut terminal = place.held_delete();
     terminal.ctrl('c');
-    terminal.wait_for("Ctrl-C again leaves the console");
+    terminal.wait_for("press Ctrl-C again to quit");
     terminal.keys("\x03\x03");
     assert_eq!(terminal.wait_exit(), 0);
     terminal.assert_restored();

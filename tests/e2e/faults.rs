@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use cra_core::base::clock::Timestamp;
 use cra_core::store::Seal;
-use cra_core::store::sqlite::{FILE_NAME, StoreReader};
+use cra_core::store::StoreReader as _;
+use cra_core::store::sqlite::{FILE_NAME, SqliteReader};
 use cra_core::trace::chain::Chain;
 use cra_core::trace::event::{Draft, Durability, Payload};
 use cra_core::trace::jsonl;
@@ -95,21 +96,21 @@ pub(super) fn assert_not_recording(place: &Place, mut terminal: Terminal, mut ag
     let seen: Value = serde_json::from_slice(&doctor.stdout).unwrap();
     assert_eq!(seen["console"]["recording"], false, "{seen}");
     let problem = seen["console"]["problem"].to_string();
-    assert!(problem.contains("records nothing"), "{seen}");
+    assert!(problem.contains("cannot record"), "{seen}");
     assert_eq!(doctor.status.code(), Some(1));
     let said = text(&place.cra(&["doctor"]));
     assert!(said.contains("PROBLEM  the console at"), "{said}");
     say(&mut terminal, "list");
     terminal.wait_for("their agents were denied");
     say(&mut terminal, "verify");
-    terminal.wait_for("NOT RECORDING: this check says nothing");
+    terminal.wait_for("NOT RECORDING: this check does not cover");
     assert!(
-        !terminal.text().contains("The record holds"),
+        !terminal.text().contains("Record verified"),
         "{}",
         terminal.text()
     );
     say(&mut terminal, "pass c-1");
-    terminal.wait_for("Nothing can be decided now");
+    terminal.wait_for("Deciding is disabled");
     say(&mut terminal, "quit");
     terminal.wait_for("error: nothing was recorded");
     assert_ne!(terminal.wait_exit(), 0);
@@ -126,14 +127,14 @@ pub(super) fn governed() -> Place {
 /// Leaves a console on the whole screen while a request is held.
 pub(super) fn leave(terminal: &mut Terminal) {
     terminal.keys("q");
-    terminal.wait_for("Leave the console");
+    terminal.wait_for("Quit the console");
     terminal.tabs(1);
     terminal.enter();
 }
 
 pub(super) fn held_at_linear_console(place: &Place) -> (Terminal, Agent) {
     let terminal = place.linear_console(BROAD);
-    terminal.wait_for("Nothing is held.");
+    terminal.wait_for("No requests are held.");
     let mut waiting = Agent::connect(place, "s-2");
     let delete = json!({ "action": "ticket.delete", "params": { "id": 1 } });
     waiting.send("action.request", &delete);
@@ -295,7 +296,7 @@ fn kept_keys(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn newest_seal(file: &Path) -> Seal {
-    let reader = StoreReader::open(file).unwrap();
+    let reader = SqliteReader::open(file).unwrap();
     reader.log().unwrap().seal.unwrap()
 }
 
@@ -336,7 +337,7 @@ fn a_write_ahead_log_lost_behind_a_signed_head_is_found_without_a_head_file() {
     leave(&mut terminal);
     assert_eq!(terminal.wait_exit(), 0);
     let export = fs::read_to_string(place.export()).unwrap();
-    assert!(export.contains("`cra.head` was not there"), "{export}");
+    assert!(export.contains("`cra.head` was missing"), "{export}");
     assert!(place.path("data/cra.head").exists());
 }
 
@@ -348,13 +349,13 @@ fn a_read_only_console_shows_the_store_of_a_running_one() {
     viewer.wait_for("1 request is held.");
     viewer.wait_for("c-1: high risk");
     say(&mut viewer, "deny c-1");
-    viewer.wait_for("This console only looks");
+    viewer.wait_for("This console is read-only");
     say(&mut viewer, "verify");
-    viewer.wait_for("The record holds");
+    viewer.wait_for("Record verified");
     let allowed = agent.ask();
     assert!(allowed.get("result").is_some(), "{allowed}");
     say(&mut terminal, "deny c-1");
-    terminal.wait_for("Why is c-1 denied?");
+    terminal.wait_for("Enter the reason for denying c-1.");
     say(&mut terminal, "wrong tenant");
     terminal.wait_for("Type deny to deny c-1.");
     say(&mut terminal, "deny");
@@ -364,7 +365,7 @@ fn a_read_only_console_shows_the_store_of_a_running_one() {
     for asked in 1.. {
         say(&mut viewer, "list");
         viewer.wait_until("the list", |view| view.written("held.") > asked);
-        if viewer.text().contains("Nothing is held.") {
+        if viewer.text().contains("No requests are held.") {
             break;
         }
         assert!(Instant::now() < deadline, "{}", viewer.text());
@@ -432,7 +433,7 @@ fn an_import_killed_half_way_is_truncated_until_it_is_imported_again() {
         .unwrap();
     let database = place.path("data").join(FILE_NAME);
     let there = || {
-        let heads = StoreReader::open(&database).and_then(|reader| reader.heads());
+        let heads = SqliteReader::open(&database).and_then(|reader| reader.heads());
         let heads = heads.unwrap_or_default().into_iter();
         let far = heads.filter(|head| head.session.as_str() == "far-1");
         far.map(|head| head.count).sum::<u64>()
@@ -452,10 +453,10 @@ fn an_import_killed_half_way_is_truncated_until_it_is_imported_again() {
     let said = text(&verified);
     assert_eq!(verified.status.code(), Some(6), "{said}");
     assert!(
-        said.contains(&format!("TRUNCATED: {found} of {MANY} events are there")),
+        said.contains(&format!("TRUNCATED: {found} of {MANY} events found")),
         "{said}"
     );
-    assert!(said.contains("importing its file again"), "{said}");
+    assert!(said.contains("import its file again"), "{said}");
     let again = place.cra(&["trace", "import", file.to_str().unwrap()]);
     assert!(again.status.success(), "{}", text(&again));
     let verified = place.cra(&["trace", "verify"]);

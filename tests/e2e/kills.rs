@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use cra_core::base::digest::Digest;
 use cra_core::base::id::SessionId;
-use cra_core::store::sqlite::{FILE_NAME, StoreReader};
+use cra_core::store::StoreReader as _;
+use cra_core::store::sqlite::{FILE_NAME, SqliteReader};
 use serde_json::{Value, json};
 
 use super::place::{Place, WIDE};
@@ -32,7 +33,7 @@ type Seen = BTreeMap<SessionId, (u64, Digest)>;
 fn observe(place: &Place, seen: &mut Seen) -> u64 {
     let file = place.path("data").join(FILE_NAME);
     // Before the first run has made it, there is nothing to see.
-    let Ok(reader) = StoreReader::open(&file) else {
+    let Ok(reader) = SqliteReader::open(&file) else {
         assert!(seen.is_empty(), "what was there cannot be read");
         return 0;
     };

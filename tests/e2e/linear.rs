@@ -19,9 +19,9 @@ fn a_request_is_passed_line_by_line() {
     say(
         &mut terminal,
         "too short",
-        "Not kept: at least 20 characters",
+        "Not met: at least 20 characters",
     );
-    terminal.wait_for("Recorded as invalid answer 1. It is still held.");
+    terminal.wait_for("Recorded as invalid answer 1. The request is still held.");
     say(
         &mut terminal,
         "the customer confirmed it in writing",
@@ -54,13 +54,21 @@ fn a_request_is_denied_line_by_line_and_killing_it_decides_nothing() {
     let place = Place::new("gates.yaml");
     let mut terminal = place.linear_demo(&delete_script(), WIDE);
     terminal.wait_for("New: c-1: ");
-    say(&mut terminal, "deny c-1", "Why is c-1 denied?");
+    say(
+        &mut terminal,
+        "deny c-1",
+        "Enter the reason for denying c-1.",
+    );
     say(&mut terminal, "wrong tenant", "Type deny to deny c-1.");
     terminal.kill9();
     place.assert_undecided();
     let mut terminal = place.linear_demo(&delete_script(), WIDE);
     terminal.wait_for("c-1: high risk");
-    say(&mut terminal, "deny c-1", "Why is c-1 denied?");
+    say(
+        &mut terminal,
+        "deny c-1",
+        "Enter the reason for denying c-1.",
+    );
     say(&mut terminal, "wrong tenant", "Type deny to deny c-1.");
     say(&mut terminal, "deny", "Recorded. c-1");
     terminal.wait_for("ticket.delete was denied by");

@@ -87,7 +87,7 @@ fn a_console_that_is_killed_tells_after_the_next_start_what_nobody_took() {
     stream
         .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         .unwrap();
-    terminal.wait_for("NOTICES  none waits");
+    terminal.wait_for("NOTICES  none waiting");
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
     assert_eq!(place.kept_on_disk("notice"), Vec::<Value>::new());
@@ -106,7 +106,7 @@ fn the_demo_and_a_console_that_is_told_not_to_call_nobody() {
     terminal.wait_for("chains 1");
     terminal.wait_for("agents 0");
     terminal.keys("4");
-    terminal.wait_for("NOTICES  off: the demo calls nobody");
+    terminal.wait_for("NOTICES  off in the demo");
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
     assert_eq!(place.payloads("action_attempted").len(), 1);
@@ -120,7 +120,7 @@ fn the_demo_and_a_console_that_is_told_not_to_call_nobody() {
     terminal.wait_for("1 Queue");
     delete(&quiet);
     terminal.keys("4");
-    terminal.wait_for("NOTICES  off: config.yaml says `webhooks: off`");
+    terminal.wait_for("NOTICES  off: config.yaml has `webhooks: off`");
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
     assert_eq!(quiet.kept_on_disk("notice"), Vec::<Value>::new());

@@ -21,8 +21,8 @@ pub(crate) fn challenge(terminal: &mut Terminal) -> String {
     read_review(terminal);
     terminal.wait("the hash to type", |view| {
         let text = view.text();
-        let (_, after) = text.split_once("Type ")?;
-        let (hash, _) = after.split_once(", the first 4 of the request hash")?;
+        let (_, after) = text.split_once("To confirm, type ")?;
+        let (hash, _) = after.split_once(" (request hash)")?;
         Some(hash.to_owned())
     })
 }
@@ -37,7 +37,7 @@ pub(crate) fn read_review(terminal: &mut Terminal) {
     };
     for _ in 0..20 {
         let text = terminal.text();
-        if !text.contains("not fully seen") {
+        if !text.contains("scroll down first") {
             return;
         }
         terminal.keys("\x1b[6~");
@@ -49,7 +49,7 @@ pub(crate) fn read_review(terminal: &mut Terminal) {
 /// Quits while something is held: the console asks first.
 pub(crate) fn leave(terminal: &mut Terminal) {
     terminal.keys("q");
-    terminal.wait_for("Leave the console");
+    terminal.wait_for("Quit the console");
     terminal.tabs(1);
     terminal.enter();
     assert_eq!(terminal.wait_exit(), 0);

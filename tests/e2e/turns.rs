@@ -138,10 +138,10 @@ fn a_freeze_is_seen_wherever_it_matters_and_ends_with_a_turn_that_must() {
         terminal.wait_for(text);
     }
     terminal.keys("=");
-    terminal.wait_for("Kept against 1 held back");
+    terminal.wait_for("Summary and 1 held back");
     terminal.wait_for("- ARC       arc 1");
     terminal.esc();
-    terminal.wait_without("Kept against");
+    terminal.wait_without("Summary and");
 
     deny(&mut terminal);
     terminal.keys("3");
@@ -190,10 +190,10 @@ fn a_session_is_written_to_a_snapshot_file_opened_and_walked() {
         terminal.wait_for(text);
     }
     terminal.enter();
-    terminal.wait_for("The file has neither its content nor a path to it.");
+    terminal.wait_for("No content and no path for this artifact.");
     let before = terminal.raw().len();
     terminal.keys("y");
-    terminal.wait_for("copied the text to go on with");
+    terminal.wait_for("copied the handover text");
     let copied = terminal.raw().split_off(before);
     let told = place.cra(&["reconstruct", path]);
     assert!(told.status.success(), "{told:?}");
@@ -208,18 +208,18 @@ fn a_session_is_written_to_a_snapshot_file_opened_and_walked() {
     // Again: a file that is there stays, until somebody says otherwise.
     fs::write(&file, "mine").unwrap();
     terminal.keys(&format!(":snapshot {path}\r"));
-    terminal.wait_for("cannot be reconstructed from: it is no JSON object");
+    terminal.wait_for("cannot be used for a reconstruction: not a JSON object");
     terminal.keys("s");
     terminal.wait_for(".snapshot.json");
     terminal.ctrl('u');
     terminal.keys(path);
     terminal.enter();
-    terminal.wait_for("[ Write over it ]");
+    terminal.wait_for("[ Overwrite ]");
     terminal.enter();
-    terminal.wait_without("[ Write over it ]");
+    terminal.wait_without("[ Overwrite ]");
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
     terminal.enter();
-    terminal.wait_for("[ Write over it ]");
+    terminal.wait_for("[ Overwrite ]");
     terminal.tabs(1);
     terminal.enter();
     terminal.wait_for("NOT CLEAR: ");

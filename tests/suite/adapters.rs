@@ -194,10 +194,10 @@ async fn a_held_step_waits_and_goes_on_when_an_operator_lets_it_pass() {
             "gemini" => json!({"decision": "allow"}).to_string(),
             "cursor" => json!({"permission": "allow"}).to_string(),
             "copilot" => json!({"permissionDecision": "allow",
-                "permissionDecisionReason": "cra: op-1 let it pass"})
+                "permissionDecisionReason": "cra: approved by op-1"})
             .to_string(),
             _ => json!({"hookSpecificOutput": {"hookEventName": "PreToolUse",
-                "permissionDecision": "allow", "permissionDecisionReason": "cra: op-1 let it pass"}})
+                "permissionDecision": "allow", "permissionDecisionReason": "cra: approved by op-1"}})
             .to_string(),
         };
         assert_eq!(told.out.trim(), wanted, "{agent}");

@@ -145,12 +145,12 @@ fn lint_says_what_happens_without_an_extension_and_where_to_allow_it() {
         assert_eq!((said.code, said.err.as_str()), (0, ""), "{}", said.out);
         for told in [
             "atlas.yaml:8:42",
-            "no trigger called `mood` may be asked: it counts as fired whenever it is looked at",
+            "trigger `mood` is not in the operator's list: the checkpoint fires at every evaluation",
             "in `checkpoints[0].trigger.trigger_id`",
             "with `answers: [trigger]`",
             "atlas.yaml:14:14",
-            "no handler called `board` may be asked: everything that this checkpoint fires for is denied",
-            "no validator called `desk` may be asked: no answer to this question is accepted",
+            "handler `board` is not in the operator's list: every request that fires this checkpoint is denied",
+            "validator `desk` is not in the operator's list: no answer to this question is accepted",
             "in `checkpoints[2].questions[0].validation.custom_validator`",
             "(`--extensions FILE`), with `answers: [validator]`",
         ] {
@@ -180,7 +180,10 @@ fn lint_is_silent_about_extensions_that_are_listed() {
         .output()
         .unwrap();
     let out = String::from_utf8(output.stdout).unwrap();
-    assert!(out.contains("no validator called `desk`"), "{out}");
+    assert!(
+        out.contains("validator `desk` is not in the operator's list"),
+        "{out}"
+    );
     assert_eq!(out.matches("W013").count(), 1, "{out}");
 }
 
@@ -207,11 +210,11 @@ fn explain_names_the_handlers_and_one_that_is_not_listed_denies() {
     };
     let said = ask(&[]);
     assert_eq!(said.code, 5, "{}", said.out);
-    let denied = "DENIED  no handler called `board` may be asked\n  help: allow it in";
+    let denied = "DENIED  handler `board` is not in the operator's list\n  help: add it to";
     assert!(said.out.contains(denied), "{}", said.out);
     assert!(
         said.out
-            .contains("not in the operator's list, so it denies (at c)")
+            .contains("not in the operator's list, so the request is denied (at c)")
     );
     assert!(
         said.out.contains("no extension is called `mood`"),
@@ -228,9 +231,9 @@ fn explain_names_the_handlers_and_one_that_is_not_listed_denies() {
     );
     assert!(
         said.out
-            .contains("is not asked here, and may deny it (at c)")
+            .contains("is not called here and may deny the request (at c)")
     );
-    let told = "custom: `mood` is not asked here, so it counts as fired";
+    let told = "trigger `mood` is not called here, so it counts as fired";
     assert!(said.out.contains(told), "{}", said.out);
 
     let said = ask(&["--extensions", text(&list), "--json"]);
@@ -283,7 +286,7 @@ fn a_folder_without_an_atlas_is_an_error() {
     for args in [vec!["atlas", "lint", path], vec!["--atlas", path]] {
         let said = cra(&args);
         assert_eq!((said.code, said.out.as_str()), (1, ""), "{}", said.err);
-        let told = format!("`{path}` has no Atlas in it");
+        let told = format!("`{path}` contains no Atlas");
         assert!(said.err.contains(&told), "{}", said.err);
         assert!(said.err.contains("help: "), "{}", said.err);
     }
@@ -318,7 +321,7 @@ fn two_atlases_of_one_name_are_refused_and_both_files_are_named() {
     assert_eq!(ok, [true, true, false]);
     let told = &reports[2]["diagnostics"][0];
     assert_eq!(told["code"], "E032");
-    let message = format!("atlas id `same` is also that of `{}`", files[0]);
+    let message = format!("atlas id `same` is already used by `{}`", files[0]);
     assert_eq!(told["message"], message);
     let said = cra(&["atlas", "lint", path]);
     assert!(said.out.contains(&message), "{}", said.out);
@@ -367,7 +370,7 @@ fn input_and_a_request_can_be_explained_alone_and_together() {
     let wanted = "\
 input
 ACCEPTED
-checkpoint  admins                   skipped    it fires at actions
+checkpoint  admins                   skipped    fires at actions
 checkpoint  refunds                  not fired  wanted one of [refund, cancel], actual none found
 checkpoint  night                    not fired  wanted one of [deploy], actual none found
 checkpoint  clock                    not fired  wanted 300 seconds, actual 0 seconds
@@ -442,10 +445,7 @@ fn a_session_that_makes_no_sense_is_refused() {
     let folder = moments();
     let path = text(folder.path());
     for (more, told) in [
-        (
-            vec!["--session", "{"],
-            "--session does not describe a session",
-        ),
+        (vec!["--session", "{"], "invalid --session"),
         (
             vec!["--session", r#"{"agnet": "x"}"#],
             "unknown field `agnet`",
@@ -463,7 +463,7 @@ fn a_session_that_makes_no_sense_is_refused() {
             vec!["--session", r#"{"unlocked": ["x"]}"#, "--unlocked", "y"],
             "--unlocked and --session",
         ),
-        (vec!["--params", "{"], "--params is not JSON"),
+        (vec!["--params", "{"], "invalid --params: not JSON"),
     ] {
         let args = [
             &["atlas", "explain", path, "--action", "a"],

@@ -14,7 +14,8 @@ use cra_core::engine::command::Ruling;
 use cra_core::runtime::RequestReply;
 use cra_core::runtime::extension::Registry;
 use cra_core::store::Store;
-use cra_core::store::sqlite::{FILE_NAME, SqliteStore, StoreReader};
+use cra_core::store::StoreReader as _;
+use cra_core::store::sqlite::{FILE_NAME, SqliteReader, SqliteStore};
 use cra_core::trace::head::{KnownHead, LogHead};
 use cra_core::trace::jsonl::LinesVerifier;
 use cra_core::trace::note::{SignedNote, Verifier};
@@ -47,7 +48,7 @@ impl Scene {
         morning(folder.path(), &clock).await;
         fs::copy(folder.path().join(FILE_NAME), old.path().join(FILE_NAME)).unwrap();
         afternoon(folder.path(), &clock, 7).await;
-        let reader = StoreReader::open(&folder.path().join(FILE_NAME)).unwrap();
+        let reader = SqliteReader::open(&folder.path().join(FILE_NAME)).unwrap();
         let log = reader.log().unwrap();
         Self {
             key: key_of(&log.log, 7).verifier(),
@@ -67,7 +68,7 @@ impl Scene {
         copy.put(self.folder.path(), folder.path());
         let trust = self.trust(knows);
         let report =
-            StoreReader::open(&folder.path().join(FILE_NAME)).and_then(|it| it.verify(trust));
+            SqliteReader::open(&folder.path().join(FILE_NAME)).and_then(|it| it.verify(trust));
         report.map_or("REFUSED".to_owned(), |report| word(&report))
     }
 

@@ -7,7 +7,8 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
 use cra_core::store::Store;
-use cra_core::store::sqlite::{FILE_NAME, HEAD_FILE_NAME, SqliteStore, StoreReader};
+use cra_core::store::StoreReader as _;
+use cra_core::store::sqlite::{FILE_NAME, HEAD_FILE_NAME, SqliteReader, SqliteStore};
 use cra_core::trace::head::LogHead;
 use cra_core::trace::note::Signer;
 use rusqlite::Connection;
@@ -97,7 +98,7 @@ impl Desk {
             .unwrap()
             .execute("VACUUM INTO ?1", [copy.to_str().unwrap()])
             .unwrap();
-        let log = StoreReader::open(&copy).unwrap().log().unwrap();
+        let log = SqliteReader::open(&copy).unwrap().log().unwrap();
         if let Some(seal) = log.seal {
             fs::write(desk.0.path().join(HEAD_FILE_NAME), seal.note).unwrap();
         }
@@ -271,7 +272,7 @@ fn no_store_yet_is_said_and_none_is_made() {
         &["trace", "show", "s-1"],
     ] {
         desk.run(args)
-            .fails(1, &["there is no record yet", FILE_NAME, "--data-dir"]);
+            .fails(1, &["no record yet", FILE_NAME, "--data-dir"]);
         assert!(!desk.file().exists());
     }
 }
@@ -293,7 +294,7 @@ fn a_file_that_is_no_store_is_named_and_left_alone() {
     other.is_refused(&["is not a cra store", "another program"]);
     let nothing = Desk::empty();
     fs::write(nothing.file(), "").unwrap();
-    nothing.is_refused(&["is not a cra store", "it is empty"]);
+    nothing.is_refused(&["is not a cra store", "the file is empty"]);
 }
 
 #[test]
@@ -322,7 +323,7 @@ fn a_store_that_was_tampered_with_is_found_out() {
     assert_eq!(said.code, 6);
     assert!(said.out.contains("BROKEN at 2"), "{}", said.out);
     assert!(
-        said.out.contains("1 of 1 chains do NOT hold"),
+        said.out.contains("1 of 1 chains FAILED verification"),
         "{}",
         said.out
     );
@@ -369,7 +370,10 @@ fn a_session_that_is_not_on_record_is_named() {
     for command in ["show", "verify", "export"] {
         desk.run(&["trace", command, "s-\u{1b}[31m2"]).fails(
             1,
-            &["no session `s-\\u{1b}[31m2` is on record", "cra trace list"],
+            &[
+                "session `s-\\u{1b}[31m2` is not on record",
+                "cra trace list",
+            ],
         );
     }
     let shown = desk.run(&[

@@ -376,15 +376,15 @@ fn what_could_not_be_kept_is_refused_with_its_place() {
     let refused = [
         ("{\n  // mine\n  \"a\": 1\n}", "line 2, column 3"),
         ("{\n  \"a\": 1,\n}", "line 3, column 1"),
-        ("[1]", "line 1: `the whole` is not an object"),
-        ("{\n\"hooks\": []}", "line 2: `hooks` is not an object"),
+        ("[1]", "line 1: `the file` must be an object"),
+        ("{\n\"hooks\": []}", "line 2: `hooks` must be an object"),
         (
             "{\"hooks\": {\n\n\"Stop\": {}}}",
-            "line 3: `Stop` is not a list",
+            "line 3: `Stop` must be a list",
         ),
         (
             "{\"hooks\": {},\n \"hooks\": {}}",
-            "line 2: `hooks` is there twice",
+            "line 2: `hooks` occurs twice",
         ),
     ];
     for (text, place) in refused {
@@ -402,7 +402,7 @@ fn nothing_is_written_without_a_yes() {
     let home = Home::new();
     let file = home.file(CLAUDE.0, CLAUDE.1);
     let said = home.cra(&["connect", "claude-code"]);
-    said.fails(2, &["nobody can be asked here", "--yes"]);
+    said.fails(2, &["cannot ask for confirmation", "--yes"]);
     assert!(said.out.contains("+  \"hooks\": {"), "{}", said.out);
     home.cra(&["connect", "claude-code", "--json"])
         .fails(2, &["--yes"]);
@@ -444,7 +444,7 @@ fn a_link_is_written_through_and_a_dangling_one_is_refused() {
     assert_eq!(read(&real), "{}\n");
     fs::remove_file(&real).unwrap();
     home.cra(&["connect", "cursor", "--scope", "user", "--yes"])
-        .fails(1, &["left alone"]);
+        .fails(1, &["cannot change"]);
     assert!(!real.exists());
 }
 
@@ -535,7 +535,7 @@ async fn the_doctor_says_what_is_wrong_and_is_content_with_the_rest() {
     for words in [
         "ok       console answers",
         "ok       cursor",
-        "All is well.",
+        "No problems found.",
         "HOOK LATE",
     ] {
         assert!(text.out.contains(words), "{words} is not in\n{}", text.out);
@@ -568,7 +568,7 @@ async fn the_doctor_says_what_is_wrong_and_is_content_with_the_rest() {
         assert!(found.iter().any(|it| it == words), "{words}: {found:?}");
     }
     fs::write(&file, "{}").unwrap();
-    assert_eq!(problems(&doctor(&[])), ["its hooks were removed"]);
+    assert_eq!(problems(&doctor(&[])), ["the hooks were removed"]);
     fs::write(&file, &good).unwrap();
     // Another console than the one that was asked about.
     let other = home.path().join("run/other.sock");
@@ -578,7 +578,7 @@ async fn the_doctor_says_what_is_wrong_and_is_content_with_the_rest() {
         (1, &json!(false))
     );
     assert!(
-        problems(&said)[0].starts_with("it asks another console"),
+        problems(&said)[0].starts_with("the hooks use another console"),
         "{}",
         said.out
     );
@@ -595,7 +595,7 @@ async fn the_doctor_knows_programs_that_are_gone_or_others_and_what_codex_trusts
     home.cra(&["connect", "codex", "--yes", "--socket", socket])
         .succeeds();
     let doctor = || home.cra(&["doctor", "codex", "--json", "--socket", socket]);
-    assert!(problems(&doctor())[0].contains("does not trust it yet"));
+    assert!(problems(&doctor())[0].contains("does not trust the hooks yet"));
     let file = home.file(agent("codex"), ConnectScope::Project);
     let trusted = format!(
         "[hooks.state.\"{}:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:0\"\n",
@@ -610,10 +610,10 @@ async fn the_doctor_knows_programs_that_are_gone_or_others_and_what_codex_trusts
     let program = home.path().join("cra");
     let text = read(&file).replace(env!("CARGO_BIN_EXE_cra"), program.to_str().unwrap());
     fs::write(&file, text).unwrap();
-    assert!(problems(&doctor())[0].ends_with("is gone"));
+    assert!(problems(&doctor())[0].ends_with("of the hooks is missing"));
     fs::write(&program, "#!/bin/sh\necho cra 0.0.1\n").unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    assert!(problems(&doctor())[0].contains("is cra 0.0.1, and this is cra "));
+    assert!(problems(&doctor())[0].contains("is cra 0.0.1, but this is cra "));
     assert_eq!(doctor().code, 1);
 }
 
@@ -703,14 +703,14 @@ async fn the_doctor_says_which_hooks_pin_no_key_or_another_one() {
     let list = home.path().join(".local/share/cra/connections.json");
     let other = another_key();
     pin(&file, &list, &house.key(), Some(&other));
-    let told = "its hooks pin another key than this console's, so every step is denied; run cra connect cursor";
+    let told = "its hooks have the key of another console, so every step is denied; run cra connect cursor";
     assert_eq!(
         (doctor().code, problems(&doctor())),
         (1, vec![told.to_owned()])
     );
     let text = home.cra(&["doctor", "cursor", "--socket", socket]);
     assert!(
-        text.out.contains("put it right: cra connect cursor"),
+        text.out.contains("fix it: cra connect cursor"),
         "{}",
         text.out
     );
@@ -725,7 +725,7 @@ async fn the_doctor_says_which_hooks_pin_no_key_or_another_one() {
     fs::write(&list, known.to_string()).unwrap();
     pin(&file, &list, &house.key(), None);
     let told =
-        "its hooks pin no key of the console, so every step is denied; run cra connect cursor";
+        "its hooks have no key of the console, so every step is denied; run cra connect cursor";
     assert_eq!(problems(&doctor()), [told]);
     home.cra(&words).succeeds();
     assert_eq!(doctor().code, 0);
@@ -794,7 +794,7 @@ fn a_new_key_is_followed_by_a_word_on_every_agent_that_pins_the_old_one() {
     for change in ["--rotate", "--new"] {
         let said = home.cra(&["trace", "key", change]);
         assert_eq!(said.code, 0, "{}", said.err);
-        let way = "pin the old key: run cra connect gemini --scope project";
+        let way = "still have the old key: run cra connect gemini --scope project";
         assert!(said.err.contains(way), "{}", said.err);
         let new = home.key();
         assert_ne!(new, old, "{change}");

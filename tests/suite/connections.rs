@@ -108,7 +108,7 @@ async fn idle_connections_make_room_longest_idle_first_and_the_operator_is_told(
     assert_eq!(crowd.outcome, ShortageOutcome::IdleClosed);
     let alarm = crowd.alarm();
     assert!(
-        alarm.starts_with("connections of the socket ran short (3 in all)"),
+        alarm.starts_with("the socket reached its limit of 3 connections"),
         "{alarm}"
     );
     // What waits for an operator stayed, and hears the answer.
@@ -123,14 +123,11 @@ async fn connections_that_wait_for_an_answer_are_never_closed_to_make_room() {
     let waiting = [held(&house, "s-1").await, held(&house, "s-2").await];
     let mut third = UnixStream::connect(house.socket()).await.unwrap();
     let told = rest(&mut third).await;
-    assert!(
-        told.contains("no connection is free, of 2 in all"),
-        "{told}"
-    );
+    assert!(told.contains("all 2 connections are in use"), "{told}");
     let crowd = hall.recent_shortage(WAIT).unwrap();
     assert_eq!(crowd.outcome, ShortageOutcome::Refused);
     let alarm = crowd.alarm();
-    assert!(alarm.contains("agents were turned away"), "{alarm}");
+    assert!(alarm.contains("agents were refused"), "{alarm}");
     assert_eq!(hall.recent_shortage(Duration::ZERO), None, "it is over");
     let held = house.bench.snapshot().held.clone();
     assert_eq!(held.len(), 2);

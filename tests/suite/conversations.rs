@@ -63,11 +63,11 @@ fn turns_are_taken_from_a_file_frozen_at_the_peak_and_thawed_by_what_must() {
     let first = take(&desk, &json!([turn(1, 0.9), turn(2, 0.92)]), &with);
     first.succeeds();
     for words in [
-        "decision    should, rule 6: no other rule fits",
+        "decision    should, rule 6: no other rule applies",
         "(FALSE or FALSE) and TRUE = FALSE",
         "summary     applied",
         "(TRUE or TRUE) and TRUE = TRUE",
-        "summary     FROZEN: the peak guardrail held it back",
+        "summary     FROZEN: the peak guardrail held the proposal back",
     ] {
         assert!(first.out.contains(words), "{words}: {}", first.out);
     }
@@ -78,7 +78,7 @@ fn turns_are_taken_from_a_file_frozen_at_the_peak_and_thawed_by_what_must() {
         "guardrail   SUMMARY FROZEN since ",
         ", 1 held back",
         "phase       peak",
-        "next chance a must signal",
+        "unfreezes   a must signal",
         "- arc: arc 1",
         "+ arc: arc 2",
     ] {
@@ -131,7 +131,10 @@ fn what_is_no_turn_is_told_with_its_place_and_takes_nothing() {
     let told = take(&desk, &json!([turn(1, 0.3), wrong]), &[]);
     told.fails(
         1,
-        &["[1].affect.intensity", "help: cra turn --help shows one"],
+        &[
+            "[1].affect.intensity",
+            "help: cra turn --help shows an example",
+        ],
     );
     assert!(!desk.file().exists(), "nothing was made");
 }
@@ -147,7 +150,7 @@ fn a_refused_turn_is_told_with_its_place_and_those_before_it_stay() {
         &["--json"],
     );
     let words = [
-        "turn 2 of 3 (message `m-2`) was not taken: the memento has changed since it was read",
+        "turn 2 of 3 (message `m-2`) was rejected: the memento has changed since it was read",
         "help: read the memento again",
     ];
     told.fails(1, &words);
@@ -166,7 +169,7 @@ fn a_store_that_a_console_has_is_left_alone_and_so_is_what_is_held_under_other_a
     take(&desk, &turn(1, 0.3), &["--atlas", &acme()]).succeeds();
     let before = desk.run(&["queue", "--json"]).json();
     assert_eq!(before[0]["action"], "session_start");
-    let words = ["1 request is held under other Atlases", "name the Atlases"];
+    let words = ["1 request is held under other Atlases", "load the Atlases"];
     take(&desk, &turn(2, 0.3), &[]).fails(1, &words);
     let after = desk.run(&["queue", "--json"]).json();
     assert_eq!(after[0]["id"], before[0]["id"], "it is still held");
@@ -259,9 +262,9 @@ fn a_stored_thread_that_cannot_be_read_is_not_written_over() {
 fn threads_that_are_not_there_or_cannot_be_read_are_named() {
     let desk = Desk::recorded();
     let listed = desk.run(&["thread", "list"]);
-    assert_eq!(listed.out, "No turn of a conversation was taken yet.\n");
+    assert_eq!(listed.out, "There are no threads yet.\n");
     desk.run(&["thread", "show"])
-        .fails(1, &["no turn of a conversation"]);
+        .fails(1, &["there are no threads yet"]);
     desk.run(&["thread", "show", "t\u{202e}"])
         .fails(1, &["no thread `t\\u{202e}`", "thread list"]);
     desk.sql("INSERT INTO state (kind, key, body) VALUES ('thread', 't-1', '{}')");
@@ -274,7 +277,7 @@ fn threads_that_are_not_there_or_cannot_be_read_are_named() {
     );
     Desk::empty()
         .run(&["thread", "list"])
-        .fails(1, &["there is no record yet"]);
+        .fails(1, &["no record yet"]);
 }
 
 /// What `cra reconstruct - ARGS` says to a text.
@@ -379,7 +382,7 @@ fn a_session_is_written_as_a_snapshot_file_that_says_what_is_missing() {
         .fails(1, &["cannot write"]);
     assert_eq!(fs::read(path).unwrap(), once, "a file is not written over");
     desk.run(&["snapshot", "s-9"])
-        .fails(1, &["no session `s-9`", "trace list"]);
+        .fails(1, &["session `s-9` is not on record", "trace list"]);
 }
 
 #[test]
@@ -451,7 +454,7 @@ fn what_only_looks_runs_no_command_that_writes() {
     for args in writing {
         let args = [args, &["--read-only"]].concat();
         desk.run(&args)
-            .fails(2, &["writes to the record", "leave --read-only out"]);
+            .fails(2, &["writes to the record", "remove --read-only"]);
     }
     assert_eq!(fs::read(desk.file()).unwrap(), before);
     for args in [

@@ -199,7 +199,7 @@ fn the_question_to_an_extension_in_the_documentation_is_the_one_of_the_engine() 
         context: CheckpointContext {
             checkpoint_type: "action_pre".to_owned(),
             checkpoint_id: "change-freeze".to_owned(),
-            trigger: "action_pre: `database.drop` matches `database.*`".to_owned(),
+            trigger: "`database.drop` matches the rule `database.*`".to_owned(),
             input: None,
             action: Some(RequestedAction {
                 action_type: "database.drop".to_owned(),

@@ -133,10 +133,10 @@ async fn an_event_of_a_registered_type_is_checked_and_recorded_as_that() {
     assert_eq!(
         refused,
         [
-            "its validation says no",
-            "its validation broke down",
-            "it has no `score`",
-            "it has a field `extra` that is not declared"
+            "its validation rejected the event",
+            "its validation crashed",
+            "field `score` is missing",
+            "field `extra` is not declared"
         ]
     );
     // A type that nobody registered is an event of its plugin.
@@ -164,7 +164,10 @@ fn no_type_is_registered_twice_or_in_the_place_of_another() {
         };
         what
     };
-    assert_eq!(refused(custom_analysis(true)), "there is one already");
+    assert_eq!(
+        refused(custom_analysis(true)),
+        "the name is already registered"
+    );
     for name in [
         "action_blocked",
         "checkpoint_passed",

@@ -143,10 +143,10 @@ async fn what_is_not_there_cannot_be_explained() {
         asker: ExplainedSession::Session("s-9".parse().unwrap()),
     };
     let said = desk.explain(nobody).await.unwrap_err();
-    assert_eq!(said, "there is no session `s-9` any more");
+    assert_eq!(said, "session `s-9` no longer exists");
     let gone = ExplainQuestion::Held("c-99".parse().unwrap());
     let said = desk.explain(gone).await.unwrap_err();
-    assert_eq!(said, "`c-99` is not held any more");
+    assert_eq!(said, "`c-99` is no longer held");
 }
 
 #[tokio::test]

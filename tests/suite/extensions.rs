@@ -370,15 +370,15 @@ fn a_list_that_is_wrong_is_refused_whole_and_says_where() {
         ),
         (
             "extensions: [{name: a, answers: [handler], command: [sh]}]",
-            "whole path",
+            "must be absolute",
         ),
         (
             "extensions: [{name: a, answers: [handler], command: []}]",
-            "whole path",
+            "must be absolute",
         ),
         (
             "extensions: [{name: a, answers: [handler], wasm: none.wasm}]",
-            "cannot be asked",
+            "cannot be used",
         ),
         (
             "extensions: [{name: a, answers: [handlr], command: [/bin/sh]}]",
@@ -386,7 +386,7 @@ fn a_list_that_is_wrong_is_refused_whole_and_says_where() {
         ),
         (
             "extensions: [{name: a, answers: [], command: [/bin/sh]}]",
-            "asked for nothing",
+            "at least one kind of question",
         ),
         (
             "extensions: [{name: a b, answers: [handler], command: [/bin/sh]}]",
@@ -398,11 +398,11 @@ fn a_list_that_is_wrong_is_refused_whole_and_says_where() {
         ),
         (
             "extensions: [{name: a, answers: [handler], command: [/bin/sh], fuel: 1}]",
-            "belongs to `wasm`",
+            "is allowed only with `wasm`",
         ),
         (
             "extensions: [{name: a, answers: [trigger], command: [/bin/sh], handles: [action_pre]}]",
-            "only a `handler`",
+            "the role `handler`",
         ),
         (
             "extensions: [{name: a, answers: [handler], command: [/bin/sh]}, {name: a, answers: [handler], command: [/bin/sh]}]",

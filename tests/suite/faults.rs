@@ -169,7 +169,11 @@ async fn a_store_that_fails_while_no_agent_asks_is_shown() {
     let bench = Bench::start(store, clock()).await;
     bench.runtime.watch_store();
     fs::remove_file(folder.path().join("cra.db")).unwrap();
-    let gone = |state: &StoreState| state.problem().is_some_and(|what| what.contains("is gone"));
+    let gone = |state: &StoreState| {
+        state
+            .problem()
+            .is_some_and(|what| what.contains("was deleted or moved"))
+    };
     bench.until(|picture| gone(&picture.store)).await;
 }
 
@@ -209,9 +213,9 @@ async fn nothing_is_acknowledged_that_is_not_in_the_folder() {
         }
         let refused = write(&store, 2).await.unwrap_err().to_string();
         let what = if replaced {
-            "is another file now"
+            "was replaced while cra was running"
         } else {
-            "is gone"
+            "was deleted or moved"
         };
         assert!(
             refused.contains(name) && refused.contains(what),
@@ -250,9 +254,9 @@ async fn an_outage_is_put_on_record_by_the_next_start_and_only_once() {
     drop(store);
     let store = open_again(folder.path());
     let told = store.log().await.unwrap().repair_note.unwrap_or_default();
-    assert!(told.contains("nothing could be recorded from 20"), "{told}");
+    assert!(told.contains("cra could not record from 20"), "{told}");
     assert!(
-        told.contains(" until 20") && told.contains("is gone"),
+        told.contains(" until 20") && told.contains("was deleted or moved"),
         "{told}"
     );
     drop(store);
@@ -270,7 +274,7 @@ async fn an_outage_is_put_on_record_by_the_next_start_and_only_once() {
         .filter(|entry| entry.event_type == "store_recovered")
         .filter(|entry| {
             let what = entry.payload["what"].to_string();
-            what.contains("nothing could be recorded from 20")
+            what.contains("cra could not record from 20")
         })
         .collect();
     assert_eq!(recovered.len(), 1, "{entries:?}");
@@ -362,12 +366,12 @@ fn a_store_older_than_the_head_beside_it_is_not_opened_and_does_not_verify() {
     let said = desk.run(&["trace", "verify"]);
     assert_eq!(said.code, 6, "{}", said.out);
     let rotated = desk.run(&["trace", "key", "--new"]);
-    rotated.fails(1, &["`cra.head` beside the store was signed over"]);
+    rotated.fails(1, &["`cra.head` next to the store covers"]);
     // What is no head is not passed over either.
     fs::write(&head, "shopping list").unwrap();
     let said = desk.run(&["trace", "verify"]);
     assert!(
-        said.code == 6 && said.out.contains("does not hold a signed head"),
+        said.code == 6 && said.out.contains("does not contain a signed head"),
         "{}",
         said.out
     );

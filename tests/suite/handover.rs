@@ -193,16 +193,16 @@ async fn a_session_at_the_socket_is_handed_over_with_its_recorded_reasons_and_no
         "POSITION: Working on drop the old table: move the invoices safely",
         "  Phase: Working",
         "  Completion: not recorded",
-        "  Momentum: not recorded; last activity: `deploy_service` was blocked by `ask-first`: refused by op-1: not on a Friday",
+        "  Momentum: not recorded; last activity: `deploy_service` was blocked by `ask-first`: denied by op-1: not on a Friday",
         "  High confidence: none",
         "  Confidence not recorded: Keep the backup, `db.drop` passed (risky), `deploy_service` passed (ask-first), `deploy_service` denied (ask-first)",
         "  1. Tell the customer",
         "  Not yet: report format",
         "COMMUNICATION CALIBRATION: not recorded",
-        "ARTIFACTS: The TRACE of session s-1 (artifact: s-1) is printed by `cra trace show s-1`.",
-        "  - Position is not clear: session_state.completion_percentage, current_position.momentum missing",
-        "  - Challenge is not clear: critical_question.question, critical_question.blocking missing",
-        "  - User is not clear: user_profile.approach, user_profile.communication_calibration missing",
+        "ARTIFACTS: Run `cra trace show s-1` to print the TRACE of session s-1 (artifact: s-1).",
+        "  - Position is unclear: session_state.completion_percentage, current_position.momentum missing",
+        "  - Challenge is unclear: critical_question.question, critical_question.blocking missing",
+        "  - User is unclear: user_profile.approach, user_profile.communication_calibration missing",
     ] {
         assert!(told.lines().any(|it| it == line), "`{line}` in {told}");
     }
@@ -245,13 +245,13 @@ async fn a_held_request_and_a_frozen_summary_are_told_to_the_successor() {
     for line in [
         "BLOCKING ISSUE: Gate `risky` waits for an operator: `db.drop`",
         "CRITICAL QUESTION: May bot run `db.drop`?",
-        "  1. Wait for the answer at gate `risky` (`db.drop` is held there)",
-        "  2 proposals held back; the newest: third plan.",
+        "  1. Wait for an operator at gate `risky` (`db.drop` is held at this gate)",
+        "  2 proposals not applied yet; newest: third plan.",
     ] {
         assert!(told.lines().any(|it| it == line), "`{line}` in {told}");
     }
     assert!(
-        told.contains("CONVERSATION STATE:\n  Its summary is frozen since 20"),
+        told.contains("CONVERSATION STATE:\n  The summary is frozen since 20"),
         "{told}"
     );
     assert!(told.contains("until a must signal"), "{told}");

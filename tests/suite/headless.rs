@@ -70,7 +70,7 @@ fn what_is_held_is_listed_the_riskiest_first() {
     assert_eq!(one.as_array().unwrap().len(), 1);
     assert_eq!(one[0]["id"], id);
     desk.run(&["queue", "c-99"])
-        .fails(1, &["no request `c-99` is held", "cra queue"]);
+        .fails(1, &["request `c-99` is not held", "cra queue"]);
 }
 
 /// A request that one of two operators approved, and that another one claims.
@@ -148,16 +148,14 @@ fn a_name_that_nobody_can_read_is_refused_before_anything_opens() {
 #[test]
 fn a_queue_that_is_empty_missing_or_unreadable_is_said_to_be() {
     let desk = Desk::recorded();
-    assert_eq!(desk.run(&["queue"]).out, "No request is held.\n");
+    assert_eq!(desk.run(&["queue"]).out, "No requests are held.\n");
     assert_eq!(desk.run(&["queue", "--json"]).json(), json!([]));
     desk.sql("INSERT INTO state VALUES ('held', 'c-7', '{}')");
     desk.run(&["queue"]).fails(
         1,
         &["the kept held `c-7` cannot be read", "cra trace verify"],
     );
-    Desk::empty()
-        .run(&["queue"])
-        .fails(1, &["there is no record yet"]);
+    Desk::empty().run(&["queue"]).fails(1, &["no record yet"]);
 }
 
 #[test]
@@ -170,7 +168,7 @@ fn paths_say_what_is_used_and_what_is_there() {
     let told = desk.run(&["paths", "--head-file", "/elsewhere/head"]);
     told.succeeds();
     assert!(
-        told.out.contains("/elsewhere/head  (not there yet)"),
+        told.out.contains("/elsewhere/head  (does not exist yet)"),
         "{}",
         told.out
     );
@@ -201,7 +199,7 @@ fn a_first_atlas_is_written_once_and_is_in_force() {
         .succeeds();
     fs::write(&file, "mine").unwrap();
     desk.run(&["atlas", "init"])
-        .fails(1, &["is there already", "nothing was changed"]);
+        .fails(1, &["already exists", "nothing was changed"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
     let other = desk.0.path().join("new/other.yaml");
     let other = other.to_str().unwrap();
@@ -213,7 +211,7 @@ fn a_first_atlas_is_written_once_and_is_in_force() {
         said.out
     );
     // Nobody should call somebody else's address by following an example.
-    let told = "in force it tells https://acme.example/cra-events: put your own";
+    let told = "it sends notices to https://acme.example/cra-events: change this";
     assert!(said.out.contains(told), "{}", said.out);
     desk.run(&["atlas", "explain", other, "--action", "ticket.delete"]);
     desk.run(&["atlas", "init", "/proc/no/where.yaml"])
@@ -256,7 +254,7 @@ fn scenarios_are_played_and_those_that_fail_are_named() {
     fs::create_dir(desk.0.path().join("none")).unwrap();
     let none = desk.0.path().join("none");
     desk.run(&["atlas", "test", none.to_str().unwrap()])
-        .fails(1, &["has no scenario in it"]);
+        .fails(1, &["contains no scenario"]);
 }
 
 #[test]

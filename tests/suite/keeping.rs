@@ -58,7 +58,7 @@ fn what_verifies_is_taken_in_once_and_what_does_not_is_not() {
     runs(&from, &["trace", "export", "-o", name]);
     let to = Desk::empty();
     let taken = runs(&to, &["trace", "import", name]);
-    assert!(taken.contains("s-1  8 events taken in"), "{taken}");
+    assert!(taken.contains("s-1  8 events imported"), "{taken}");
     let report = verified(&to);
     let words: Vec<_> = report["chains"].as_array().unwrap().iter().collect();
     assert!(
@@ -69,14 +69,14 @@ fn what_verifies_is_taken_in_once_and_what_does_not_is_not() {
     let show = |desk: &Desk| runs(desk, &["trace", "show", "s-1", "--json"]);
     assert_eq!(show(&from), show(&to));
     let again = runs(&to, &["trace", "import", name]);
-    assert!(again.contains("0 sessions, 0 events taken in"), "{again}");
+    assert!(again.contains("0 sessions, 0 events imported"), "{again}");
 
     let changed = fs::read_to_string(&file).unwrap().replace("op-1", "op-2");
     let bad = from.0.path().join("changed.jsonl");
     fs::write(&bad, changed).unwrap();
     let other = Desk::empty();
     let refused = other.run(&["trace", "import", bad.to_str().unwrap()]);
-    refused.fails(6, &["does not hold, so nothing of it is taken in"]);
+    refused.fails(6, &["fails verification and was not imported"]);
     assert!(!other.file().exists(), "nothing was made for it");
 
     // Another session of the same name is not mixed with it.
@@ -87,7 +87,7 @@ fn what_verifies_is_taken_in_once_and_what_does_not_is_not() {
         bench.runtime.stop().await;
     });
     let refused = elsewhere.run(&["trace", "import", name]);
-    refused.fails(1, &["the session `s-1` is", "nothing was changed"]);
+    refused.fails(1, &["session `s-1` is", "nothing was changed"]);
 }
 
 // covers T31
@@ -137,7 +137,8 @@ fn pruning_leaves_place_time_and_hash_and_the_log_says_what_is_left() {
 #[test]
 fn nothing_is_pruned_where_no_steward_wants_it() {
     let desk = Desk::recorded();
-    desk.run(&["trace", "prune"]).fails(1, &["all are kept"]);
+    desk.run(&["trace", "prune"])
+        .fails(1, &["keeps all events"]);
 }
 
 #[test]
@@ -174,7 +175,7 @@ fn a_key_hands_over_to_another_and_the_old_one_still_verifies() {
     // Somebody else's key proves nothing.
     let stranger = runs(&Desk::recorded(), &["trace", "key"]);
     let refused = desk.run(&["trace", "verify", "--key", stranger.trim()]);
-    let told = "nothing of it was ever signed with the key";
+    let told = "no head of this log is signed with the key";
     assert!(
         refused.code == 6 && refused.out.contains(told),
         "{}",

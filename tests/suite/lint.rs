@@ -211,7 +211,7 @@ fn lint_tells_of_rules_for_text_on_other_answers() {
                  - {{ question_id: q, question: Why?, hint: h, response_type: {kind}, validation: {{ {rule} }} }}\n"
             );
             let path = format!("checkpoints[0].questions[0].validation.{key}");
-            one_problem(&gate(&body), "W004", &path, &["not held to it", help]);
+            one_problem(&gate(&body), "W004", &path, &["applies only to text", help]);
         }
     }
 }
@@ -244,7 +244,7 @@ fn lint_refuses_keys_that_stand_in_the_wrong_place_and_says_the_right_one() {
             &question(rest),
             "E012",
             &path,
-            &["in the question itself, beside `validation`"],
+            &["in the question itself, next to `validation`"],
         );
     }
     one_problem(
@@ -277,10 +277,7 @@ fn lint_points_at_the_key_that_causes_an_error() {
     let path = "checkpoints[0].questions[0].response_type";
     one_problem(&gate(choice), "E036", path, &["a choice needs `options`"]);
     let end = "    trigger: { type: session_end }\n    mode: blocking\n";
-    let words = [
-        "nothing is left to hold when a session ends",
-        "mode: advisory",
-    ];
+    let words = ["an ended session cannot wait", "mode: advisory"];
     one_problem(&gate(end), "E036", "checkpoints[0].mode", &words);
     let limit = policies(
         "  - { policy_id: p, type: rate_limit, scope: all, actions: ['*'], max_calls: 0, window_seconds: 1 }\n",
@@ -418,7 +415,7 @@ fn lint_advises_to_say_whose_runs_a_limit_counts() {
         &limit(""),
         "W018",
         "policies[1].type",
-        &["each session apart", "scope: agent"],
+        &["each session separately", "scope: agent"],
     );
     for scope in ["session", "agent", "all"] {
         assert_eq!(lint(&limit(&format!(", scope: {scope}"))).places(), []);

@@ -164,11 +164,8 @@ fn an_entry_of_the_log_is_held_against_every_chain() {
         hand.sealed(vec![stands]);
         hand.verdict()
     };
-    assert_eq!(
-        said(|it| it.count = 3),
-        "TRUNCATED: 2 of 3 events are there"
-    );
-    let other = "DIVERGED at 0: its events are not the ones that the log has";
+    assert_eq!(said(|it| it.count = 3), "TRUNCATED: 2 of 3 events found");
+    let other = "DIVERGED at 0: its events differ from those in the log";
     assert_eq!(said(|it| it.count = 1), other);
     assert_eq!(said(|it| it.hash = Digest::ZERO), other);
 
@@ -185,7 +182,7 @@ fn an_entry_of_the_log_is_held_against_every_chain() {
     assert_eq!(report.chains[0].session, id("s-9"));
     assert_eq!(
         report.chains[0].verdict.to_string(),
-        "TRUNCATED: 0 of 4 events are there"
+        "TRUNCATED: 0 of 4 events found"
     );
 
     // A session that grew, and that the entry passes over.
@@ -193,7 +190,7 @@ fn an_entry_of_the_log_is_held_against_every_chain() {
     unlisted.event();
     let stands = unlisted.stands();
     unlisted.sealed(vec![stands]).event().sealed(Vec::new());
-    let told = "DIVERGED at 1: has events that the log does not have";
+    let told = "DIVERGED at 1: has events that are missing in the log";
     assert_eq!(unlisted.verdict(), told);
 }
 
@@ -215,7 +212,7 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
     let handed = TrustAnchors::nothing()
         .with_key(key())
         .with_supplied_head(head, note);
-    let told = "BROKEN at 1: a head of 2 entries is not signed with the key";
+    let told = "BROKEN at 1: a head with 2 entries is not signed with the key";
     assert_eq!(with(handed), told);
     let head = hand.head();
     let line = key_of(&id(LOG), 7).signature("something else\n");
@@ -225,7 +222,7 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
         .with_signed_heads([(head, forged)]);
     assert_eq!(
         with(forged),
-        "BROKEN at 1: a head of 2 entries is not signed with the key"
+        "BROKEN at 1: a head with 2 entries is not signed with the key"
     );
     let other = LogHead {
         log: id("log-2"),
@@ -234,21 +231,21 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
     let told = with(TrustAnchors::nothing().with_known_head(known(other.clone())));
     assert_eq!(
         told,
-        "DIVERGED at 1: its first 2 entries are not those of the head that was kept elsewhere"
+        "DIVERGED at 1: its first 2 entries do not match the witness"
     );
     let far = LogHead {
         size: 9,
         ..other.clone()
     };
     let told = with(TrustAnchors::nothing().with_known_head(known(far)));
-    assert_eq!(told, "DIVERGED at 0: the head is one of another log");
+    assert_eq!(told, "DIVERGED at 0: the head belongs to another log");
     let larger = LogHead {
         size: 5,
         ..hand.head()
     };
     assert_eq!(
         with(TrustAnchors::nothing().with_known_head(known(larger.clone()))),
-        "TRUNCATED: 2 of 5 events are there"
+        "TRUNCATED: 2 of 5 events found"
     );
     let note = key_of(&id(LOG), 7)
         .sign(&larger.to_string())
@@ -257,7 +254,7 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
     let signed = TrustAnchors::nothing()
         .with_key(key())
         .with_signed_heads([(larger, note)]);
-    assert_eq!(with(signed), "TRUNCATED: 2 of 5 events are there");
+    assert_eq!(with(signed), "TRUNCATED: 2 of 5 events found");
 
     let root = Digest::ZERO;
     let wrong = LogHead {
@@ -275,7 +272,7 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
     );
     assert_eq!(
         told,
-        "DIVERGED at 1: its first 2 entries are not those of the head that was signed"
+        "DIVERGED at 1: its first 2 entries do not match the signed head"
     );
 
     // Two that differ: the one that agrees does not hide the other, whichever was named first.
@@ -318,7 +315,7 @@ fn lines_without_their_log_do_not_pass_where_a_head_was_handed_over() {
         .cloned()
         .collect();
     let report = jsonl::verify(lines(&bare).as_bytes(), signed);
-    assert_eq!(of_log(&report), "TRUNCATED: 0 of 2 events are there");
+    assert_eq!(of_log(&report), "TRUNCATED: 0 of 2 events found");
 }
 
 fn lines(records: &[Record]) -> String {
@@ -405,7 +402,10 @@ async fn a_key_is_not_handed_over_by_an_entry_that_nobody_signed() {
         .unwrap();
     let opened = Maintenance::open(Arc::new(store.clone()), signer(&store).await, clock(), &[]);
     let told = opened.await.unwrap_err().to_string();
-    assert!(told.contains("never signed names another key"), "{told}");
+    assert!(
+        told.contains("an unsigned entry names another key"),
+        "{told}"
+    );
 }
 
 /// The power goes at every step of a change of keys: then it was made, or it was not.
@@ -495,7 +495,7 @@ async fn what_was_pruned_is_linked_and_explained_and_anything_else_is_told() {
     let report = jsonl::verify(changed.as_bytes(), TrustAnchors::nothing());
     let told = report.chains[0].verdict.to_string();
     assert!(
-        told.contains("what is left of pruned events is not what was left then"),
+        told.contains("pruned events changed after they were pruned"),
         "{told}"
     );
     assert_eq!(report.chains[0].verdict.label(), "DIVERGED");
@@ -515,7 +515,7 @@ async fn content_that_is_gone_without_a_word_in_the_log_is_a_fault() {
     let told = report.chains[0].verdict.to_string();
     assert_eq!(
         told,
-        "BROKEN at 1: its content was removed, and no retention_applied of the log says so"
+        "BROKEN at 1: its content was removed, but the log has no retention entry for it"
     );
 }
 

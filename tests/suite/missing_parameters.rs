@@ -71,9 +71,9 @@ fn explain_says_which_parameter_is_missing() {
     let told = desk.run(&[&["atlas", "explain", file][..], &params].concat());
     told.succeeds();
     assert!(told.out.contains("HELD at delete"), "{}", told.out);
-    let missing = "wanted matches \"rm\", cannot be judged: `params.command` is missing";
+    let missing = "wanted matches \"rm\", cannot be evaluated: `params.command` is missing";
     assert!(told.out.contains(missing), "{}", told.out);
-    let skipped = "not fired  wanted when, actual its condition cannot be judged: `params.command` is missing";
+    let skipped = "not fired  wanted when, actual its condition cannot be evaluated: `params.command` is missing";
     assert!(told.out.contains(skipped), "{}", told.out);
     // A condition that asks for the parameter is false without it.
     let told = desk.run(&[

@@ -231,7 +231,7 @@ async fn what_is_refused_is_tried_again_under_the_same_name_after_a_pause() {
     assert_eq!((picture.notices.waiting, picture.notices.failed), (1, 0));
     assert_eq!(
         picture.notices.error.as_deref(),
-        Some("it answered with status 500")
+        Some("it returned status 500")
     );
     bench.clock.advance(Duration::from_secs(4));
     let _ = bench.runtime.operator_handle().verify().await;
@@ -239,7 +239,7 @@ async fn what_is_refused_is_tried_again_under_the_same_name_after_a_pause() {
     bench.clock.advance(Duration::from_secs(2));
     let second = receiver.next().await;
     bench
-        .until(|s| s.notices.error.as_deref() == Some("it answered with status 503"))
+        .until(|s| s.notices.error.as_deref() == Some("it returned status 503"))
         .await;
     bench.clock.advance(Duration::from_secs(34));
     let third = receiver.next().await;
@@ -370,7 +370,7 @@ async fn whoever_is_gone_is_given_up_which_is_said_and_tried_once_at_the_next_st
     assert_eq!(picture.notices.waiting, 0);
     assert_eq!(
         picture.notices.error.as_deref(),
-        Some("it wants no more (status 410)")
+        Some("the receiver unsubscribed (status 410)")
     );
     assert_eq!(picture.notices.by_atlas["own"].failed, 1);
     bench.clock.advance(Duration::from_hours(30));
@@ -389,7 +389,7 @@ async fn whoever_is_gone_is_given_up_which_is_said_and_tried_once_at_the_next_st
     let second = receiver.next().await;
     assert_eq!(second.header("webhook-id"), first.header("webhook-id"));
     bench
-        .until(|s| s.notices.error.as_deref() == Some("it answered with status 500"))
+        .until(|s| s.notices.error.as_deref() == Some("it returned status 500"))
         .await;
     assert_eq!(bench.snapshot().notices.failed, 1);
     bench.clock.advance(Duration::from_hours(30));
@@ -450,7 +450,7 @@ async fn nobody_is_sent_on_to_somebody_else() {
     let picture = bench.until(|s| s.notices.error.is_some()).await;
     assert_eq!(
         picture.notices.error.as_deref(),
-        Some("it answered with status 302")
+        Some("it returned status 302")
     );
     assert_eq!(picture.notices.waiting, 1);
     other.nothing_came();
@@ -509,23 +509,23 @@ fn notices_are_listed_tried_again_and_forgotten_without_a_console() {
         listed.out
     );
     desk.run(&["notices", "retry", "--failed"])
-        .fails(1, &["no notice failed", "cra notices lists"]);
+        .fails(1, &["there are no failed notices", "cra notices lists"]);
     desk.run(&["notices", "retry", "msg_x"])
-        .fails(1, &["no notice `msg_x` waits or failed"]);
+        .fails(1, &["no waiting or failed notice `msg_x`"]);
     desk.run(&["--read-only", "notices", "forget", id])
         .fails(2, &["--read-only"]);
     let again = desk.run(&["notices", "retry", id]);
     again.succeeds();
     assert_eq!(
         again.out,
-        "1 notice is tried again when the console starts.\n"
+        "1 notice is queued for the next start of the console.\n"
     );
     let all = desk.run(&["notices", "--json"]).json();
     assert!(all[0]["since"].as_str().unwrap() > "2026-01-02");
     let gone = desk.run(&["notices", "forget", id, "--json"]);
     assert_eq!(gone.json(), json!({"notices": 1}));
     let none = desk.run(&["notices"]);
-    assert_eq!(none.out, "No notice waits, and none failed.\n");
+    assert_eq!(none.out, "No notices are waiting or failed.\n");
 }
 
 // covers B16

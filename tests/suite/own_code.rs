@@ -165,7 +165,7 @@ fn a_scenario_is_played_with_the_types_handlers_validators_and_hooks_of_own_code
     let scenario = file("scenario.yaml");
     let told = desk.example(&["run", &scenario]);
     assert!(told.ok, "{}{}", told.out, told.err);
-    assert!(told.out.contains("all expectations hold"), "{}", told.out);
+    assert!(told.out.contains("all expectations met"), "{}", told.out);
     let steps = desk.example(&["run", "--json", &scenario]).json();
     let events: Vec<_> = steps
         .as_array()
@@ -217,7 +217,10 @@ fn an_event_that_the_code_of_its_type_refuses_is_recorded_as_refused() {
         event["event_type"] == "plugin_event" && event["payload"]["custom_type"] == "refund_score"
     });
     let refused = &refused.next().expect("the event is kept")["payload"];
-    assert_eq!(refused["data"]["refused"], "its validation says no");
+    assert_eq!(
+        refused["data"]["refused"],
+        "its validation rejected the event"
+    );
 }
 
 // covers A2, A34, B27
@@ -301,7 +304,7 @@ fn a_name_that_own_code_has_is_refused_in_the_operators_list() {
     assert!(!told.ok);
     assert!(
         told.err
-            .contains("there is a validator called `is-ticket` already"),
+            .contains("a validator with the name `is-ticket` already exists"),
         "{}",
         told.err
     );

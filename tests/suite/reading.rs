@@ -100,7 +100,7 @@ async fn what_the_events_tell_is_what_the_console_shows() {
     let life = Life::new(Arc::new(store.clone())).await;
     life.begin("s-1", "bot", "tidy up").await;
     life.held("s-1").await;
-    let state = agrees(&store, &life, "s-1", "held at its start").await;
+    let state = agrees(&store, &life, "s-1", "held at start").await;
     assert_eq!(
         (state.phase, state.held[0].holds),
         (ReplayPhase::AtStart, HoldScope::Start)
@@ -227,7 +227,7 @@ fn replay_tells_a_session_as_a_story() {
     assert_eq!(lines.len(), 3 + 47);
     assert_eq!(
         lines[3],
-        "     0  00:00:00    a session of claude-code begins, for: close stale tickets of March  (session_started)"
+        "     0  00:00:00    session of claude-code started, intent: close stale tickets of March  (session_started)"
     );
     // Deeper is further in.
     assert!(
@@ -276,7 +276,7 @@ fn replay_tells_a_session_as_a_story() {
     }
     let never = desk.run(&["trace", "replay", "s-1", "--stop-on", "text=no such words"]);
     assert!(
-        never.out.ends_with("Nothing stopped it.\n"),
+        never.out.ends_with("No event matched --stop-on.\n"),
         "{}",
         never.out
     );
@@ -297,11 +297,11 @@ fn replay_says_what_held_at_an_event() {
     said.succeeds();
     for words in [
         "session s-1, event 16 of 46",
-        "phase       working, with something held",
+        "phase       working, request held",
         "held        ticket.delete, since 2026-01-01T00:00:08.450000Z",
-        "  gate      admin-gate: capability_access: `admin-support` is locked",
+        "  gate      admin-gate: needs the capability `admin-support`, which is locked",
         "contexts    intro-context, policy-summary",
-        "actions     2 asked for, 1 completed (0 failed), 0 blocked",
+        "actions     2 requested, 1 completed (0 failed), 0 blocked",
     ] {
         assert!(said.out.contains(words), "{words} is not in {}", said.out);
     }
@@ -314,14 +314,11 @@ fn replay_says_what_held_at_an_event() {
     assert_eq!(told["state"]["phase"], "held");
     assert_eq!(told["chain"]["events"], 47);
     desk.run(&["trace", "replay", "s-1", "--at", "47"])
-        .fails(1, &["session `s-1` has no event 47: they are 0 to 46"]);
+        .fails(1, &["session `s-1` has no event 47, only 0 to 46"]);
     desk.run(&["trace", "replay", "s-9"])
-        .fails(1, &["no session `s-9`", "cra trace list"]);
+        .fails(1, &["session `s-9` is not on record", "cra trace list"]);
     desk.run(&["trace", "replay", "s-1", "--stop-on", "nonsense"])
-        .fails(
-            2,
-            &["`nonsense` does not say where to stop", "type=PATTERN"],
-        );
+        .fails(2, &["`nonsense` is not a stop condition", "type=PATTERN"]);
 }
 
 #[test]
@@ -366,7 +363,7 @@ fn a_broken_chain_is_told_and_called_broken() {
     let report = desk.run(&["trace", "export", "s-1", "--format", "html"]);
     report.succeeds();
     assert!(
-        report.out.contains("1 of 1 chains do NOT hold"),
+        report.out.contains("1 of 1 chains FAILED verification"),
         "the report says so"
     );
     assert!(
@@ -382,9 +379,9 @@ fn diff_names_where_two_sessions_part_and_what_differs() {
     let said = desk.run(&["trace", "diff", "s-1", "s-2"]);
     said.succeeds();
     for words in [
-        "They part after 16 common steps:",
+        "They differ after 16 common steps:",
         "  A      17  op-1 answers admin-gate: {\"admin-ack\":\"acknowledged\"}",
-        "  B      17  admin-gate is NOT passed (denied): refused by op-1: ask the customer first",
+        "  B      17  admin-gate NOT passed (denied): denied by op-1: ask the customer first",
         "* overrides           1            0",
         "  actions blocked     1            1",
     ] {
@@ -392,7 +389,7 @@ fn diff_names_where_two_sessions_part_and_what_differs() {
     }
     let same = desk.run(&["trace", "diff", "s-1", "s-1"]);
     same.succeeds();
-    assert!(same.out.contains("They do the same: "), "{}", same.out);
+    assert!(same.out.contains("No difference in "), "{}", same.out);
     // The same from a file.
     let file = desk.0.path().join("all.jsonl");
     let file = file.to_str().unwrap();
@@ -409,7 +406,7 @@ fn diff_names_where_two_sessions_part_and_what_differs() {
     let from_store = desk.run(&["trace", "diff", "s-1", "s-2", "--json"]).json();
     assert_eq!(from_store["difference"], told["difference"]);
     desk.run(&["trace", "diff", "s-1", &format!("{file}:s-9")])
-        .fails(1, &["no session `s-9` is in", "--file"]);
+        .fails(1, &["session `s-9` is not in", "--file"]);
 }
 
 #[test]
@@ -422,11 +419,11 @@ fn no_chain_is_called_proven_while_the_log_over_it_does_not_hold() {
     ] {
         let said = desk.run(args);
         assert_eq!(said.code, 6, "{}", said.out);
-        let told = "the log over it does not hold: DIVERGED";
+        let told = "the log failed verification: DIVERGED";
         assert!(said.out.contains(told), "{}", said.out);
     }
     let html = desk.run(&["trace", "export", "--format", "html"]).out;
-    assert!(html.contains("1 of 1 chains do NOT hold."));
+    assert!(html.contains("1 of 1 chains FAILED verification."));
 }
 
 #[test]
@@ -544,7 +541,7 @@ fn exports_of_a_real_record_hold_every_event_and_obey_no_text() {
     assert_eq!(html.out.matches("<details ").count(), 47 + 26 + 13);
     assert!(!html.out.contains("<script") && !html.out.contains("<img"));
     assert!(!html.out.contains(['\u{1b}', '\u{202e}', '\0']));
-    assert!(html.out.contains("Every chain is proven to its end."));
+    assert!(html.out.contains("All records verified."));
     assert!(html.out.contains("confirmed by the customer in writing"));
     assert!(
         HOSTILE.contains("<script>"),

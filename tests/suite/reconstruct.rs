@@ -123,8 +123,8 @@ fn five_inferences_say_in_sentences_what_was_read() {
     assert_eq!(outputs.len(), 5);
     for (output, parts) in outputs.iter().zip([
         &["60% complete", "architecture exploration", "Momentum is exploratory", "not ready for implementation"][..],
-        &["three-layer state structure (high confidence) because different types", "rejected single summary and chronological log", "It turned from longer context to structured context"],
-        &["navigable semantic structure", "Why it blocks: architecture finalization", "The user put it as: \"We need structure", "60%", "right problem"],
+        &["three-layer state structure (high confidence) because different types", "rejected single summary and chronological log", "The direction changed from longer context to structured context"],
+        &["navigable semantic structure", "Why it blocks: architecture finalization", "The user framed it as: \"We need structure", "60%", "right problem"],
         &["Appreciates meta-reflection", "Comfortable with explicit uncertainty", "What works: pausing to reflect"],
         &["(1) explore semantic organization problem deeply, (2) conduct architectural review walkthrough", "NOT yet: implement prototype and user documentation (until architecture is finalized)"],
     ]) {
@@ -133,8 +133,8 @@ fn five_inferences_say_in_sentences_what_was_read() {
         }
     }
     let nothing = of(&value("bare")).inferred;
-    assert_eq!(nothing[0].output, "Where it stands is not said.");
-    assert_eq!(nothing[4].output, "What comes next is not said.");
+    assert_eq!(nothing[0].output, "The position is not recorded.");
+    assert_eq!(nothing[4].output, "The next steps are not recorded.");
 }
 
 // covers R14, R15
@@ -317,21 +317,21 @@ fn what_cannot_be_read_is_refused_with_a_reason_and_a_way_out() {
     let versioned =
         |version: Value| json!({"checkpoint_metadata": {"version": version}}).to_string();
     let table: [(Vec<u8>, &str); 12] = [
-        (b"".to_vec(), "no JSON object"),
-        (b"[]".to_vec(), "no JSON object"),
-        (b"{\"a\":".to_vec(), "no JSON object"),
-        ("[".repeat(100_000).into_bytes(), "no JSON object"),
-        (b"{\"a\":\"\xff\"}".to_vec(), "not UTF-8, from byte 6 on"),
-        (b"{}".to_vec(), "version is missing"),
+        (b"".to_vec(), "not a JSON object"),
+        (b"[]".to_vec(), "not a JSON object"),
+        (b"{\"a\":".to_vec(), "not a JSON object"),
+        ("[".repeat(100_000).into_bytes(), "not a JSON object"),
+        (b"{\"a\":\"\xff\"}".to_vec(), "not UTF-8: byte 6 is invalid"),
+        (b"{}".to_vec(), "version` is missing"),
         (
             b"{\"checkpoint_metadata\":[1]}".to_vec(),
-            "version is missing",
+            "version` is missing",
         ),
         (versioned(json!("1.0")).into_bytes(), "version `1.0`"),
         (versioned(json!(1)).into_bytes(), "version `1`"),
         (versioned(json!("99")).into_bytes(), "version `99`"),
         (versioned(json!("two")).into_bytes(), "version `two`"),
-        (vec![b' '; 9 * 1024 * 1024], "bytes are more than"),
+        (vec![b' '; 9 * 1024 * 1024], "bytes exceed the limit of"),
     ];
     for (text, wanted) in table {
         let error = ConversationSnapshot::read(&text).unwrap_err();
@@ -371,15 +371,15 @@ fn what_is_of_the_wrong_kind_is_named_and_nothing_of_it_reaches_a_terminal() {
         .collect();
     for wanted in [
         "checkpoint_metadata.status is a list, not a text",
-        "session_state.completion_percentage is not between 0 and 100",
+        "session_state.completion_percentage must be between 0 and 100",
         "session_state.blocking_issue is a number, not true or false, a text or a list",
         "current_position is a text, not an object",
         "critical_question.my_confidence is a text, not high, medium or low",
         "critical_question.blocking is an object, not true or false, a text or a list",
         "intellectual_journey.key_pivots is an object, not a list",
         "decisions_made[0] is a text, not an object",
-        "decisions_made[1] does not say what it is about",
-        "artifacts_created[0] does not say what it is about",
+        "decisions_made[1] has no description",
+        "artifacts_created[0] has no description",
         "user_profile.goals is a text, not an object",
         "next_steps is a text, not a list",
     ] {
@@ -475,7 +475,7 @@ fn the_command_prints_each_phase_and_loads_an_artifact_on_demand() {
     let loaded = run(&[&near, "--artifact", "runbook", "--json"]).json();
     assert!(loaded["content"].as_str().unwrap().starts_with("# Runbook"));
     let none = run(&[&near, "--artifact", "plan"]);
-    none.fails(1, &["no artifact `plan`: there is runbook"]);
+    none.fails(1, &["no artifact `plan`; it lists runbook"]);
     assert_eq!(run(&[&file("bare.json"), "--phase", "validate"]).code, 4);
     let glossary = run(&["--glossary"]);
     glossary.succeeds();
@@ -506,7 +506,7 @@ fn an_artifact_is_read_from_beside_its_file_alone() {
         });
         fs::write(&file, snapshot.to_string()).unwrap();
         let ran = Desk::empty().run(&["reconstruct", file.to_str().unwrap(), "--artifact", "x"]);
-        ran.fails(1, &["is elsewhere"]);
+        ran.fails(1, &["is not in the folder of its snapshot file"]);
         assert!(!ran.out.contains("secret"), "{path}");
     }
 }
@@ -524,7 +524,7 @@ fn what_was_written_of_a_session_says_what_is_known_and_what_is_not() {
     };
     let told = |account: &SessionAccount| of(&snapshot_json(account)).confirmation;
     let bare = of(&snapshot_json(&account));
-    let position = "POSITION: Under way: clean up duplicate tickets";
+    let position = "POSITION: In progress: clean up duplicate tickets";
     assert!(
         bare.confirmation.contains(position),
         "{}",
@@ -555,7 +555,7 @@ fn what_was_written_of_a_session_says_what_is_known_and_what_is_not() {
         "BLOCKING ISSUE: Gate `c-121` waits for an operator: `ticket.delete`",
         "CRITICAL QUESTION: May triage-bot run `ticket.delete`?",
         "Keep 4398, `user_ban` denied (c-117)",
-        "1. Wait for the answer at gate `c-121`",
+        "1. Wait for an operator at gate `c-121`",
         "2. Dry run",
     ] {
         assert!(whole.contains(part), "`{part}` in {whole}");
@@ -563,12 +563,12 @@ fn what_was_written_of_a_session_says_what_is_known_and_what_is_not() {
     for (waits, asked, what) in [
         (
             WaitingSubject::Start,
-            "May triage-bot begin?",
+            "May triage-bot start?",
             "the start of the session",
         ),
         (
             WaitingSubject::Session(text("input")),
-            "May triage-bot go on (input)?",
+            "May triage-bot continue (input)?",
             "the session (input)",
         ),
     ] {
@@ -583,7 +583,7 @@ fn what_was_written_of_a_session_says_what_is_known_and_what_is_not() {
             "{whole}"
         );
         let next = &snapshot_json(&account)["next_steps"][0]["purpose"];
-        assert_eq!(*next, format!("{what} is held there"));
+        assert_eq!(*next, format!("{what} is held at this gate"));
     }
     account.ended = true;
     account.held.clear();

@@ -70,7 +70,7 @@ fn play_all(folder: &str) -> usize {
         let ran = run(path, &[]);
         let name = path.display();
         assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{name}\n{}", ran.out);
-        assert!(ran.out.ends_with("all expectations hold\n"), "{}", ran.out);
+        assert!(ran.out.ends_with("all expectations met\n"), "{}", ran.out);
         assert_eq!(
             run(path, &[]).out,
             ran.out,
@@ -100,7 +100,7 @@ fn an_expectation_that_fails_is_told_and_the_run_goes_on() {
 ";
     let ran = play(steps, &[]);
     assert_eq!((ran.code, ran.err.as_str()), (4, ""), "{}", ran.out);
-    let told = "wanted held at onboarding, another-gate, actual held at onboarding\n";
+    let told = "expected held at onboarding, another-gate, got held at onboarding\n";
     assert!(ran.out.contains(told), "{}", ran.out);
     assert!(ran.out.contains("pass onboarding"), "{}", ran.out);
     let summary = "2 steps, 1 expectation failed\n";
@@ -113,57 +113,53 @@ fn each_kind_of_expectation_can_fail() {
         (
             "request",
             "{ allowed: true }",
-            "wanted allowed, actual held at onboarding",
+            "expected allowed, got held at onboarding",
         ),
         (
             "request",
             "{ held: [] }",
-            "wanted not held, actual held at onboarding",
+            "expected not held, got held at onboarding",
         ),
         (
             "request",
             "{ denied: policy }",
-            "wanted denied (policy), actual held at",
+            "expected denied (policy), got held at",
         ),
         (
             "request",
             "{ reason_contains: no }",
-            "wanted a reason with `no`, actual held",
+            "expected a reason that contains `no`, got held",
         ),
-        (
-            "pass",
-            "{ outcome: denied }",
-            "wanted denied, actual passed",
-        ),
+        ("pass", "{ outcome: denied }", "expected denied, got passed"),
         (
             "pass",
             "{ released: [] }",
-            "wanted released [], actual released [ticket.get]",
+            "expected released [], got released [ticket.get]",
         ),
         (
             "pass",
             "{ records: [policy_override] }",
-            "wanted recorded [policy_override], actual",
+            "expected recorded [policy_override], got",
         ),
         (
             "pass",
             "{ settled: [] }",
-            "wanted nothing settled, actual onboarding passed",
+            "expected no request settled, got onboarding passed",
         ),
         (
             "pass",
             "{ settled: { gate: onboarding, outcome: expired } }",
-            "wanted onboarding expired, actual onboarding passed",
+            "expected onboarding expired, got onboarding passed",
         ),
         (
             "lost",
             "{ outcome: passed }",
-            "wanted gate lost, actual held at [onboarding]",
+            "expected gate lost, got held at [onboarding]",
         ),
         (
             "stray",
             "{}",
-            "wanted question agree, actual questions [agree-terms]",
+            "expected question agree, got questions [agree-terms]",
         ),
     ];
     for (step, expect, told) in cases {
@@ -227,7 +223,7 @@ fn the_example_of_the_help_can_be_played() {
         ran.out
     );
     assert!(
-        ran.out.ends_with("6 steps, all expectations hold\n"),
+        ran.out.ends_with("6 steps, all expectations met\n"),
         "{}",
         ran.out
     );
@@ -245,8 +241,8 @@ fn a_broken_scenario_is_told_with_its_place() {
         &ran,
         &[
             "scenario.yaml:3:11",
-            "expected a whole number from zero up, found text",
-            "a step is exactly one of `start`",
+            "expected a whole number, 0 or greater, found text",
+            "a step must have exactly one of `start`",
             "scenario.yaml:5:23",
         ],
     );
@@ -256,10 +252,10 @@ fn a_broken_scenario_is_told_with_its_place() {
     );
     is_unreadable(
         &run(Path::new("/nowhere/s.yaml"), &[]),
-        &["/nowhere/s.yaml", "help: cra run --help shows a scenario"],
+        &["/nowhere/s.yaml", "help: cra run --help shows an example"],
     );
     let atlas = run(&root().join("assets/atlas/acme-support.yaml"), &[]);
-    is_unreadable(&atlas, &["acme-support.yaml:1:16", "this is an Atlas"]);
+    is_unreadable(&atlas, &["acme-support.yaml:1:16", "this file is an Atlas"]);
     assert_eq!(atlas.err.matches("error").count(), 1, "{}", atlas.err);
 }
 
@@ -372,42 +368,42 @@ fn what_happens_beside_actions_can_fail_its_expectations_too() {
         (
             "input: { session: s-1, text: sk-abcdef0123 }",
             "{ accepted: true }",
-            "wanted accepted, actual held at secrets",
+            "expected accepted, got held at secrets",
         ),
         (
             "input: { session: s-1, text: hello }",
             "{ accepted: false }",
-            "wanted not accepted, actual accepted",
+            "expected not accepted, got accepted",
         ),
         (
             "input: { session: s-1, text: refund }",
             "{ contexts: [tone] }",
-            "wanted contexts [tone], actual contexts [refund-rules]",
+            "expected contexts [tone], got contexts [refund-rules]",
         ),
         (
             "error: { session: s-1, type: timeout }",
             "{ guidance_contains: thrice }",
-            "wanted guidance with `thrice`, actual guidance [Try once more, then ask.]",
+            "expected guidance that contains `thrice`, got guidance [Try once more, then ask.]",
         ),
         (
             "context: { session: s-1, hints: [handbook] }",
             "{ held: [second-look] }",
-            "wanted held at second-look, actual accepted",
+            "expected held at second-look, got accepted",
         ),
         (
             "complete: { session: s-1, action: mail.send }",
             "{}",
-            "wanted a run of mail.send, actual running []",
+            "expected a run of mail.send, got running []",
         ),
         (
             "leave: { session: s-1 }",
             "{}",
-            "wanted somebody who waits for anything, actual waiting for []",
+            "expected an agent that waits for anything, got waiting for []",
         ),
         (
             "leave: { session: s-2, action: mail.send }",
             "{ outcome: passed }",
-            "wanted somebody who waits for mail.send, actual waiting for []",
+            "expected an agent that waits for mail.send, got waiting for []",
         ),
     ];
     for (step, expect, told) in cases {
@@ -429,7 +425,7 @@ fn a_step_beside_actions_is_read_with_care() {
     is_unreadable(
         &play_moments(steps),
         &[
-            "a run has a `result` or an `error`, not both",
+            "`complete` takes a `result` or an `error`, not both",
             "missing key `text`",
             "unknown source `nobody`",
             "in `steps[3].error.recoverable`",

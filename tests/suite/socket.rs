@@ -256,7 +256,7 @@ async fn silence_until_the_askers_own_deadline_is_a_denial() {
         house.bench.until(|it| it.held.len() == 1).await;
         house.bench.clock.advance(Duration::from_secs(21));
     });
-    assert!(told.contains("nobody answered within 20 s"), "{told}");
+    assert!(told.contains("no answer within 20 s"), "{told}");
 }
 
 #[tokio::test]
@@ -334,7 +334,10 @@ async fn nobody_speaks_for_a_session_without_its_key_also_after_a_restart() {
     ] {
         let mut other = house.agent().await;
         let told = other.refused(method, stranger(params, None)).await;
-        assert_eq!(told, "session `s-1` was not begun here", "{method}");
+        assert_eq!(
+            told, "session `s-1` was not started on this connection",
+            "{method}"
+        );
         let told = other.refused(method, stranger(params, Some(&wrong))).await;
         assert_eq!(told, "session `s-1` belongs to another agent", "{method}");
     }
@@ -511,7 +514,7 @@ async fn who_names_a_session_that_is_not_theirs_is_on_record_there_by_process() 
         told[0].starts_with("somebody at the socket (uid "),
         "{told:?}"
     );
-    let words = format!(", pid {pid}) named this session and showed no key, and was refused");
+    let words = format!(", pid {pid}) named this session without its key, and was refused");
     assert!(told[0].ends_with(&words), "{told:?}");
     // However often, and however it is tried: one a minute.
     for _ in 0..50 {

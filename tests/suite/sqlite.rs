@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use cra_core::store::sqlite::{FILE_NAME, SqliteStore, StoreReader};
+use cra_core::store::StoreReader as _;
+use cra_core::store::sqlite::{FILE_NAME, SqliteReader, SqliteStore};
 use cra_core::store::{Batch, StateRow, Store};
 use cra_core::trace::record::Record;
 use rusqlite::Connection;
@@ -47,7 +48,7 @@ async fn recorded() -> TempDir {
 
 /// The records of the sessions, without those of the log.
 fn of_sessions(folder: &Path) -> Vec<Record> {
-    let reader = StoreReader::open(&folder.join(FILE_NAME)).unwrap();
+    let reader = SqliteReader::open(&folder.join(FILE_NAME)).unwrap();
     let log = reader.log().unwrap().log;
     let mut records = reader.records(0, 10_000).unwrap();
     records.retain(|record| record.session != log);
@@ -177,7 +178,7 @@ async fn a_write_that_was_cut_short_is_in_the_log_of_the_next_run() {
         .find(|entry| entry.event_type == "store_recovered");
     // The store has no word of what the one before had promised.
     let what = format!(
-        "{mended}; an older version of cra wrote it, so events in that write may have been acknowledged"
+        "{mended}; an older version of cra wrote it, so agents may have got answers for events in that write"
     );
     assert_eq!(told.unwrap().payload["what"], json!(what));
 }
@@ -192,7 +193,7 @@ async fn damage_in_the_middle_of_the_write_ahead_log_is_refused() {
         damaged[ends[commit] - 7] ^= 4;
         fs::write(wal(copy.path()), &damaged).unwrap();
         let told = open_error(copy.path());
-        let lost = format!("at least {} that were acknowledged", 5 - commit);
+        let lost = format!("at least {} acknowledged commits", 5 - commit);
         assert!(told.contains(&lost), "{told}");
         // Nothing was changed: with the damage undone, all of it is there.
         assert_eq!(fs::read(wal(copy.path())).unwrap(), damaged);

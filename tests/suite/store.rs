@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
-use cra_core::store::sqlite::{FILE_NAME, SqliteStore, StoreReader};
+use cra_core::store::StoreReader as _;
+use cra_core::store::sqlite::{FILE_NAME, SqliteReader, SqliteStore};
 use cra_core::store::{Batch, StateRow, Store, StoreError};
 use cra_core::trace::head::LogHead;
 use cra_core::trace::note::Signer;
@@ -38,8 +39,8 @@ async fn with_record(folder: &std::path::Path) {
     bench.runtime.stop().await;
 }
 
-fn reader(folder: &std::path::Path) -> StoreReader {
-    StoreReader::open(&folder.join(FILE_NAME)).unwrap()
+fn reader(folder: &std::path::Path) -> SqliteReader {
+    SqliteReader::open(&folder.join(FILE_NAME)).unwrap()
 }
 
 /// What the record proves to somebody with the public key.
@@ -198,7 +199,7 @@ fn a_store_of_another_version_is_left_alone() {
         matches!(refused, StoreError::Version { found: 99, .. }),
         "{refused}"
     );
-    assert!(StoreReader::open(&folder.path().join(FILE_NAME)).is_err());
+    assert!(SqliteReader::open(&folder.path().join(FILE_NAME)).is_err());
     assert_eq!(fs::read(folder.path().join(FILE_NAME)).unwrap(), before);
 }
 
@@ -249,7 +250,7 @@ async fn a_corrupted_store_gives_an_error_or_a_verdict_never_a_panic() {
             *byte = !*byte;
         }
         fs::write(&path, &bytes).unwrap();
-        let sound = StoreReader::open(&path)
+        let sound = SqliteReader::open(&path)
             .and_then(|reader| {
                 // Whatever is not found in the record itself must be found in the chain.
                 reader.sessions()?;
@@ -260,7 +261,7 @@ async fn a_corrupted_store_gives_an_error_or_a_verdict_never_a_panic() {
         if sound {
             // The damage lies where nothing is kept, or in an index or state that the record does
             // not rest on: then the record itself must be whole.
-            let reader = StoreReader::open(&path).unwrap();
+            let reader = SqliteReader::open(&path).unwrap();
             let sessions = reader.sessions().unwrap();
             let events = reader.events(&sessions[0].session, 0, 1000).unwrap();
             assert_eq!(events.len() as u64, sessions[0].events, "at {place}");
@@ -313,7 +314,7 @@ async fn a_failed_write_poisons_the_store() {
     let held = bench.snapshot().held[0].clone();
     let reply = bench.pass(&held).await;
     let told = format!("{reply:?}");
-    assert!(told.contains("no longer takes records"), "{told}");
+    assert!(told.contains("no longer accepts records"), "{told}");
     let snapshot = bench
         .until(|s| s.store != cra_core::runtime::snapshot::StoreState::Ready)
         .await;
@@ -360,7 +361,7 @@ async fn verifying_while_a_console_writes_is_no_false_alarm() {
     });
     let path = folder.path().join(FILE_NAME);
     let verifying = tokio::task::spawn_blocking(move || {
-        let reader = StoreReader::open(&path).unwrap();
+        let reader = SqliteReader::open(&path).unwrap();
         while !writing.is_finished() {
             let report = reader.verify(TrustAnchors::nothing()).unwrap();
             assert!(report.is_sound(), "{report:?}");

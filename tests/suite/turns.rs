@@ -143,7 +143,10 @@ async fn a_thread_can_be_named_and_goes_on_in_the_session_that_an_operator_hands
     let Err(DecisionRefusal::Unavailable(why)) = hand_over("s-9").await else {
         panic!("handed over to a session that is not there");
     };
-    assert_eq!(why, "there is no session `s-9` to hand the thread over to");
+    assert_eq!(
+        why,
+        "session `s-9` does not exist, so the thread cannot be handed over"
+    );
     hand_over("s-2").await.unwrap();
     let second = agents.turn(named("s-2", 2)).await.unwrap();
     assert_eq!(second.outcome.source.as_str(), "stored_latest");

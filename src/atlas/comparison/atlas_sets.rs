@@ -25,14 +25,14 @@ impl AtlasChange<'_> {
             // action.
             Self::Added(atlas) => {
                 let words = format!(
-                    "`{}` comes in: what it allows may run where no other Atlas knows the action",
+                    "`{}` is added: actions it allows may run if no other Atlas knows them",
                     atlas.id
                 );
                 compare_all_parts(atlas, ChangeKind::Added, words)
             }
             Self::Removed(atlas) => {
                 let words = format!(
-                    "`{}` goes away: none of its checkpoints and policies stops anybody any more",
+                    "`{}` is removed: its checkpoints and policies no longer apply",
                     atlas.id
                 );
                 compare_all_parts(atlas, ChangeKind::Removed, words)
@@ -47,19 +47,19 @@ impl AtlasChange<'_> {
 #[must_use]
 pub fn atlas_changes<'a>(before: &'a [Atlas], after: &'a [Atlas]) -> Vec<AtlasChange<'a>> {
     let same_id = |all: &'a [Atlas], id: &str| all.iter().find(|atlas| atlas.id == id);
-    let mut fates = Vec::new();
+    let mut changes = Vec::new();
     for old in before {
         match same_id(after, &old.id) {
             Some(new) if new.hash == old.hash => {}
-            Some(new) => fates.push(AtlasChange::Changed(old, new)),
-            None => fates.push(AtlasChange::Removed(old)),
+            Some(new) => changes.push(AtlasChange::Changed(old, new)),
+            None => changes.push(AtlasChange::Removed(old)),
         }
     }
-    let come = after
+    let added = after
         .iter()
         .filter(|atlas| same_id(before, &atlas.id).is_none());
-    fates.extend(come.map(AtlasChange::Added));
-    fates
+    changes.extend(added.map(AtlasChange::Added));
+    changes
 }
 
 /// Returns a comparison that lists every part of an Atlas with the same kind of change.

@@ -53,53 +53,53 @@ const WEAKENING_CASES: &[(&str, &str, &str)] = &[
     (
         "mode: blocking",
         "mode: advisory",
-        "gate `gate` no longer stops the agent",
+        "checkpoint `gate` no longer blocks",
     ),
     (
         "patterns: [\"x.*\"]",
         "patterns: [\"x.a\"]",
-        "gate `gate` fires at other times",
+        "checkpoint `gate` has another trigger",
     ),
     (
         "question: Sure?",
         "question: Really?",
-        "gate `gate` asks something else",
+        "checkpoint `gate` asks other questions",
     ),
     (
         "    approvers: 2\n",
         "    respondent: either\n",
-        "gate `gate` can be answered by the agent itself",
+        "checkpoint `gate` lets the agent answer",
     ),
     (
         "mode: blocking",
         "mode: blocking\n    allow_actions: [\"y\"]",
-        "passing `gate` gives or takes other rights",
+        "passing `gate` grants or removes other rights",
     ),
     (
         "checkpoint_id: gate",
         "checkpoint_id: other",
-        "gate `gate` is gone",
+        "checkpoint `gate` is removed",
     ),
     (
         "type: deny, actions: [\"x.drop\"]",
         "type: deny, actions: [\"x.rm\"]",
-        "policy `p` rules something else",
+        "policy `p` has different rules",
     ),
-    ("policy_id: p,", "policy_id: q,", "policy `p` is gone"),
+    ("policy_id: p,", "policy_id: q,", "policy `p` is removed"),
     (
         "reason: no }",
         "reason: no, override: true }",
-        "policy `p` can be overruled",
+        "policy `p` allows an override",
     ),
     (
         "default_decision: deny",
         "default_decision: allow",
-        "a known action that no policy mentions is allowed, not denied",
+        "known actions without a policy are now allowed",
     ),
     (
         "default_decision: deny",
         "default_decision: deny\nunknown_actions: allow",
-        "an action that no Atlas knows is allowed",
+        "unknown actions are now allowed",
     ),
     (
         "risk_tier: high",
@@ -114,42 +114,42 @@ const WEAKENING_CASES: &[(&str, &str, &str)] = &[
     (
         "actions:\n  - {",
         "actions:\n  - { action_id: y, name: Y }\n  - {",
-        "action `y` is known now",
+        "action `y` is now known",
     ),
     (
         "name: C, actions: [\"x.*\"]",
         "name: C, actions: [\"*\"]",
-        "capability `c` has other actions",
+        "capability `c` has different actions",
     ),
     (
         "    approvers: 2\n",
         "",
-        "gate `gate` takes one operator, not two",
+        "checkpoint `gate` needs one operator, not two",
     ),
     (
         "type: authenticated, api_keys: [\"k-*\"],",
         "type: public,",
-        "agents need no key any more",
+        "agents no longer need a key",
     ),
     (
         "api_keys: [\"k-*\"]",
         "api_keys: [\"*\"]",
-        "agents come in with other keys",
+        "accepted API keys changed",
     ),
     (
         "requests_per_minute: 10",
         "requests_per_minute: 11",
-        "agents may ask more often in a minute",
+        "agents have a higher rate limit",
     ),
     (
         ", rate_limit: { requests_per_minute: 10 }",
         "",
-        "agents may ask more often in a minute",
+        "agents have a higher rate limit",
     ),
     (
         "required: [id]",
         "required: []",
-        "`x.put` is written otherwise: see how it is checked",
+        "`x.put` changed: compare its parameter schema",
     ),
     (
         ", parameters_schema: { type: object, required: [id] }",
@@ -164,42 +164,42 @@ const WEAKENING_CASES: &[(&str, &str, &str)] = &[
     (
         "default_days: 90",
         "default_days: 9",
-        "records are kept for another time",
+        "the retention of records changed",
     ),
     (
         "params: [pin]",
         "params: [pin, name]",
-        "other things are left out of records",
+        "the redaction of records changed",
     ),
     (
         "name: C, actions: [\"x.*\"] }",
         "name: C, actions: [\"x.*\"] }\n  - { capability_id: d, name: D, actions: [\"z\"] }",
-        "capability `d` makes [z] known",
+        "new capability `d` adds actions [z]",
     ),
     (
         "policies:\n",
         "policies:\n  - { policy_id: a, type: allow, actions: [\"x.y\"] }\n",
-        "policy `a` is new and allows [x.y]",
+        "new policy `a` allows [x.y]",
     ),
     (
         "trigger: { type: session_start }",
         "trigger: { type: session_start }\n  - checkpoint_id: gift\n    trigger: { type: session_start }\n    allow_actions: [\"y\"]",
-        "`gift` is new and gives without stopping anybody",
+        "`gift` is new and grants rights without a gate",
     ),
     (
         "https://a.example/x",
         "https://b.example/x",
-        "the steward is told of other things, or at another address",
+        "notices to the steward changed (events or address)",
     ),
     (
         "triggers: [policy_override]",
         "triggers: [high_risk_action]",
-        "the steward is told of other things, or at another address",
+        "notices to the steward changed (events or address)",
     ),
     (
         "atlas_id: a",
         "atlas_id: b",
-        "it is another Atlas: `b` instead of `a`",
+        "different Atlas: `b` instead of `a`",
     ),
 ];
 

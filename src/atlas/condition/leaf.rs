@@ -89,7 +89,7 @@ impl LeafTest {
     /// Returns a message when the operator does not accept the value.
     pub(super) fn compile(operator: Operator, wanted: &Value) -> Result<Self, String> {
         let name = operator.as_str();
-        let text = || wanted.as_str().ok_or(format!("`{name}` wants a text"));
+        let text = || wanted.as_str().ok_or(format!("`{name}` needs a text"));
         let matcher = match operator {
             Operator::Matches => Matcher::Regex(regex(text()?)?),
             Operator::Glob => Matcher::Glob(glob(text()?)),
@@ -98,15 +98,15 @@ impl LeafTest {
                 Matcher::Plain
             }
             Operator::In if wanted.as_array().is_none_or(Vec::is_empty) => {
-                return Err("`in` wants a list of values".to_owned());
+                return Err("`in` needs a list of values".to_owned());
             }
             Operator::Exists if !wanted.is_boolean() => {
-                return Err("`exists` wants `true` or `false`".to_owned());
+                return Err("`exists` needs `true` or `false`".to_owned());
             }
             Operator::Gt | Operator::Gte | Operator::Lt | Operator::Lte
                 if !(wanted.is_number() || wanted.is_string()) =>
             {
-                return Err(format!("`{name}` wants a number or a text"));
+                return Err(format!("`{name}` needs a number or a text"));
             }
             Operator::Eq
             | Operator::Ne

@@ -166,7 +166,7 @@ fn each_leaf_explains_itself() {
     let reports = Condition::compile(&definition)
         .unwrap()
         .explain(&facts(&params));
-    let told: Vec<_> = reports
+    let results: Vec<_> = reports
         .iter()
         .map(|r| {
             (
@@ -178,7 +178,7 @@ fn each_leaf_explains_itself() {
         })
         .collect();
     assert_eq!(
-        told,
+        results,
         [
             ("params.amount", "gt 1000", Some(json!(750)), Truth::False),
             ("params.country", "eq \"DE\"", None, Truth::Unknown),

@@ -24,11 +24,11 @@ pub(super) fn checkpoint(
         let written = fields.required("trigger", trigger);
         let inner = written.as_ref().and_then(|written| written.priority);
         if inner.is_some() {
-            let message = "the priority is written in `trigger` already";
+            let message = "the priority is already in `trigger`";
             fields.reject_key(
                 "priority",
                 message,
-                "write it here, and take it out of `trigger`",
+                "keep it here, and remove it from `trigger`",
             );
         }
         StewardCheckpointDef {

@@ -39,7 +39,7 @@ pub(super) fn condition(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Co
         }
         Some(form) if count == 1 && tests.is_empty() => form,
         _ => {
-            let message = "a condition is one of `all`, `any`, `not`, or a `path` with operators";
+            let message = "a condition must be `all`, `any`, `not`, or a `path` with operators";
             problems.add(value.problem(Code::Contradiction, message));
             ConditionDef::All(Vec::new())
         }

@@ -53,7 +53,7 @@ fn standalone_trigger(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Chec
         .as_ref()
         .is_some_and(|trigger| trigger.priority.is_some())
     {
-        let message = "a trigger has no `priority`: its checkpoint has";
+        let message = "`priority` belongs to the checkpoint, not to its trigger";
         problems.add(value.problem(Code::Contradiction, message));
     }
     // An unreadable trigger has been reported; the placeholder is discarded with the error.
@@ -139,7 +139,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<YamlNode, E> {
         let number = Number::from_f64(value);
-        let number = number.ok_or_else(|| E::custom("a number has to be finite"))?;
+        let number = number.ok_or_else(|| E::custom("a number must be finite"))?;
         Ok(Self::node(YamlValue::Number(number)))
     }
 
@@ -163,7 +163,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
         let mut entries: Vec<YamlEntry> = Vec::new();
         while let Some((key, node)) = map.next_entry::<String, YamlNode>()? {
             if entries.iter().any(|entry| entry.key == key) {
-                return Err(A::Error::custom(format!("key `{key}` is there twice")));
+                return Err(A::Error::custom(format!("duplicate key `{key}`")));
             }
             entries.push(YamlEntry {
                 key,

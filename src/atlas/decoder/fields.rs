@@ -117,7 +117,7 @@ impl Section {
         match self {
             Self::Validation => QUESTION_KEYS
                 .contains(&key)
-                .then_some("in the question itself, beside `validation`"),
+                .then_some("in the question itself, next to `validation`"),
             Self::Question => VALIDATION_KEYS
                 .contains(&key)
                 .then_some("in the question's `validation`"),
@@ -297,10 +297,10 @@ impl MapFields<'_, '_, '_> {
         for (index, entry) in written {
             self.mark_as_read(index);
             let problem = if Some(index) != first {
-                let message = format!("{} is there under two names", quoted(key.name));
+                let message = format!("{} is written under two names", quoted(key.name));
                 ManifestProblem::new(Code::Contradiction, message)
             } else if entry.key != key.name {
-                let message = format!("key `{}` is also called `{}`", entry.key, key.name);
+                let message = format!("key `{}` is an alias of `{}`", entry.key, key.name);
                 ManifestProblem::new(Code::Alias, message)
             } else {
                 continue;
@@ -361,7 +361,7 @@ impl MapFields<'_, '_, '_> {
         if self.section.is_strict() {
             format!("known here: {known}")
         } else {
-            format!("known here: {known}; a key of your own begins with `{OWN_KEY}`")
+            format!("known here: {known}; start your own keys with `{OWN_KEY}`")
         }
     }
 
@@ -377,7 +377,7 @@ impl MapFields<'_, '_, '_> {
             let known = || format_words(self.known.iter().copied());
             let is_own = entry.key.starts_with(OWN_KEY) && !self.section.is_strict();
             let (code, message, help) = if is_own {
-                let message = format!("key {key} is your own, and is ignored");
+                let message = format!("custom key {key} is ignored");
                 (
                     Code::IgnoredKey,
                     message,

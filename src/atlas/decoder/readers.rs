@@ -53,7 +53,7 @@ pub(super) fn number(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Optio
                 is_equal && double.abs() <= LARGEST_NUMBER
             });
             if exact.is_none() {
-                let message = format!("number `{number}` cannot be kept exactly here");
+                let message = format!("number `{number}` cannot be stored exactly");
                 let help = format!("use a number from -{LARGEST_NUMBER} to {LARGEST_NUMBER}");
                 problems.add(value.problem(Code::OutOfRange, message).help(help));
             }
@@ -176,7 +176,12 @@ pub(super) fn one_of<T: Copy>(
 ) -> impl Fn(&PathNode<'_>, &mut Problems<'_>) -> Option<T> {
     move |value, problems| {
         let Some(word) = value.node.word() else {
-            return wrong_type(value, &format!("a {noun}"), None, problems);
+            let article = if noun.starts_with(['a', 'e', 'i', 'o', 'u']) {
+                "an"
+            } else {
+                "a"
+            };
+            return wrong_type(value, &format!("{article} {noun}"), None, problems);
         };
         let known = names.iter().find(|(name, _)| *name == word);
         if known.is_none() {

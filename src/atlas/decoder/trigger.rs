@@ -158,11 +158,11 @@ pub(super) fn trigger(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Opti
         };
         let priority = fields.optional("priority", integer);
         if priority.is_some() {
-            let message = "the priority of a checkpoint stands beside its `trigger`";
+            let message = "`priority` belongs to the checkpoint, next to `trigger`";
             fields.report_problem(Code::Alias, "priority", message);
         }
         let trigger = if nested {
-            let message = "the detail of a trigger stands beside its `type`, without `condition`";
+            let message = "write the details of a trigger next to its `type`, without `condition`";
             fields.report_problem(Code::Alias, "condition", message);
             fields.optional("condition", |value, problems| {
                 nested_trigger(kind, value, problems)
@@ -195,7 +195,7 @@ fn nested_trigger(
             let trigger = unconditional_trigger(kind.name);
             if trigger.is_none() {
                 let name = kind.name;
-                let message = format!("`always` says too little: `{name}` needs its own detail");
+                let message = format!("`{name}` needs its own details and cannot use `always`");
                 fields.report_problem(Code::Contradiction, "type", &message);
             }
             return trigger;
@@ -204,7 +204,7 @@ fn nested_trigger(
         if found.name != kind.name && !after {
             let (word, found, kind) = (quoted(&word), found.name, kind.name);
             let message =
-                format!("condition {word} belongs to type `{found}`, and this one is `{kind}`");
+                format!("condition {word} belongs to type `{found}`, but the trigger is `{kind}`");
             fields.report_problem(Code::Contradiction, "type", &message);
             fields.suppress_reports();
             return None;
@@ -246,11 +246,11 @@ fn every_action() -> Vec<String> {
 }
 
 fn refuse_when(fields: &mut MapFields<'_, '_, '_>) {
-    let message = "only a `custom` trigger has a `when` of its own";
+    let message = "only a `custom` trigger can have `when`";
     fields.reject_key(
         "when",
         message,
-        "put it beside `trigger`, in the checkpoint",
+        "move it to the checkpoint, next to `trigger`",
     );
 }
 
@@ -259,12 +259,12 @@ fn custom_trigger_events(
     problems: &mut Problems<'_>,
 ) -> Option<Vec<CustomTriggerEvent>> {
     let moment = |value: &PathNode<'_>, problems: &mut Problems<'_>| {
-        let read = one_of("moment", CUSTOM_TRIGGER_EVENTS);
+        let read = one_of("trigger event", CUSTOM_TRIGGER_EVENTS);
         read(value, problems).unwrap_or(CustomTriggerEvent::Action)
     };
     let moments = list(moment)(value, problems)?;
     if moments.is_empty() {
-        let message = "a list that names nothing never fires";
+        let message = "an empty list never fires";
         problems.add(value.problem(Code::EmptyPattern, message));
     }
     Some(moments)
@@ -276,7 +276,7 @@ fn trigger_type(value: &PathNode<'_>, problems: &mut Problems<'_>) -> Option<Tri
     if let Some(alias) = ALIASES.iter().find(|alias| alias.name == word) {
         let canonical = alias.canonical;
         let message = format!(
-            "trigger type {} is also called `{canonical}`",
+            "trigger type {} is an alias of `{canonical}`",
             quoted(&word)
         );
         let help = format!("write {}, the canonical name", alias.advice);

@@ -45,7 +45,7 @@ impl TryFrom<u64> for Approvers {
         match number {
             1 => Ok(Self::One),
             2 => Ok(Self::Two),
-            other => Err(format!("`{other}` approvers cannot be asked for")),
+            other => Err(format!("`approvers` must be 1 or 2, not `{other}`")),
         }
     }
 }
@@ -63,7 +63,7 @@ impl JsonSchema for Approvers {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "How many operators have to let a request pass, each of them another one.",
+            "description": "Number of different operators that must approve the request.",
             "type": "integer",
             "enum": [1, 2],
         })

@@ -70,13 +70,13 @@ pub(super) fn context(schema: &mut Schema) {
         "type": "object", "deprecated": true, "properties": own, "additionalProperties": false,
     });
     add_property(schema, "checkpoint_config", nested);
-    let beside: Vec<_> = keys
+    let outside: Vec<_> = keys
         .iter()
         .map(|key| json!({ "required": [key] }))
         .collect();
     forbid(
         schema,
-        &json!({ "required": ["checkpoint_config"], "anyOf": beside }),
+        &json!({ "required": ["checkpoint_config"], "anyOf": outside }),
     );
 }
 
@@ -344,14 +344,14 @@ impl JsonSchema for CheckpointTrigger {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let forms = forms(generator);
         let priority = json!({ "type": "integer", "format": "int64", "deprecated": true });
-        let beside = [("priority", priority.clone())];
+        let extra = [("priority", priority.clone())];
         let flat = forms.iter();
-        let flat = flat.map(|form| trigger_schema(form.words, &form.keys, &beside));
+        let flat = flat.map(|form| trigger_schema(form.words, &form.keys, &extra));
         let drafts = Self::NAMES.iter();
         let drafts = drafts.map(|canonical| nested_trigger_schema(canonical, &forms, &priority));
         let all: Vec<_> = flat.chain(drafts).collect();
         json_schema!({
-            "description": "When a checkpoint fires: its `type`, and what that type needs beside it.",
+            "description": "Event that fires the checkpoint: its `type`, and the keys of that type.",
             "anyOf": all,
         })
     }

@@ -71,8 +71,8 @@ fn value_patterns_are_redacted_in_texts_and_keys() {
     let text = kept.to_string();
     assert!(!text.contains("sk-"), "{text}");
     assert_eq!(kept.as_object().unwrap().len(), 4, "{text}");
-    let told = redactor.into_redactions();
-    assert!(!format!("{told:?}").contains("sk-"), "{told:?}");
+    let redactions = redactor.into_redactions();
+    assert!(!format!("{redactions:?}").contains("sk-"), "{redactions:?}");
 }
 
 #[test]
@@ -103,9 +103,9 @@ fn secrets_of_parameters_are_redacted_from_other_texts() {
         redactor.redact_data("data", &json!({"hunter2": [42, 43, "ok"], "b": true})),
         json!({"[redacted] 1": [MARKER, 43, "ok"], "b": true})
     );
-    let told = redactor.into_redactions();
-    assert_eq!(told["a/redact[0]"].paths[0], "reason");
-    assert!(!format!("{told:?}").contains("hunter2"));
+    let redactions = redactor.into_redactions();
+    assert_eq!(redactions["a/redact[0]"].paths[0], "reason");
+    assert!(!format!("{redactions:?}").contains("hunter2"));
 }
 
 #[test]
@@ -132,9 +132,9 @@ fn texts_beyond_the_limits_are_redacted_as_a_whole() {
     );
     // More secrets than can be searched for: a later text might contain any of them.
     assert_eq!(redactor.redact_text("reason", "whatever"), MARKER);
-    let told = redactor.into_redactions();
-    assert_eq!(told["a/redact[0]"].paths.len(), MAX_REDACTED_PATHS);
-    assert!(told["a/redact[0]"].count > 5000);
+    let redactions = redactor.into_redactions();
+    assert_eq!(redactions["a/redact[0]"].paths.len(), MAX_REDACTED_PATHS);
+    assert!(redactions["a/redact[0]"].count > 5000);
 }
 
 #[test]

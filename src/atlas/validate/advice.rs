@@ -53,10 +53,9 @@ impl ManifestValidator<'_, '_> {
             |checkpoint: &&StewardCheckpointDef| checkpoint.mode == CheckpointMode::Blocking;
         let gates = manifest.checkpoints.iter().filter(blocking).count();
         if gates > MANY_GATES {
-            let message =
-                format!("{gates} blocking checkpoints are more than people answer with care");
+            let message = format!("{gates} blocking checkpoints are too many for careful answers");
             let problem = ManifestProblem::new(Code::ManyGates, message).help(
-                "let advisory checkpoints inform and policies decide what needs no person"
+                "use advisory checkpoints to inform, and policies to decide without an operator"
                     .to_owned(),
             );
             self.report("checkpoints", problem);
@@ -79,15 +78,15 @@ impl ManifestValidator<'_, '_> {
     fn advise_respondent(&mut self, index: usize, checkpoint: &StewardCheckpointDef) {
         let blocking = checkpoint.mode == CheckpointMode::Blocking;
         if checkpoint.respondent != Respondent::Operator && !blocking {
-            let message = "nobody is asked at a checkpoint that does not block";
+            let message = "`respondent` has no effect: this checkpoint does not block";
             let problem = ManifestProblem::new(Code::NoEffect, message)
-                .help("write `mode: blocking`, or take `respondent` out".to_owned());
+                .help("write `mode: blocking`, or remove `respondent`".to_owned());
             self.report(&format!("checkpoints[{index}].respondent"), problem);
         }
         if !checkpoint.approvers.is_one() && !blocking {
-            let message = "nothing is approved at a checkpoint that does not block";
+            let message = "`approvers` has no effect: this checkpoint does not block";
             let problem = ManifestProblem::new(Code::NoEffect, message)
-                .help("write `mode: blocking`, or take `approvers` out".to_owned());
+                .help("write `mode: blocking`, or remove `approvers`".to_owned());
             self.report(&format!("checkpoints[{index}].approvers"), problem);
         }
     }
@@ -98,7 +97,8 @@ impl ManifestValidator<'_, '_> {
         }
         let message = "known actions that no policy mentions are allowed";
         let problem = ManifestProblem::new(Code::ImplicitDefault, message).help(
-            "say so with `default_decision: allow`, or write `default_decision: deny`".to_owned(),
+            "confirm it with `default_decision: allow`, or write `default_decision: deny`"
+                .to_owned(),
         );
         self.report("actions", problem);
     }
@@ -114,10 +114,10 @@ impl ManifestValidator<'_, '_> {
                 && !policies.any(|policy| mentions(policy, &action.action_id))
             {
                 let id = quoted(&action.action_id);
-                let message = format!("no policy mentions {id}, which is critical");
+                let message = format!("no policy covers the critical action {id}");
                 let problem = ManifestProblem::new(Code::NoPolicy, message).help(
-                    "a policy of type `requires_approval`, `rate_limit` or `deny` stands where a \
-                     checkpoint does not fire"
+                    "add a policy of type `requires_approval`, `rate_limit` or `deny`: it applies \
+                     even if no checkpoint fires"
                         .to_owned(),
                 );
                 self.report(&format!("actions[{index}].action_id"), problem);
@@ -155,7 +155,7 @@ impl ManifestValidator<'_, '_> {
         };
         let blocking = checkpoint.mode == CheckpointMode::Blocking;
         if critical && blocking && !checkpoint.force_sync_trace {
-            let message = "a gate before something critical, and that it fired may be lost";
+            let message = "critical gate without `force_sync_trace`: a crash could lose its record";
             let problem = ManifestProblem::new(Code::AsyncRecord, message)
                 .help("write `force_sync_trace: true`".to_owned());
             self.report(&format!("checkpoints[{index}].checkpoint_id"), problem);
@@ -182,7 +182,7 @@ impl ManifestValidator<'_, '_> {
             ) {
                 let word = on_invalid.as_str();
                 let message =
-                    format!("a bad answer passes this gate before critical actions: `{word}`");
+                    format!("an invalid answer passes this gate before critical actions: `{word}`");
                 let problem = ManifestProblem::new(Code::SoftGate, message)
                     .help("write `on_invalid: retry` or `on_invalid: block`".to_owned());
                 self.report(&format!("{path}[{number}].on_invalid"), problem);
@@ -192,7 +192,7 @@ impl ManifestValidator<'_, '_> {
         if !questions.is_empty() && questions.iter().all(|question| !question.required) {
             let message = "this gate before critical actions passes without an answer: all its questions are optional";
             let problem = ManifestProblem::new(Code::SoftGate, message)
-                .help("make one of them `required`".to_owned());
+                .help("make at least one question `required`".to_owned());
             self.report(&path, problem);
         }
     }
@@ -218,7 +218,7 @@ impl ManifestValidator<'_, '_> {
             let message =
                 "the only required question passes with either answer: \"no\" lets the action run";
             let problem = ManifestProblem::new(Code::SoftGate, message)
-                .help("write `expect: true`, or ask for something that can be refused".to_owned());
+                .help("write `expect: true`, or ask a question that can fail".to_owned());
             let path = format!("checkpoints[{index}].questions[{number}].expect");
             self.report(&path, problem);
         }
@@ -232,16 +232,16 @@ impl ManifestValidator<'_, '_> {
             || !rules.must_contain.is_empty()
             || !rules.must_not_contain.is_empty();
         if hidden && question.hint.is_none() {
-            let message = "whoever answers is not told what the answer has to look like";
+            let message = "the respondent does not see the rules for this answer";
             let problem = ManifestProblem::new(Code::HiddenRules, message)
-                .help("say it in a `hint`".to_owned());
+                .help("describe the rules in a `hint`".to_owned());
             self.report(&format!("{path}.validation"), problem);
         }
         let least = rules.min_length.unwrap_or_default();
         if least > LONG_ANSWER {
-            let message = format!("people fill {least} characters with anything");
+            let message = format!("a minimum of {least} characters invites filler text");
             let problem = ManifestProblem::new(Code::TightRules, message)
-                .help("ask for less, or for several things".to_owned());
+                .help("ask for less, or split the question".to_owned());
             self.report(&format!("{path}.validation.min_length"), problem);
         }
     }
@@ -258,11 +258,11 @@ impl ManifestValidator<'_, '_> {
             if let Some(word) = found {
                 let path = format!("{path}.question");
                 let message = format!(
-                    "asks for {}, and answers are recorded",
+                    "the question asks for {}, and answers are recorded",
                     quoted(word.as_str())
                 );
                 let problem = ManifestProblem::new(Code::AsksForCredentials, message)
-                    .help("ask whether it was checked, never for the credential itself".to_owned());
+                    .help("ask for a confirmation, never for the credential itself".to_owned());
                 self.report(&path, problem);
             }
         }
@@ -304,9 +304,9 @@ impl ManifestValidator<'_, '_> {
 
     fn advise_keyword(&mut self, path: &str, keyword: &str) {
         if !keyword.is_empty() && keyword.chars().count() < SHORT_KEYWORD {
-            let message = format!("{} is found inside other words as well", quoted(keyword));
+            let message = format!("{} also matches inside other words", quoted(keyword));
             let problem = ManifestProblem::new(Code::ShortKeyword, message)
-                .help("`match_mode: phrase` finds whole words".to_owned());
+                .help("`match_mode: phrase` matches whole words only".to_owned());
             self.report(path, problem);
         }
     }

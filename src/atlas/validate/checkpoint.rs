@@ -113,9 +113,9 @@ impl ManifestValidator<'_, '_> {
     /// Rejects two approvers where an agent may answer alone.
     fn check_approvers(&mut self, path: &str, definition: &StewardCheckpointDef) {
         if definition.approvers == Approvers::Two && definition.respondent != Respondent::Operator {
-            let message = "two operators are wanted where the agent may answer";
+            let message = "`approvers: 2` requires operators, but the agent may answer";
             let problem = ManifestProblem::new(Code::Contradiction, message)
-                .help("take `respondent` out, or write `approvers: 1`".to_owned());
+                .help("remove `respondent`, or write `approvers: 1`".to_owned());
             self.report(path, problem);
         }
     }
@@ -128,11 +128,11 @@ impl ManifestValidator<'_, '_> {
         };
         if let Err(error) = json::read::<Value>(block.content.as_bytes()) {
             let message = format!(
-                "`format: json`, and the content is not JSON: {}",
+                "`format: json`, but the content is not JSON: {}",
                 error.detail()
             );
             let problem = ManifestProblem::new(Code::BadGuidance, message)
-                .help("mend the content, or write `format: text`".to_owned());
+                .help("fix the content, or write `format: text`".to_owned());
             self.report(&format!("{path}.content"), problem);
         }
     }
@@ -141,7 +141,8 @@ impl ManifestValidator<'_, '_> {
         let seconds = seconds.unwrap_or(DEFAULT_GATE_TIMEOUT.as_secs());
         let most = MAX_GATE_TIMEOUT.as_secs();
         if !(1..=most).contains(&seconds) {
-            let message = format!("a timeout of {seconds} seconds is not between 1 and {most}");
+            let message =
+                format!("the timeout must be between 1 and {most} seconds, not {seconds}");
             self.report_code(Code::OutOfRange, path, message);
         }
         seconds
@@ -168,7 +169,7 @@ impl ManifestValidator<'_, '_> {
                 self.report_code(Code::DuplicateId, &id_path, message);
             }
             if definition.question.trim().is_empty() {
-                let message = format!("question {} asks nothing", quoted(id));
+                let message = format!("question {} has no text", quoted(id));
                 self.report_code(Code::EmptyQuestion, &format!("{path}.question"), message);
             }
             let rules = format!("{path}.validation");
@@ -218,7 +219,7 @@ impl ManifestValidator<'_, '_> {
         for (key, belongs_to, present) in foreign {
             if present && kind != belongs_to {
                 let message = format!(
-                    "`{key}` belongs to answers of type `{}`, and this one is `{}`",
+                    "`{key}` belongs to answers of type `{}`, but this answer is `{}`",
                     belongs_to.as_str(),
                     kind.as_str()
                 );
@@ -231,14 +232,14 @@ impl ManifestValidator<'_, '_> {
         if let (Some(min), Some(max)) = (question.min, question.max)
             && min > max
         {
-            let message = format!("no number is at least {min} and at most {max}");
+            let message = format!("`min` {min} is greater than `max` {max}");
             self.report_code(Code::Contradiction, &format!("{path}.min"), message);
         }
     }
 
     fn check_options(&mut self, path: &str, options: &[String]) {
         if options.is_empty() {
-            let message = "a choice needs `options`, or nothing can be chosen";
+            let message = "a choice needs `options`";
             self.report_code(
                 Code::Contradiction,
                 &format!("{path}.response_type"),
@@ -255,7 +256,7 @@ impl ManifestValidator<'_, '_> {
                 .into_iter()
                 .any(|other| other.to_lowercase() == option.to_lowercase())
             {
-                let message = format!("option {} is there twice", quoted(option));
+                let message = format!("duplicate option {}", quoted(option));
                 self.report_code(Code::DuplicateId, &path, message);
             }
         }
@@ -265,7 +266,7 @@ impl ManifestValidator<'_, '_> {
         if let (Some(min), Some(max)) = (rules.min_length, rules.max_length)
             && min > max
         {
-            let message = format!("no answer has at least {min} and at most {max} characters");
+            let message = format!("`min_length` {min} is greater than `max_length` {max}");
             self.report_code(Code::Contradiction, &format!("{path}.min_length"), message);
         }
         for (key, texts) in [
@@ -278,7 +279,7 @@ impl ManifestValidator<'_, '_> {
                     self.report_code(
                         Code::EmptyPattern,
                         &path,
-                        "an empty text is in every answer",
+                        "an empty text matches every answer",
                     );
                 }
             }
@@ -308,7 +309,7 @@ impl ManifestValidator<'_, '_> {
 pub(super) fn regex_error_text(error: &regex::Error) -> String {
     match error {
         regex::Error::CompiledTooBig(limit) => {
-            format!("the pattern needs more than {limit} bytes when compiled")
+            format!("the compiled pattern exceeds the limit of {limit} bytes")
         }
         error => {
             let message = error.to_string();

@@ -56,9 +56,9 @@ impl ManifestValidator<'_, '_> {
         for (index, checkpoint) in manifest.checkpoints.iter().enumerate() {
             let id = &checkpoint.checkpoint_id;
             if configured.iter().any(|taken| taken.id == *id) {
-                let message = format!("checkpoint id {} is taken by `{ROOT}`", quoted(id));
+                let message = format!("checkpoint id {} is already used by `{ROOT}`", quoted(id));
                 let problem = ManifestProblem::new(Code::DuplicateId, message)
-                    .help("give this one another name".to_owned());
+                    .help("choose another id for this checkpoint".to_owned());
                 self.report(&format!("checkpoints[{index}].checkpoint_id"), problem);
             }
         }
@@ -96,7 +96,7 @@ impl ManifestValidator<'_, '_> {
                 }
             };
             if texts.iter().any(String::is_empty) {
-                let message = "an empty keyword is in every text";
+                let message = "an empty keyword matches every text";
                 self.report_code(Code::EmptyPattern, &path, message);
             }
             // The alternatives of one key stay alternatives in every match mode.
@@ -140,8 +140,7 @@ impl ManifestValidator<'_, '_> {
         let root = self.first_existing_path(&root, &["mappings", "actions"]);
         if part.mappings.len() > MAX_CONFIG_ACTIONS {
             let count = part.mappings.len();
-            let message =
-                format!("{count} patterns are more than the {MAX_CONFIG_ACTIONS} allowed");
+            let message = format!("{count} patterns exceed the limit of {MAX_CONFIG_ACTIONS}");
             self.report_code(Code::OutOfRange, &root, message);
             return Vec::new();
         }
@@ -260,8 +259,8 @@ impl ManifestValidator<'_, '_> {
                 policies.find(|policy| policy.actions.iter().any(|pattern| overlap(pattern, key)));
             if let Some(policy) = policy {
                 let id = quoted(&policy.policy_id);
-                let message = format!("policy {id} is checked all the same");
-                let help = "policies always count: change the policy, or take this line out";
+                let message = format!("policy {id} is still checked");
+                let help = "policies always apply: change the policy, or remove this line";
                 let path = format!("{root}[{index}].require_policy_check");
                 let problem = ManifestProblem::new(Code::NoEffect, message).help(help.to_owned());
                 self.report(&path, problem);

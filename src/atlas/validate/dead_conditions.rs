@@ -32,7 +32,7 @@ const NOTHING: Known<'static> = Known {
     action: false,
     params: false,
     input: false,
-    help: "here only `session` and `time` are known; use a trigger such as `action_pre`",
+    help: "only `session` and `time` are available here; use a trigger such as `action_pre`",
 };
 
 impl<'m> Known<'m> {
@@ -41,7 +41,7 @@ impl<'m> Known<'m> {
             actions,
             action: true,
             params: true,
-            help: "the input is known to `keyword` and `custom` triggers",
+            help: "the input is available to `keyword` and `custom` triggers",
             ..NOTHING
         }
     }
@@ -54,7 +54,7 @@ impl<'m> Known<'m> {
             CheckpointTrigger::ActionPost { patterns } => Self {
                 actions: Some(patterns),
                 action: true,
-                help: "parameters are known before an action: use `action_pre`",
+                help: "parameters are available before an action: use `action_pre`",
                 ..NOTHING
             },
             CheckpointTrigger::ErrorOccurred => Self {
@@ -63,7 +63,7 @@ impl<'m> Known<'m> {
             },
             CheckpointTrigger::Keyword { .. } => Self {
                 input: true,
-                help: "an input names no action: use a trigger such as `action_pre`",
+                help: "an input has no action: use a trigger such as `action_pre`",
                 ..NOTHING
             },
             CheckpointTrigger::Custom { on, .. } => {
@@ -73,7 +73,7 @@ impl<'m> Known<'m> {
                     action,
                     params: action,
                     input: has(CustomTriggerEvent::Input),
-                    help: "name the moment that has it in the trigger's `on`",
+                    help: "add the matching event (`input` or `action`) to the trigger's `on`",
                     ..NOTHING
                 }
             }
@@ -144,7 +144,10 @@ impl ManifestValidator<'_, '_> {
         let found = if known.has(fact) {
             impossible(fact, tests, known)
         } else {
-            let what = format!("{} is not known where this is judged", quoted(fact));
+            let what = format!(
+                "{} is not available where this condition is evaluated",
+                quoted(fact)
+            );
             Some(("path", what, known.help.to_owned()))
         };
         if let Some((key, message, help)) = found {
@@ -163,8 +166,8 @@ fn impossible(fact: &str, tests: &[(Operator, Value)], known: Known<'_>) -> Opti
         *operator == Operator::Exists && *wanted == Value::Bool(false)
     };
     if tests.len() > 1 && tests.iter().any(absent) {
-        let message = "a fact that is not there passes no other test, so this never holds";
-        let help = "write the other test in a condition of its own, under `any`";
+        let message = "`exists: false` fails all other tests, so this condition never holds";
+        let help = "write the other test as a separate condition, under `any`";
         return Some(("exists", message.to_owned(), help.to_owned()));
     }
     match fact {
@@ -190,10 +193,10 @@ fn other_action(tests: &[(Operator, Value)], patterns: &[String]) -> Option<Foun
             return None;
         }
         let message = format!(
-            "{} is none of the actions that this rule is about, so this never holds",
+            "this rule does not cover action {}, so this condition never holds",
             quoted(first)
         );
-        let help = "name an action that the rule's own patterns match".to_owned();
+        let help = "use an action that the patterns of the rule match".to_owned();
         Some((operator.as_str(), message, help))
     })
 }
@@ -225,7 +228,8 @@ fn other_time(tests: &[(Operator, Value)], most: u8) -> Option<Found> {
     if (0..=most).any(|value| passes(f64::from(value))) {
         return None;
     }
-    let message = format!("no value from 0 to {most} passes these tests, so this never holds");
+    let message =
+        format!("no value from 0 to {most} passes these tests, so this condition never holds");
     Some(("path", message, "times are in UTC".to_owned()))
 }
 
@@ -265,8 +269,9 @@ fn between(tests: &[(Operator, Value)]) -> Option<Found> {
         tests.find(|(operator, _)| operators.contains(operator))
     };
     let found = |operator: Operator| {
-        let message = "no value passes all of these tests, so this never holds".to_owned();
-        let help = "write one of them in a condition of its own, under `any`".to_owned();
+        let message =
+            "no value passes all of these tests, so this condition never holds".to_owned();
+        let help = "write one of the tests as a separate condition, under `any`".to_owned();
         Some((operator.as_str(), message, help))
     };
     let exact = tests.iter().find(|(operator, _)| *operator == Operator::Eq);

@@ -152,7 +152,7 @@ impl ManifestValidator<'_, '_> {
                 quoted(text)
             );
             let help = declared.suggestion(text).map_or_else(
-                || "declare the action under `actions`, or take the pattern out".to_owned(),
+                || "declare the action under `actions`, or remove the pattern".to_owned(),
                 |near| format!("did you mean {}?", quoted(&near)),
             );
             let problem = ManifestProblem::new(Code::DeadPattern, message).help(help);
@@ -169,7 +169,7 @@ impl ManifestValidator<'_, '_> {
                 "the questions of this checkpoint are never asked: its mode is `{}`",
                 mode.as_str()
             );
-            let help = "write `mode: blocking`, or take the questions out";
+            let help = "write `mode: blocking`, or remove the questions";
             let problem = ManifestProblem::new(Code::NoEffect, message).help(help.to_owned());
             self.report(&format!("{path}.questions"), problem);
         }
@@ -199,8 +199,8 @@ impl ManifestValidator<'_, '_> {
                 ""
             };
             let message =
-                format!("an observational checkpoint only records: `{key}` does nothing{stays}");
-            let help = format!("write `mode: advisory` or `mode: blocking`, or take `{key}` out");
+                format!("an observational checkpoint only records: `{key}` has no effect{stays}");
+            let help = format!("write `mode: advisory` or `mode: blocking`, or remove `{key}`");
             self.report(
                 &format!("{path}.{key}"),
                 ManifestProblem::new(Code::NoEffect, message).help(help),
@@ -216,12 +216,12 @@ impl ManifestValidator<'_, '_> {
         }
         let rules = &question.validation;
         let help = match kind {
-            ResponseType::Number => "a number has `min` and `max`, beside `validation`",
-            ResponseType::Json => "a JSON answer has a `schema`, beside `validation`",
-            ResponseType::Choice => "a choice has `options`, beside `validation`",
-            ResponseType::Boolean => "a yes/no question has `expect`, beside `validation`",
+            ResponseType::Number => "for a number, use `min` and `max`, next to `validation`",
+            ResponseType::Json => "for a JSON answer, use `schema`, next to `validation`",
+            ResponseType::Choice => "for a choice, use `options`, next to `validation`",
+            ResponseType::Boolean => "for a yes/no question, use `expect`, next to `validation`",
             ResponseType::Text | ResponseType::Acknowledgment => {
-                "write `response_type: text`, or take the rule out"
+                "write `response_type: text`, or remove the rule"
             }
         };
         for (key, is_there) in [
@@ -234,7 +234,7 @@ impl ManifestValidator<'_, '_> {
             if is_there {
                 let kind = kind.as_str();
                 let message =
-                    format!("`{key}` is for text: an answer of type `{kind}` is not held to it");
+                    format!("`{key}` applies only to text, not to an answer of type `{kind}`");
                 let problem = ManifestProblem::new(Code::NoEffect, message).help(help.to_owned());
                 self.report(&format!("{path}.validation.{key}"), problem);
             }
@@ -245,9 +245,10 @@ impl ManifestValidator<'_, '_> {
     pub(super) fn advise_unused_keys(&mut self, path: &str, question: &CheckpointQuestion) {
         let word = question.on_invalid.as_str();
         if question.max_retries.is_some() && question.on_invalid != InvalidAnswerAction::Retry {
-            let message = format!("an answer is never asked for again with `on_invalid: {word}`");
+            let message =
+                format!("`on_invalid: {word}` never asks again: `max_retries` has no effect");
             let problem = ManifestProblem::new(Code::NoEffect, message)
-                .help("write `on_invalid: retry`, or take `max_retries` out".to_owned());
+                .help("write `on_invalid: retry`, or remove `max_retries`".to_owned());
             self.report(&format!("{path}.max_retries"), problem);
         }
         let expects = format!("{path}.expect");
@@ -257,9 +258,9 @@ impl ManifestValidator<'_, '_> {
         {
             let kind = question.response_type.as_str();
             let message =
-                format!("`expect` is for yes or no: an answer of type `{kind}` is not held to it");
+                format!("`expect` applies only to yes or no, not to an answer of type `{kind}`");
             let problem = ManifestProblem::new(Code::NoEffect, message)
-                .help("write `response_type: boolean`, or take `expect` out".to_owned());
+                .help("write `response_type: boolean`, or remove `expect`".to_owned());
             self.report(&expects, problem);
         }
     }
@@ -271,8 +272,8 @@ impl ManifestValidator<'_, '_> {
             let is_limit = matches!(policy.kind, PolicyKind::RateLimit | PolicyKind::Budget);
             if is_limit && !self.root.has(&format!("{path}.scope")) {
                 let message =
-                    "this limit counts each session apart: a new session begins with all of it";
-                let help = "write `scope: agent` or `scope: all`, or `scope: session` to say so";
+                    "this limit counts each session separately: a new session starts at zero";
+                let help = "write `scope: agent` or `scope: all`, or confirm with `scope: session`";
                 let problem =
                     ManifestProblem::new(Code::ImplicitScope, message).help(help.to_owned());
                 self.report(&format!("{path}.type"), problem);

@@ -29,7 +29,7 @@ impl ManifestValidator<'_, '_> {
             if let Some(name) = &checkpoint.handler
                 && !known.handlers.contains(name)
             {
-                let then = "everything that this checkpoint fires for is denied";
+                let then = "every request that fires this checkpoint is denied";
                 self.report_unlisted(&format!("{path}.handler"), "handler", name, then);
             }
             for (number, question) in checkpoint.questions.iter().enumerate() {
@@ -59,15 +59,18 @@ impl ManifestValidator<'_, '_> {
             && !known.triggers.contains(trigger_id)
         {
             let path = self.detail_path(&format!("{path}.trigger"), &["trigger_id"]);
-            let then = "it counts as fired whenever it is looked at";
+            let then = "the checkpoint fires at every evaluation";
             self.report_unlisted(&path, "trigger", trigger_id, then);
         }
     }
 
     fn report_unlisted(&mut self, path: &str, role: &str, name: &str, then: &str) {
-        let message = format!("no {role} called {} may be asked: {then}", quoted(name));
+        let message = format!(
+            "{role} {} is not in the operator's list: {then}",
+            quoted(name)
+        );
         let help = format!(
-            "allow it in the operator's list (`--extensions FILE`), with `answers: [{role}]`"
+            "add it to the operator's list (`--extensions FILE`), with `answers: [{role}]`"
         );
         self.report(
             path,

@@ -73,7 +73,7 @@ impl ManifestValidator<'_, '_> {
             self.check_id(&path, &format!("{} id", kind.noun), id, kind.most_chars);
             if kind.list == IdKind::ACTION.list && id.contains('*') {
                 let message = format!("action id {} contains a `*`", quoted(id));
-                let help = "an action is declared under its own name; patterns are for rules";
+                let help = "declare an action by its exact name; only rules use patterns";
                 self.report(
                     &path,
                     ManifestProblem::new(Code::BadId, message).help(help.to_owned()),
@@ -115,8 +115,8 @@ impl ManifestValidator<'_, '_> {
     /// Checks the name of an extension. Names appear in records, so the allowed characters are few.
     pub(super) fn check_name(&mut self, path: &str, noun: &str, name: &str) {
         if !is_restricted(name) {
-            let message = format!("{noun} {} is not a name", quoted(name));
-            let help = format!("a name has 1 to {MAX_ID_LEN} characters of A-Z a-z 0-9 . _ -");
+            let message = format!("{noun} {} is not a valid name", quoted(name));
+            let help = format!("use 1 to {MAX_ID_LEN} characters of A-Z a-z 0-9 . _ -");
             self.report(path, ManifestProblem::new(Code::BadId, message).help(help));
         }
     }
@@ -141,7 +141,7 @@ impl ManifestValidator<'_, '_> {
             if plain_names.contains(&plain(name)) {
                 continue;
             }
-            let message = format!("no checkpoint and no type is called {}", quoted(name));
+            let message = format!("unknown checkpoint or checkpoint type {}", quoted(name));
             let near = closest_match(name, known.iter().copied().take(MAX_SUGGESTIONS));
             let help = near.map_or_else(
                 || "name a checkpoint, or a type such as `session_end`".to_owned(),

@@ -14,8 +14,8 @@ impl ManifestValidator<'_, '_> {
         let path = format!("{ROOT}.channels.webhook");
         let Some(webhook) = &wish.channels.webhook else {
             if !wish.triggers.is_empty() {
-                let message = "there is no channel, so nobody would be told";
-                let help = "write the address to call under `channels`, as `webhook`";
+                let message = "`triggers` needs a channel for the notices";
+                let help = "write the address under `channels`, as `webhook`";
                 let problem = ManifestProblem::new(Code::MissingKey, message).help(help.to_owned());
                 self.report(
                     &self.first_existing_path(ROOT, &["channels", "triggers"]),
@@ -25,15 +25,13 @@ impl ManifestValidator<'_, '_> {
             return;
         };
         if let Err(why) = address::check(webhook) {
-            let message = format!("{} cannot be called: {why}", quoted(webhook));
-            let help =
-                "write an address that begins with `https://`; `http://` only on this machine";
+            let message = format!("cra cannot call {}: {why}", quoted(webhook));
+            let help = "use an `https://` address; `http://` is allowed only on this machine";
             let problem = ManifestProblem::new(Code::BadAddress, message).help(help.to_owned());
             self.report(&path, problem);
         } else if address::has_credentials(webhook) {
-            let message = "the address has a name or a password in it";
-            let help =
-                "take it out: notices are signed, and `cra notices secret` has what checks that";
+            let message = "the address contains a user name or a password";
+            let help = "remove them: cra signs notices; `cra notices secret` shows the secret to verify them";
             let problem = ManifestProblem::new(Code::BadAddress, message).help(help.to_owned());
             self.report(&path, problem);
         }
@@ -43,8 +41,8 @@ impl ManifestValidator<'_, '_> {
     pub(super) fn advise_notifications(&mut self, steward: Option<&Steward>) {
         let wish = steward.and_then(|steward| steward.notifications.as_ref());
         if wish.is_some_and(|wish| wish.triggers.is_empty()) {
-            let message = "nothing is worth a notice, so none is sent";
-            let help = "name `triggers`, or take `notifications` out";
+            let message = "`triggers` is empty, so cra sends no notices";
+            let help = "add `triggers`, or remove `notifications`";
             let problem = ManifestProblem::new(Code::NoEffect, message).help(help.to_owned());
             self.report(
                 &self.first_existing_path(ROOT, &["triggers", "channels"]),

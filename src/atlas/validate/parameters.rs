@@ -81,11 +81,11 @@ impl ManifestValidator<'_, '_> {
             }
         }
         let message = format!(
-            "no action that this is about has a parameter {}",
+            "no action of this rule has a parameter {}",
             quoted(&segments.join("."))
         );
         let help = near.first().map_or_else(
-            || "declare it in `parameters_schema`, or name another".to_owned(),
+            || "declare it in `parameters_schema`, or use another parameter".to_owned(),
             |(_, name)| format!("did you mean {}?", quoted(name)),
         );
         self.report(

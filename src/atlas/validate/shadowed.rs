@@ -47,7 +47,7 @@ impl ManifestValidator<'_, '_> {
             "{} never applies: {by} denies these actions first",
             quoted(id)
         );
-        let help = format!("narrow {by}, write `override: true` there, or take this rule out");
+        let help = format!("narrow {by}, write `override: true` there, or remove this rule");
         self.report(
             path,
             ManifestProblem::new(Code::DeadRule, message).help(help),
@@ -77,7 +77,7 @@ impl ManifestValidator<'_, '_> {
         };
         if highest < *min_tier {
             let message = format!(
-                "no declared action is `{min_tier}`, so it never fires: the highest is `{highest}`"
+                "no declared action is `{min_tier}`, so this never fires: the highest is `{highest}`"
             );
             let help = format!("write `min_tier: {highest}`, or give an action a higher tier");
             let path = format!("checkpoints[{index}].trigger");
@@ -93,9 +93,9 @@ impl ManifestValidator<'_, '_> {
     pub(super) fn advise_timeout(&mut self, index: usize, checkpoint: &StewardCheckpointDef) {
         let is_gate = checkpoint.mode == CheckpointMode::Blocking || checkpoint.handler.is_some();
         if checkpoint.timeout_seconds.is_some() && !is_gate {
-            let message = "nothing waits at a checkpoint that does not block";
+            let message = "`timeout_seconds` has no effect: this checkpoint does not block";
             let problem = ManifestProblem::new(Code::NoEffect, message)
-                .help("write `mode: blocking`, or take `timeout_seconds` out".to_owned());
+                .help("write `mode: blocking`, or remove `timeout_seconds`".to_owned());
             self.report(&format!("checkpoints[{index}].timeout_seconds"), problem);
         }
     }
@@ -109,9 +109,9 @@ impl ManifestValidator<'_, '_> {
         let is_open = access
             .is_some_and(|access| access.kind == AccessKind::Public && !access.api_keys.is_empty());
         if is_open {
-            let message = "access is `public`, so no agent has to show one of these keys";
+            let message = "access is `public`, so agents do not need these keys";
             let problem = ManifestProblem::new(Code::NoEffect, message)
-                .help("write `type: authenticated`, or take `api_keys` out".to_owned());
+                .help("write `type: authenticated`, or remove `api_keys`".to_owned());
             self.report("steward.access.api_keys", problem);
         }
     }

@@ -71,7 +71,7 @@ impl ManifestValidator<'_, '_> {
             let path = format!("{ROOT}.custom_events[{index}]");
             self.check_name(&path, "event type", name);
             if BUILT_IN_TYPES.contains(&name.as_str()) {
-                let message = format!("{} is an event type of cra's own", quoted(name));
+                let message = format!("{} is a built-in event type", quoted(name));
                 self.report_code(Code::DuplicateId, &path, message);
             }
             known.insert(name);
@@ -92,8 +92,11 @@ impl ManifestValidator<'_, '_> {
                 continue;
             }
             if tier.is_some() && !TYPES_WITH_TIER.contains(&event_type) {
-                let message = format!("{} has no tier", quoted(event_type));
-                let help = format!("only `{}` have one", TYPES_WITH_TIER.join("`, `"));
+                let message = format!("event type {} has no risk tier", quoted(event_type));
+                let help = format!(
+                    "only these have a risk tier: `{}`",
+                    TYPES_WITH_TIER.join("`, `")
+                );
                 self.report(
                     &path,
                     ManifestProblem::new(Code::Contradiction, message).help(help),
@@ -140,7 +143,7 @@ impl ManifestValidator<'_, '_> {
 
     fn check_days(&mut self, path: &str, days: u32) {
         if !(1..=MAX_RETENTION_DAYS).contains(&days) {
-            let message = format!("events are kept between 1 and {MAX_RETENTION_DAYS} days");
+            let message = format!("the retention must be between 1 and {MAX_RETENTION_DAYS} days");
             self.report_code(Code::OutOfRange, path, message);
         }
     }
@@ -149,7 +152,7 @@ impl ManifestValidator<'_, '_> {
         let root = format!("{ROOT}.redact");
         if written.len() > MAX_REDACT_RULES {
             let count = written.len();
-            let message = format!("{count} rules are more than the {MAX_REDACT_RULES} allowed");
+            let message = format!("{count} rules exceed the limit of {MAX_REDACT_RULES}");
             self.report_code(Code::OutOfRange, &root, message);
             return Vec::new();
         }
@@ -165,12 +168,11 @@ impl ManifestValidator<'_, '_> {
     fn redact_rule(&mut self, path: &str, name: String, written: &RedactRule) -> RedactionRule {
         let patterns = written.params.len() + written.values.len();
         if patterns == 0 {
-            let message = "a rule without `params` and `values` leaves nothing out";
+            let message = "a rule without `params` and `values` redacts nothing";
             self.report_code(Code::EmptyPattern, path, message);
         }
         if patterns > MAX_REDACT_RULES {
-            let message =
-                format!("{patterns} patterns are more than the {MAX_REDACT_RULES} allowed");
+            let message = format!("{patterns} patterns exceed the limit of {MAX_REDACT_RULES}");
             self.report_code(Code::OutOfRange, path, message);
         }
         let params = self.patterns(&format!("{path}.params"), &written.params);
@@ -179,7 +181,7 @@ impl ManifestValidator<'_, '_> {
             let path = format!("{path}.values[{index}]");
             match compile_regex(text) {
                 Ok(regex) if regex.is_match("") => {
-                    let message = "it matches the empty text, which is everywhere";
+                    let message = "the pattern matches the empty text, so it matches everywhere";
                     self.report_code(Code::EmptyPattern, &path, message);
                 }
                 Ok(regex) => values.push(regex),
@@ -210,7 +212,9 @@ impl ManifestValidator<'_, '_> {
     ) {
         let help = match closest_match(word, known) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "declare the types of extensions under `trace_config.custom_events`".to_owned(),
+            None => {
+                "declare event types of extensions under `trace_config.custom_events`".to_owned()
+            }
         };
         self.report(
             path,
@@ -225,8 +229,8 @@ impl ManifestValidator<'_, '_> {
         for (index, name) in declared.unwrap_or_default().iter().enumerate() {
             if !known.events.contains(name) {
                 let message = format!("no extension registers the event type {}", quoted(name));
-                let help = "what it wants recorded under that name becomes a `plugin_event`; \
-                            register it under `events` in the operator's list";
+                let help = "cra records such events as `plugin_event`; \
+                            register the type under `events` in the operator's list";
                 self.report(
                     &format!("{ROOT}.custom_events[{index}]"),
                     ManifestProblem::new(Code::UnlistedExtension, message).help(help.to_owned()),
@@ -253,9 +257,9 @@ impl ManifestValidator<'_, '_> {
                 if hidden.iter().any(|pattern| pattern.matches(&path)) {
                     continue;
                 }
-                let message = format!("parameter {} is recorded as it is", quoted(&name));
+                let message = format!("parameter {} is recorded without redaction", quoted(&name));
                 let help =
-                    format!("leave it out with `trace_config: {{redact: [{{params: [{name}]}}]}}`");
+                    format!("redact it with `trace_config: {{redact: [{{params: [{name}]}}]}}`");
                 self.report(
                     &format!("actions[{index}].parameters_schema"),
                     ManifestProblem::new(Code::UnredactedSecret, message).help(help),

@@ -83,7 +83,8 @@ impl ManifestValidator<'_, '_> {
     /// Rejects a blocking checkpoint at session end, because there is nothing left to hold.
     fn check_session_end(&mut self, path: &str, mode: CheckpointMode) {
         if mode == CheckpointMode::Blocking {
-            let message = "a `session_end` checkpoint cannot be blocking: nothing is left to hold when a session ends";
+            let message =
+                "a `session_end` checkpoint cannot be blocking: an ended session cannot wait";
             let help = "put a gate before the last action, or use `mode: advisory`";
             let problem = ManifestProblem::new(Code::Contradiction, message).help(help.to_owned());
             self.report(&path.replace(".trigger", ".mode"), problem);
@@ -98,7 +99,7 @@ impl ManifestValidator<'_, '_> {
     ) -> Trigger {
         let path = self.detail_path(path, &["capability_ids"]);
         if capability_ids.is_empty() {
-            let message = "a list that names nothing never fires";
+            let message = "an empty list never fires";
             self.report_code(Code::EmptyPattern, &path, message);
         }
         self.check_references(&path, capability_ids, ids);
@@ -130,17 +131,17 @@ impl ManifestValidator<'_, '_> {
     ) -> Option<Trigger> {
         if threshold.is_some() && mode != MatchMode::Fuzzy {
             let path = self.detail_path(path, &["threshold"]);
-            let message = "`threshold` belongs to `match_mode: fuzzy`";
+            let message = "`threshold` needs `match_mode: fuzzy`";
             self.report_code(Code::Contradiction, &path, message);
         }
         let path = self.detail_path(path, &["patterns", "keywords", "pattern"]);
         if patterns.is_empty() {
-            let message = "a list that names nothing never fires";
+            let message = "an empty list never fires";
             self.report_code(Code::EmptyPattern, &path, message);
         }
         for (index, pattern) in patterns.iter().enumerate() {
             if pattern.trim().is_empty() {
-                let message = "an empty keyword is in every text";
+                let message = "an empty keyword matches every text";
                 self.report_code(Code::EmptyPattern, &format!("{path}[{index}]"), message);
             }
         }
@@ -160,7 +161,7 @@ impl ManifestValidator<'_, '_> {
 
     pub(super) fn check_interval(&mut self, path: &str, key: &str, number: u64) {
         if number == 0 {
-            let message = format!("an interval of 0 {key} would never end");
+            let message = format!("the interval must be longer than 0 {key}");
             self.report_code(Code::OutOfRange, &format!("{path}.{key}"), message);
         }
     }

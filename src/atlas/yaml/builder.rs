@@ -19,8 +19,11 @@ pub(in crate::atlas) fn parse<'s>(
     if let Some(start) = source.find('\0') {
         let end = start + 1;
         problems.add(
-            ManifestProblem::new(Code::ForbiddenCharacter, "a NUL character in the text")
-                .at(ByteSpan { start, end }),
+            ManifestProblem::new(
+                Code::ForbiddenCharacter,
+                "the text contains a NUL character",
+            )
+            .at(ByteSpan { start, end }),
         );
         return None;
     }
@@ -50,7 +53,7 @@ pub(in crate::atlas) fn parse<'s>(
         }
     }
     builder.root.or_else(|| {
-        problems.add(ManifestProblem::new(Code::Empty, "the file has no content"));
+        problems.add(ManifestProblem::new(Code::Empty, "the file is empty"));
         None
     })
 }
@@ -96,7 +99,7 @@ impl TreeBuilder<'_, '_> {
             Event::DocumentStart(..) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    self.reject_feature(place, "a second document in the file");
+                    self.reject_feature(place, "the file contains a second document");
                     return Err(ParseStopped);
                 }
             }
@@ -233,7 +236,7 @@ impl TreeBuilder<'_, '_> {
                     format!("key {} is written twice, first at {first}", quoted(&text)),
                 )
                 .at(span)
-                .help("keep one of the two: which one counts must not be a guess".to_owned()),
+                .help("remove one of the two".to_owned()),
             );
         }
     }
@@ -250,7 +253,7 @@ impl TreeBuilder<'_, '_> {
             let what = match error {
                 ScalarError::TooLarge => "has more than 64 bits",
                 ScalarError::NotFinite => "is not finite",
-                ScalarError::Inexact => "has more digits than can be kept exactly",
+                ScalarError::Inexact => "has more digits than can be stored exactly",
             };
             self.problems.add(
                 ManifestProblem::new(Code::Number, format!("number {} {what}", quoted(text)))
@@ -274,14 +277,14 @@ impl TreeBuilder<'_, '_> {
         if self.nodes <= MAX_ATLAS_NODES {
             return Ok(());
         }
-        let message = format!("more than {MAX_ATLAS_NODES} values");
+        let message = format!("the file has more than {MAX_ATLAS_NODES} values");
         self.problems
             .add(ManifestProblem::new(Code::Limit, message).at(place));
         Err(ParseStopped)
     }
 
     fn too_deep(&mut self, place: ByteSpan) -> Result<(), ParseStopped> {
-        let message = format!("nested more than {MAX_ATLAS_DEPTH} levels deep");
+        let message = format!("the file is nested more than {MAX_ATLAS_DEPTH} levels deep");
         self.problems
             .add(ManifestProblem::new(Code::Limit, message).at(place));
         Err(ParseStopped)
@@ -291,7 +294,7 @@ impl TreeBuilder<'_, '_> {
         self.problems.add(
             ManifestProblem::new(Code::YamlFeature, message)
                 .at(place)
-                .help("every part of an Atlas says for itself what it means".to_owned()),
+                .help("write out every part of the Atlas in plain YAML".to_owned()),
         );
     }
 
@@ -329,7 +332,7 @@ impl TreeBuilder<'_, '_> {
             }
             ErrorKind::UnexpectedCharacter { character } => {
                 let shown = quoted(&character.to_string());
-                let message = format!("character {shown} cannot stand here");
+                let message = format!("character {shown} is not allowed here");
                 ManifestProblem::new(Code::ForbiddenCharacter, message)
             }
             ErrorKind::MappingValueNotAllowed => {

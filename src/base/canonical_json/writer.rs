@@ -21,7 +21,7 @@ pub(super) struct CanonicalWriteError;
 
 impl Display for CanonicalWriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("it cannot be written as JSON")
+        f.write_str("the value cannot be written as JSON")
     }
 }
 

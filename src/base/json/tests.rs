@@ -127,7 +127,7 @@ fn invalid_json_gets_the_message_of_serde_json() {
     ] {
         let error = serde_json::from_str::<Value>(text).unwrap_err();
         match read::<Value>(text.as_bytes()) {
-            Err(StrictJsonError::Syntax(told)) => assert_eq!(told.to_string(), error.to_string()),
+            Err(StrictJsonError::Syntax(own)) => assert_eq!(own.to_string(), error.to_string()),
             other => panic!("{text}: {other:?}"),
         }
     }

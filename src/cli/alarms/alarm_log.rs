@@ -46,9 +46,9 @@ pub(super) struct Alarm {
 
 impl Alarm {
     /// Creates alarms of one kind.
-    pub(super) fn of_kind(kind: AlarmKind, told: impl IntoIterator<Item = String>) -> Vec<Self> {
-        let told = told.into_iter();
-        told.map(|what| Self { kind, what }).collect()
+    pub(super) fn of_kind(kind: AlarmKind, texts: impl IntoIterator<Item = String>) -> Vec<Self> {
+        let texts = texts.into_iter();
+        texts.map(|what| Self { kind, what }).collect()
     }
 
     /// Identity of the alarm. It ignores counts, so an alarm stays the same while its count grows.
@@ -64,16 +64,16 @@ pub(super) struct AlarmLog(BTreeSet<(AlarmKind, String)>);
 
 impl AlarmLog {
     /// Records alarms that were not shown before. A failed record is tried again.
-    pub(super) async fn record(&mut self, desk: &OperatorHandle, shown: &[Alarm]) {
+    pub(super) async fn record(&mut self, operator: &OperatorHandle, shown: &[Alarm]) {
         for alarm in self.take_new(shown) {
             let entry = AlarmRaised {
                 alarm: alarm.kind.as_str().to_owned(),
                 what: alarm.what.clone(),
                 by: None,
             };
-            match desk.record_entry(entry.into()).await {
+            match operator.record_entry(entry.into()).await {
                 Ok(()) => drop(self.0.insert(alarm.identity())),
-                Err(error) => tracing::error!(?error, "an alarm cannot be recorded"),
+                Err(error) => tracing::error!(?error, "cannot record an alarm"),
             }
         }
     }

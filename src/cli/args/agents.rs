@@ -24,12 +24,12 @@ impl ValueEnum for CodingAgent {
     }
 }
 
-/// What is done when no console is there.
+/// Behaviour of a hook while no console is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum OfflineArg {
-    /// Nothing is allowed
+    /// Deny every step
     Deny,
-    /// The agent asks its own user, where it can; nothing is allowed where it cannot
+    /// Let the agent ask its own user if it can, otherwise deny
     Ask,
 }
 
@@ -42,12 +42,12 @@ impl From<OfflineArg> for OfflineBehavior {
     }
 }
 
-/// For whom an agent is connected.
+/// Scope of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum ScopeArg {
-    /// For one project
+    /// One project
     Project,
-    /// For everything this user does
+    /// All projects of this user
     User,
 }
 
@@ -66,52 +66,54 @@ pub(in crate::cli) struct HookArgs {
     #[arg(value_name = "AGENT")]
     pub(in crate::cli) agent: CodingAgent,
 
-    /// How long the agent waits for this hook, in seconds (default: what it does by itself). The answer
-    /// comes before that
+    /// Seconds that the agent waits for this hook (default: the agent's own timeout). cra answers before
+    /// that
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(in crate::cli) timer: Option<u64>,
 
-    /// What is done when no console is running
+    /// What to do when no console is running
     #[arg(long, value_enum, default_value_t = OfflineArg::Deny)]
     pub(in crate::cli) offline: OfflineArg,
 
-    /// Public key that the console's answers are verified with; without it nothing is allowed. `cra connect`
-    /// writes it, and `cra trace key --answers` prints it
+    /// Public key that verifies the console's answers; without it every step is denied. `cra connect` writes
+    /// it, and `cra trace key --answers` prints it
     #[arg(long, value_name = "KEY")]
     pub(in crate::cli) key: Option<String>,
 
-    /// What is shown to be let in, where an Atlas wants to see a key
+    /// API key, for an Atlas that requires one
     #[arg(long, env = "CRA_API_KEY", hide_env_values = true, value_name = "KEY")]
     pub(in crate::cli) api_key: Option<String>,
 }
 
 /// Help text of `cra answer`.
 const ANSWER: &str = "\
-An agent runs this when a tool call was denied because a checkpoint with `respondent: agent` has questions for it. The
-denial has the command with everything but the answers. The token is good for one session at one held request. After
-valid answers the agent repeats the same tool call, and it is let through once.
+An agent runs this command after a denied tool call, when a checkpoint with `respondent: agent` has
+questions for it. The denial contains the command without the answers. The token is valid for one
+session and one held request. After valid answers the agent repeats the tool call, and cra allows
+it once.
 
-A shell tool that runs exactly this command, as the denial has it, is not held itself: no checkpoint is asked about it.
-With anything else on the command line it is judged like every other command.
+A shell tool may run exactly the command of the denial: no checkpoint stops it. With anything else
+on the command line, cra checks it like every other command.
 
-Exit codes: 0 the answers were taken; 1 they were not, or more has to be answered: standard output says what to do.";
+Exit codes: 0 cra accepted the answers; 1 cra rejected them, or has more questions: standard output
+says what to do.";
 
 #[derive(Clone, Debug, ClapArgs)]
 #[command(after_long_help = ANSWER)]
 pub(in crate::cli) struct AnswerArgs {
-    /// The session, as the denial names it
+    /// Session that the denial names
     #[arg(value_name = "SESSION")]
     pub(in crate::cli) session: SessionId,
 
-    /// The held request, such as c-12
+    /// Held request, such as c-12
     #[arg(value_name = "GATE")]
     pub(in crate::cli) gate: GateId,
 
-    /// The token that the denial has
+    /// Token from the denial
     #[arg(value_name = "TOKEN")]
     pub(in crate::cli) token: String,
 
-    /// JSON: answers by checkpoint, then by question
+    /// Answers as JSON, by checkpoint, then by question
     #[arg(value_name = "ANSWERS", value_parser = answers)]
     pub(in crate::cli) answers: Map<String, Value>,
 }
@@ -120,18 +122,18 @@ fn answers(typed: &str) -> Result<Map<String, Value>, String> {
     json::read(typed.as_bytes()).map_err(|error| error.to_string())
 }
 
-/// Which settings file, and how it is changed.
+/// Settings file to change, and options of the change.
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct SettingsChangeArgs {
     /// The agent
     #[arg(value_name = "AGENT")]
     pub(in crate::cli) agent: CodingAgent,
 
-    /// For one project, or for everything this user does
+    /// One project, or all projects of this user
     #[arg(long, value_enum, default_value_t = ScopeArg::Project)]
     pub(in crate::cli) scope: ScopeArg,
 
-    /// The project (default: the folder this is run in)
+    /// Project folder (default: the current folder)
     #[arg(long, value_name = "PROJECT")]
     pub(in crate::cli) dir: Option<PathBuf>,
 
@@ -139,11 +141,11 @@ pub(in crate::cli) struct SettingsChangeArgs {
     #[arg(long, conflicts_with = "dry_run")]
     pub(in crate::cli) yes: bool,
 
-    /// Only show what would change
+    /// Only show the change
     #[arg(long)]
     pub(in crate::cli) dry_run: bool,
 
-    /// Print JSON; nothing is asked then
+    /// Print JSON and ask nothing
     #[arg(long)]
     pub(in crate::cli) json: bool,
 }
@@ -160,13 +162,15 @@ Settings files:
 
 CLAUDE_CONFIG_DIR, CODEX_HOME and COPILOT_HOME move the user's files, as they do for the agents.
 
-Only entries that run `cra hook AGENT` are changed; everything else stays as it is written. What was there
-is kept beside the file as .cra-backup, and no backup is ever written over. A file with comments or trailing
-commas is refused: they could not be kept. Running it again changes nothing; with another --timeout only
-our entries. The console raises an alarm when an entry is edited or removed; `cra doctor` says more.
+cra changes only entries that run `cra hook AGENT`. It keeps the old content next to the file as
+.cra-backup, and never overwrites a backup. It rejects a file with comments or trailing commas,
+because they would be lost. A second run changes nothing; with another --timeout it changes only
+the entries of cra. The console raises an alarm when an entry is edited or removed; `cra doctor`
+shows details.
 
-Each entry has the console's public key: the hook believes no answer but one that this key proves. After the
-key was changed (`cra trace key --rotate` or `--new`) every step is denied until agents are connected again.";
+Each entry contains the console's public key: the hook accepts only answers that this key verifies.
+After a change of the key (`cra trace key --rotate` or `--new`) every step is denied until you
+connect the agents again.";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_long_help = CONNECT)]
@@ -174,12 +178,12 @@ pub(in crate::cli) struct ConnectArgs {
     #[command(flatten)]
     pub(in crate::cli) change: SettingsChangeArgs,
 
-    /// How long the agent waits where something may be held, in seconds; the hook answers before that
+    /// Seconds that the agent waits for a decision; the hook answers before that
     #[arg(long, value_name = "SECONDS", default_value_t = 1800,
           value_parser = clap::value_parser!(u64).range(10..=86_400))]
     pub(in crate::cli) timeout: u64,
 
-    /// What is done when no console is running
+    /// What to do when no console is running
     #[arg(long, value_enum, default_value_t = OfflineArg::Deny)]
     pub(in crate::cli) offline: OfflineArg,
 }
@@ -192,16 +196,16 @@ pub(in crate::cli) struct DisconnectArgs {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Exit codes: 0 all is well; 1 something is wrong: no console answers, another process answered in \
-                  its place, an entry is missing, was edited or pins another key, a program is gone or of another \
-                  version, Codex does not trust a hook, an agent that was named is not connected, or none is."
+    after_help = "Exit codes: 0 no problem; 1 a problem: the console does not answer, another process answered in \
+                  its place, a hook entry is missing, was edited or has another key, a program is missing or has \
+                  another version, Codex does not trust a hook, a named agent is not connected, or no agent is."
 )]
 pub(in crate::cli) struct DoctorArgs {
-    /// Agents to look at (default: all)
+    /// Agents to check (default: all)
     #[arg(value_name = "AGENT")]
     pub(in crate::cli) agents: Vec<CodingAgent>,
 
-    /// The project (default: the folder this is run in)
+    /// Project folder (default: the current folder)
     #[arg(long, value_name = "PROJECT")]
     pub(in crate::cli) dir: Option<PathBuf>,
 
@@ -212,41 +216,40 @@ pub(in crate::cli) struct DoctorArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct McpProxyArgs {
-    /// The agent that uses the server, as the record names it
+    /// Name of the agent in the record
     #[arg(long, value_name = "NAME", default_value = "mcp-client")]
     pub(in crate::cli) agent: String,
 
-    /// What actions call the server: its tools are asked for as mcp.SERVER.TOOL (default: the name of its
-    /// program)
+    /// Name of the server in actions: mcp.SERVER.TOOL (default: the name of its program)
     #[arg(long, value_name = "SERVER", value_parser = server)]
     pub(in crate::cli) server: Option<String>,
 
-    /// Public key that the console's answers are verified with; without it no tool is used. `cra trace key
+    /// Public key that verifies the console's answers; without it every tool call is denied. `cra trace key
     /// --answers` prints it
     #[arg(long, value_name = "KEY")]
     pub(in crate::cli) key: Option<AnswerVerifier>,
 
-    /// What is shown to be let in, where an Atlas wants to see a key
+    /// API key, for an Atlas that requires one
     #[arg(long, env = "CRA_API_KEY", hide_env_values = true, value_name = "KEY")]
     pub(in crate::cli) api_key: Option<String>,
 
-    /// The server, and what it is started with
+    /// Command that starts the server, with its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(in crate::cli) command: Vec<OsString>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct McpArgs {
-    /// The agent that uses the tools, as the record names it
+    /// Name of the agent in the record
     #[arg(long, value_name = "NAME", default_value = "mcp-client")]
     pub(in crate::cli) agent: String,
 
-    /// Public key that the console's answers are verified with; without it nothing is allowed. `cra trace key
+    /// Public key that verifies the console's answers; without it every action is denied. `cra trace key
     /// --answers` prints it
     #[arg(long, value_name = "KEY")]
     pub(in crate::cli) key: Option<AnswerVerifier>,
 
-    /// What is shown to be let in, where an Atlas wants to see a key
+    /// API key, for an Atlas that requires one
     #[arg(long, env = "CRA_API_KEY", hide_env_values = true, value_name = "KEY")]
     pub(in crate::cli) api_key: Option<String>,
 }
@@ -255,7 +258,7 @@ pub(in crate::cli) struct McpArgs {
 fn server(typed: &str) -> Result<String, &'static str> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if typed.is_empty() || !typed.chars().all(fits) {
-        return Err("a server's name has letters, digits, `_` and `-`");
+        return Err("a server name may contain only letters, digits, `_` and `-`");
     }
     Ok(typed.to_owned())
 }

@@ -4,13 +4,14 @@ use clap::{Args as ClapArgs, Subcommand};
 
 /// Help text about setting up a receiver.
 const RECEIVER: &str = "\
-An Atlas whose steward names a webhook and triggers is told of them by POST, as JSON, signed as the
-Standard Webhooks convention has it: the header webhook-signature is `v1,` and the base64 of the
-HMAC-SHA256 over `ID.TIMESTAMP.BODY`, with the bytes behind `whsec_` as the key. The same notice may come
-twice, under the same webhook-id. 2xx takes it; 410 ends it; anything else is tried again for three days.
+A steward names a webhook and triggers in the Atlas. cra then sends notices by POST, as JSON,
+signed as in Standard Webhooks: the header webhook-signature is `v1,` and the base64 of the
+HMAC-SHA256 over `ID.TIMESTAMP.BODY`, with the bytes after `whsec_` as the key. A notice may arrive
+twice, with the same webhook-id. Answer 2xx to accept a notice, or 410 to stop it; after any other
+answer cra tries again for three days.
 
-The store is opened as the console opens it to retry or forget, so no console may have it at the time.
-Notices that failed are tried once more by themselves when the console starts.";
+Close the console before `retry` and `forget`: they need the store for themselves. When the console
+starts, it sends failed notices once more.";
 
 #[derive(Debug, ClapArgs)]
 #[command(args_conflicts_with_subcommands = true, after_long_help = RECEIVER)]
@@ -25,21 +26,21 @@ pub(in crate::cli) struct NoticesArgs {
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum NoticesCommand {
-    /// Have notices tried again as if they were new, when the console starts
+    /// Send notices again when the console starts, as if they were new
     Retry(NoticeNamesArgs),
-    /// Give notices up for good; the record keeps what they were about
+    /// Delete notices without sending them; the record keeps the events
     Forget(NoticeNamesArgs),
-    /// Say where the secret is that notices are signed with, or print it for whoever receives them
+    /// Show where the signing secret of notices is, or print it for the receiver
     Secret(NoticeSecretArgs),
 }
 
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct NoticeNamesArgs {
-    /// Notices, as cra notices lists them
+    /// Identifiers that cra notices lists
     #[arg(value_name = "ID", required_unless_present = "failed")]
     pub(in crate::cli) ids: Vec<String>,
 
-    /// All that failed
+    /// All failed notices
     #[arg(long, conflicts_with = "ids")]
     pub(in crate::cli) failed: bool,
 
@@ -50,7 +51,7 @@ pub(in crate::cli) struct NoticeNamesArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct NoticeSecretArgs {
-    /// Print the secret itself; it is made when it is not there yet
+    /// Print the secret; create it if it does not exist
     #[arg(long)]
     pub(in crate::cli) show: bool,
 

@@ -6,11 +6,11 @@ use clap::{Args as ClapArgs, ValueEnum};
 
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct ReconstructArgs {
-    /// The snapshot file, JSON of format 2; - for standard input
+    /// Snapshot file, JSON of format 2; - for standard input
     #[arg(value_name = "FILE", required_unless_present = "glossary")]
     pub(in crate::cli) file: Option<PathBuf>,
 
-    /// One phase alone: what is read, what follows from it, what is missing, or the text to go on with
+    /// Phase to print
     #[arg(
         long,
         value_enum,
@@ -19,11 +19,11 @@ pub(in crate::cli) struct ReconstructArgs {
     )]
     pub(in crate::cli) phase: ReconstructPhase,
 
-    /// Load one of the artifacts that the file names: out of the file, or from the path that it gives
+    /// Load an artifact that the file names, from the file or from its path
     #[arg(long, value_name = "ID")]
     pub(in crate::cli) artifact: Option<String>,
 
-    /// Say what the words of snapshot files mean
+    /// Explain the terms of snapshot files
     #[arg(long, conflicts_with_all = ["artifact", "phase"])]
     pub(in crate::cli) glossary: bool,
 
@@ -35,12 +35,12 @@ pub(in crate::cli) struct ReconstructArgs {
 /// A phase of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum ReconstructPhase {
-    /// What is read, in its order
+    /// The values to read, in order
     Retrieve,
-    /// What follows from it
+    /// The conclusions from these values
     Infer,
-    /// What is clear and what is not; exits with 4 when something is not
+    /// The checks, passed and failed; exits with 4 when one fails
     Validate,
-    /// The text to go on with
+    /// The text to continue with
     Engage,
 }

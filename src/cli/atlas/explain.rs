@@ -40,10 +40,15 @@ pub(in crate::cli) fn explain(settings: &Settings, explain: &ExplainArgs) -> Res
     let now = SystemClock.now();
     let input = explain.input.as_ref();
     let input = input.map(|text| {
-        let mut told = explain_input_under(&atlases, text, &session, now);
+        let mut explained = explain_input_under(&atlases, text, &session, now);
         ExplanationWithHandlers {
-            handlers: preview_handlers(&atlases, &listed, &mut told.checkpoints, &mut told.verdict),
-            explanation: told,
+            handlers: preview_handlers(
+                &atlases,
+                &listed,
+                &mut explained.checkpoints,
+                &mut explained.verdict,
+            ),
+            explanation: explained,
         }
     });
     let action = explain.action.clone().map(|action| {
@@ -52,10 +57,15 @@ pub(in crate::cli) fn explain(settings: &Settings, explain: &ExplainArgs) -> Res
             params,
             session,
         };
-        let mut told = explain_under(&atlases, &what_if, now);
+        let mut explained = explain_under(&atlases, &what_if, now);
         ExplanationWithHandlers {
-            handlers: preview_handlers(&atlases, &listed, &mut told.checkpoints, &mut told.verdict),
-            explanation: told,
+            handlers: preview_handlers(
+                &atlases,
+                &listed,
+                &mut explained.checkpoints,
+                &mut explained.verdict,
+            ),
+            explanation: explained,
         }
     });
     let mut out = BufWriter::new(io::stdout().lock());
@@ -66,7 +76,7 @@ pub(in crate::cli) fn explain(settings: &Settings, explain: &ExplainArgs) -> Res
     } else {
         write_all(&mut out, action.as_ref(), input.as_ref())
     };
-    let code = match action.map(|told| told.explanation.verdict) {
+    let code = match action.map(|explained| explained.explanation.verdict) {
         Some(ExplainedVerdict::Denied(_)) => exit::DENIED,
         Some(ExplainedVerdict::Allowed | ExplainedVerdict::Held { .. }) | None => exit::OK,
     };
@@ -98,17 +108,17 @@ fn to_json(
     action: Option<&ExplanationWithHandlers<Explanation>>,
     input: Option<&ExplanationWithHandlers<InputExplanation>>,
 ) -> Value {
-    let mut told = action.map_or_else(|| json!({}), one_json);
-    if let (Some(input), Some(fields)) = (input, told.as_object_mut()) {
+    let mut combined = action.map_or_else(|| json!({}), one_json);
+    if let (Some(input), Some(fields)) = (input, combined.as_object_mut()) {
         fields.insert("input".to_owned(), one_json(input));
     }
-    told
+    combined
 }
 
-fn one_json<T: Serialize>(told: &ExplanationWithHandlers<T>) -> Value {
-    let mut one = json!(told.explanation);
+fn one_json<T: Serialize>(explained: &ExplanationWithHandlers<T>) -> Value {
+    let mut one = json!(explained.explanation);
     if let Some(fields) = one.as_object_mut() {
-        fields.insert("handlers".to_owned(), json!(told.handlers));
+        fields.insert("handlers".to_owned(), json!(explained.handlers));
     }
     one
 }
@@ -131,17 +141,17 @@ fn write_input(
     out: &mut impl Write,
     input: &ExplanationWithHandlers<InputExplanation>,
 ) -> io::Result<()> {
-    let told = &input.explanation;
+    let explained = &input.explanation;
     writeln!(out, "input")?;
-    match &told.verdict {
+    match &explained.verdict {
         ExplainedVerdict::Allowed => writeln!(out, "ACCEPTED")?,
         ExplainedVerdict::Held { .. } | ExplainedVerdict::Denied(_) => {
-            write_verdict(out, &told.verdict)?;
+            write_verdict(out, &explained.verdict)?;
         }
     }
     write_handlers(out, &input.handlers)?;
-    write_checkpoints(out, &told.checkpoints)?;
-    write_contexts(out, &told.contexts)
+    write_checkpoints(out, &explained.checkpoints)?;
+    write_contexts(out, &explained.contexts)
 }
 
 fn write_contexts(out: &mut impl Write, contexts: &[ContextEvidence]) -> io::Result<()> {
@@ -155,16 +165,16 @@ fn write_action(
     out: &mut impl Write,
     action: &ExplanationWithHandlers<Explanation>,
 ) -> io::Result<()> {
-    let (told, handlers) = (&action.explanation, &action.handlers);
-    let source = match told.tier_source {
+    let (explained, handlers) = (&action.explanation, &action.handlers);
+    let source = match explained.tier_source {
         crate::engine::held::TierSource::Declared => "declared",
         crate::engine::held::TierSource::Detected => "detected",
     };
-    let (action, tier) = (one_line(&told.action), told.tier);
+    let (action, tier) = (one_line(&explained.action), explained.tier);
     writeln!(out, "{action}  tier {tier} ({source})")?;
-    write_verdict(out, &told.verdict)?;
+    write_verdict(out, &explained.verdict)?;
     write_handlers(out, handlers)?;
-    for capability in &told.capabilities {
+    for capability in &explained.capabilities {
         let state = if capability.locked {
             "locked"
         } else {
@@ -172,12 +182,12 @@ fn write_action(
         };
         writeln!(out, "capability  {:24} {state}", capability.capability_id)?;
     }
-    write_checkpoints(out, &told.checkpoints)?;
-    for policy in &told.policies {
+    write_checkpoints(out, &explained.checkpoints)?;
+    for policy in &explained.policies {
         let state = if policy.applies {
             "APPLIES"
         } else {
-            "does not"
+            "no match"
         };
         let (id, rule) = (&policy.policy_id, one_line(&policy.rule));
         writeln!(out, "policy      {id:24} {state:10} {rule}")?;
@@ -186,7 +196,7 @@ fn write_action(
         }
         write_leaves(out, &policy.conditions)?;
     }
-    write_contexts(out, &told.contexts)
+    write_contexts(out, &explained.contexts)
 }
 
 fn write_verdict(out: &mut impl Write, verdict: &ExplainedVerdict) -> io::Result<()> {
@@ -206,17 +216,17 @@ fn write_handlers(out: &mut impl Write, handlers: &[HandlerPreview]) -> io::Resu
     for handler in handlers {
         let (name, at) = (&handler.handler, &handler.checkpoint_id);
         let state = if handler.listed {
-            "is not asked here, and may deny it"
+            "is not called here and may deny the request"
         } else {
-            "is not in the operator's list, so it denies"
+            "is not in the operator's list, so the request is denied"
         };
         writeln!(out, "extension   {name:24} {state} (at {at})")?;
     }
     Ok(())
 }
 
-fn write_checkpoints(out: &mut impl Write, told: &[CheckpointEvidence]) -> io::Result<()> {
-    for checkpoint in told {
+fn write_checkpoints(out: &mut impl Write, checkpoints: &[CheckpointEvidence]) -> io::Result<()> {
+    for checkpoint in checkpoints {
         write_outcome(
             out,
             "checkpoint",
@@ -260,7 +270,7 @@ fn write_outcome(
     id: &str,
     outcome: &CheckpointOutcome,
 ) -> io::Result<()> {
-    let told = match outcome {
+    let text = match outcome {
         CheckpointOutcome::Fired { why } => format!("FIRED      {}", one_line(why)),
         CheckpointOutcome::NotFired { wanted, actual } => {
             let (wanted, actual) = (one_line(wanted), one_line(actual));
@@ -268,7 +278,7 @@ fn write_outcome(
         }
         CheckpointOutcome::Skipped { why } => format!("skipped    {why}"),
     };
-    writeln!(out, "{noun:11} {id:24} {told}")
+    writeln!(out, "{noun:11} {id:24} {text}")
 }
 
 fn write_leaves(out: &mut impl Write, leaves: &[LeafReport]) -> io::Result<()> {
@@ -280,7 +290,7 @@ fn write_leaves(out: &mut impl Write, leaves: &[LeafReport]) -> io::Result<()> {
         let truth = format!("{:?}", leaf.truth).to_lowercase();
         let (path, wanted) = (one_line(&leaf.path), one_line(&leaf.wanted));
         let found = if leaf.is_missing() {
-            format!("cannot be judged: `{path}` is missing")
+            format!("cannot be evaluated: `{path}` is missing")
         } else {
             format!("actual {}: {truth}", one_line(&actual))
         };

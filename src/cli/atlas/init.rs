@@ -51,22 +51,22 @@ pub(in crate::cli) fn init(init: &AtlasInitArgs) -> Result<u8, Failure> {
         Some(_) => format!("cra --atlas {name}"),
         None => "cra".to_owned(),
     };
-    let told = told_at(init.example.text());
-    let told = told.map(|address| {
-        format!("\n  in force it tells {address}: put your own address there, or take it out")
+    let notice = webhook_address(init.example.text());
+    let notice = notice.map(|address| {
+        format!("\n  it sends notices to {address}: change this address, or remove it")
     });
-    let told = told.unwrap_or_default();
+    let notice = notice.unwrap_or_default();
     let mut out = io::stdout().lock();
     let written = writeln!(
         out,
-        "{name} was written.\n  check it:      cra atlas lint {name}\n  \
-         with an editor that reads JSON Schema:  cra atlas schema\n  put it in force: {opens}{told}"
+        "{name} was written.\n  check it:   cra atlas lint {name}\n  \
+         its schema: cra atlas schema\n  load it:    {opens}{notice}"
     );
     verdict(exit::OK, written)
 }
 
 /// Notification address in an Atlas: that of an example belongs to another steward.
-fn told_at(text: &str) -> Option<String> {
+fn webhook_address(text: &str) -> Option<String> {
     let steward = load_str("example", text).ok()?.atlas.steward?;
     steward.notifications?.channels.webhook
 }

@@ -42,7 +42,7 @@ fn to_json(custom: &CustomType) -> Value {
 fn table(out: &mut impl Write, custom: &[CustomType]) -> io::Result<()> {
     writeln!(
         out,
-        "{:<18} {:>8}  {:<46} FOR",
+        "{:<18} {:>8}  {:<46} PURPOSE",
         "TRIGGER", "PRIORITY", "FIRES WHEN"
     )?;
     for known in CHECKPOINT_TYPES {
@@ -65,7 +65,7 @@ fn table(out: &mut impl Write, custom: &[CustomType]) -> io::Result<()> {
         let fires = one_line(&own.description);
         writeln!(out, "{name:<18} {priority:>8}  {fires}")?;
     }
-    writeln!(out, "\n{:<18} {:<46} LIKE", "RISK TIER", "MEANS")?;
+    writeln!(out, "\n{:<18} {:<46} EXAMPLES", "RISK TIER", "MEANING")?;
     for known in TIERS {
         let (tier, examples) = (known.tier, known.examples.join(", "));
         writeln!(out, "{tier:<18} {:<46} {examples}", known.meaning)?;

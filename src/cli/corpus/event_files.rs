@@ -44,15 +44,15 @@ fn read_back(events: &[Event]) {
             .filter(|event| event.session_id == *session)
             .count();
         let mut replay = Replay::load(&source, session.clone()).unwrap().unwrap();
-        let (mut depths, mut state, mut told) = (SpanDepths::default(), ReplayState::default(), 0);
+        let (mut depths, mut state, mut steps) = (SpanDepths::default(), ReplayState::default(), 0);
         let stop: StopCondition = "text=zzz".parse().unwrap();
         while let Some(event) = replay.forward().unwrap() {
             assert!(!sentence(event).contains('\n'));
             assert!(depths.of(event) <= 8);
             let _ = (tone(event), event_subject(event), stop.stops_at(event));
             state.apply(event);
-            told += 1;
-            assert!(told <= mine, "an endless replay");
+            steps += 1;
+            assert!(steps <= mine, "an endless replay");
         }
         let last = events
             .iter()
@@ -60,14 +60,14 @@ fn read_back(events: &[Event]) {
             .map(|event| event.sequence)
             .max();
         let reachable = mine - usize::from(last == Some(u64::MAX));
-        assert_eq!(told, reachable);
+        assert_eq!(steps, reachable);
         assert_eq!(replay.state().unwrap(), state);
         serde_json::to_string(&state).unwrap();
-        let mut back = told;
+        let mut back = steps;
         while replay.back().unwrap().is_some() {
             back -= 1;
         }
-        assert!(back <= 1, "{back} of {told} are not met on the way back");
+        assert!(back <= 1, "{back} of {steps} are not met on the way back");
         for other in &sessions {
             let of = |session| DiffSide {
                 source: &source,

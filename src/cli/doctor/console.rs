@@ -11,8 +11,8 @@ use crate::base::text::one_line;
 use crate::gateway::protocol::call::STATUS;
 use crate::gateway::protocol::proof::AnswerVerifier;
 use crate::gateway::transport::client::BlockingClient;
+use crate::store::StoreUrl;
 use crate::store::key;
-use crate::store::sqlite::{FILE_NAME, HEAD_FILE_NAME, LOCK_FILE_NAME};
 
 /// State of the console, as far as it can be reached.
 pub(super) enum ConsoleStatus {
@@ -31,9 +31,9 @@ impl ConsoleStatus {
         match self {
             Self::Healthy => None,
             Self::NotRecording(why) => Some(format!(
-                "it records nothing, so every agent is denied: {why}"
+                "the console cannot record and denies every agent: {why}"
             )),
-            Self::Denying(why) => Some(format!("it denies every agent: {why}")),
+            Self::Denying(why) => Some(format!("the console denies every agent: {why}")),
             Self::Unreachable(why) => Some(why.clone()),
         }
     }
@@ -43,33 +43,31 @@ impl ConsoleStatus {
 pub(super) fn missing_key(folder: &Path, socket: &Path) -> String {
     let shown = one_line(&folder.to_string_lossy());
     let listens = UnixStream::connect(socket).is_ok();
-    let names = [FILE_NAME, HEAD_FILE_NAME, LOCK_FILE_NAME];
-    let is_store = names.iter().any(|name| folder.join(name).exists());
-    if listens || is_store {
+    if listens || StoreUrl::in_folder(folder).has_traces() {
         let what = if folder.is_dir() {
             format!("the key `{shown}/{}`", key::FILE_NAME)
         } else {
             format!("the data folder `{shown}`")
         };
         return format!(
-            "{what} is missing: put it back from a backup, then restart cra; a console that still runs on it goes on \
-             as long as it can record, and its answers cannot be verified"
+            "{what} is missing: restore it from a backup, then restart cra; a console that still runs \
+             keeps recording while it can, but its answers cannot be verified"
         );
     }
     if folder.is_dir() {
-        return "no console has run on this store yet, so it has no key".to_owned();
+        return "no console has used this store yet, so it has no key".to_owned();
     }
     format!(
-        "the data folder `{shown}` is not there: no console has run on it yet, or it was removed; restore it from a \
-         backup, or name another with --data-dir"
+        "the data folder `{shown}` does not exist: no console has used it yet, or it was removed; restore it from \
+         a backup, or name another folder with --data-dir"
     )
 }
 
 /// Asks the console for its recording state. Only the console with that key can prove its answer.
 pub(super) fn ask_console(socket: &Path, key: AnswerVerifier) -> ConsoleStatus {
-    let told = BlockingClient::connect(socket, key, Instant::now() + ANSWER_TIMEOUT)
+    let answer = BlockingClient::connect(socket, key, Instant::now() + ANSWER_TIMEOUT)
         .and_then(|mut client| client.call(STATUS, &json!({})));
-    match told {
+    match answer {
         Ok(status) => {
             let problem = status.get("problem").and_then(Value::as_str);
             match (status.get("recording").and_then(Value::as_bool), problem) {
@@ -78,9 +76,9 @@ pub(super) fn ask_console(socket: &Path, key: AnswerVerifier) -> ConsoleStatus {
                 (Some(false), why) => {
                     ConsoleStatus::NotRecording(one_line(why.unwrap_or("unknown")))
                 }
-                (None, _) => {
-                    ConsoleStatus::Unreachable("something else than a console answers".to_owned())
-                }
+                (None, _) => ConsoleStatus::Unreachable(
+                    "the program at the socket is not a cra console".to_owned(),
+                ),
             }
         }
         Err(error) => ConsoleStatus::Unreachable(one_line(&error.to_string())),

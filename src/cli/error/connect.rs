@@ -9,19 +9,19 @@ use crate::gateway::connect::JsonEditError;
 /// Reason why the settings of an agent were not changed.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum ConnectFailure {
-    #[error("`{}` is left alone: {}", .0.display(), .1)]
+    #[error("cannot change `{}`: {}", .0.display(), .1)]
     Form(PathBuf, JsonEditError),
-    #[error("`{}` is left alone: {}", .0.display(), .1)]
+    #[error("cannot change `{}`: {}", .0.display(), .1)]
     File(PathBuf, io::Error),
-    #[error("nobody can be asked here, so nothing was written")]
+    #[error("nothing was written: cra cannot ask for confirmation here")]
     NotAsked,
-    #[error("this program is called `{}`, and hooks are known by the name `cra`", .0.display())]
+    #[error("this program is named `{}`, but hooks must run a program named `cra`", .0.display())]
     Name(PathBuf),
-    #[error("the path of this program cannot be found: {0}")]
+    #[error("cannot find the path of this program: {0}")]
     Program(io::Error),
-    #[error("the path of this program cannot be written down: `{}`", .0.display())]
+    #[error("the path of this program is not valid text: `{}`", .0.display())]
     ProgramText(PathBuf),
-    #[error("the list of connections `{}` cannot be kept: {}", .0.display(), .1)]
+    #[error("cannot read or write the list of connections `{}`: {}", .0.display(), .1)]
     List(PathBuf, io::Error),
 }
 
@@ -41,21 +41,21 @@ impl ConnectFailure {
     pub(super) fn help(&self) -> &'static str {
         match self {
             Self::Form(_, JsonEditError::Syntax { .. }) => {
-                "only strict JSON is changed, because comments and trailing commas would be lost; take them \
-                 out, or put the entries in by hand: cra connect AGENT --dry-run in an empty folder shows them"
+                "cra changes only strict JSON, because comments and trailing commas would be lost; remove them, \
+                 or add the entries by hand: cra connect AGENT --dry-run in an empty folder shows them"
             }
             Self::Form(
                 _,
                 JsonEditError::WrongType { .. } | JsonEditError::DuplicateName { .. },
-            ) => "nothing was changed; put it right, and try again",
-            Self::File(..) => "nothing was changed; look at the file, and try again",
-            Self::NotAsked => "say --yes to write, or --dry-run to look only",
-            Self::Name(_) => "call the program `cra`, and run it by that name",
+            ) => "nothing was changed; correct the file and try again",
+            Self::File(..) => "nothing was changed; check the file and try again",
+            Self::NotAsked => "add --yes to write, or --dry-run to only show the change",
+            Self::Name(_) => "rename the program to `cra` and run it again",
             Self::Program(_) | Self::ProgramText(_) => {
-                "install it elsewhere, and run it from there"
+                "install cra in another folder and run it from there"
             }
             Self::List(..) => {
-                "the console cannot look after what it does not know of; put the file right, and try again"
+                "the console cannot watch a connection that is not listed; correct the file and try again"
             }
         }
     }

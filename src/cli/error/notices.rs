@@ -5,11 +5,11 @@ use crate::runtime::notices::SecretError;
 /// Failure of a command about notices.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum NoticeFailure {
-    #[error("no notice `{0}` waits or failed")]
+    #[error("no waiting or failed notice `{0}`")]
     Unknown(String),
-    #[error("no notice failed")]
+    #[error("there are no failed notices")]
     NoneFailed,
-    #[error("CRA_WEBHOOK_SECRET is no secret: {0}")]
+    #[error("CRA_WEBHOOK_SECRET is not a valid secret: {0}")]
     Given(SecretError),
     #[error("{0}")]
     Secret(String),
@@ -19,11 +19,9 @@ impl NoticeFailure {
     /// Help for the user.
     pub(super) fn help(&self) -> &'static str {
         match self {
-            Self::Unknown(_) | Self::NoneFailed => "cra notices lists them",
-            Self::Given(_) => {
-                "set it right, or leave it unset: then a file beside the store has one"
-            }
-            Self::Secret(_) => "cra notices secret says where it is",
+            Self::Unknown(_) | Self::NoneFailed => "cra notices lists the notices",
+            Self::Given(_) => "correct or unset it: without it cra uses a file next to the store",
+            Self::Secret(_) => "cra notices secret shows where the secret is",
         }
     }
 }

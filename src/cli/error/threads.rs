@@ -8,20 +8,20 @@ use crate::memento::MementoError;
 /// Failure of a command about conversations.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum ThreadFailure {
-    #[error("`{}` has no turns to take: {}", .0.display(), .1)]
+    #[error("cannot read turns from `{}`: {}", .0.display(), .1)]
     NoTurn(PathBuf, MementoError),
-    #[error("turn {number} of {all} (message `{message}`) was not taken: {}", denied.reason)]
+    #[error("turn {number} of {all} (message `{message}`) was rejected: {}", denied.reason)]
     Refused {
         number: usize,
         all: usize,
         message: String,
         denied: DenialReply,
     },
-    #[error("{0} held under other Atlases than these, and would be judged anew")]
+    #[error("{0} held under other Atlases and would be checked again")]
     OtherAtlases(String),
-    #[error("there is no thread `{0}`")]
+    #[error("thread `{0}` does not exist")]
     NoThread(String),
-    #[error("no turn of a conversation was taken yet")]
+    #[error("there are no threads yet")]
     NoThreads,
 }
 
@@ -29,13 +29,13 @@ impl ThreadFailure {
     /// Help for the user.
     pub(super) fn help(&self) -> Option<&str> {
         match self {
-            Self::NoTurn(..) => Some("cra turn --help shows one"),
+            Self::NoTurn(..) => Some("cra turn --help shows an example"),
             Self::Refused { denied, .. } => denied.help.as_deref(),
             Self::OtherAtlases(_) => {
-                Some("nothing was changed; name the Atlases of the console with --atlas")
+                Some("nothing was changed; load the Atlases of the console with --atlas")
             }
-            Self::NoThread(_) => Some("cra thread list names them"),
-            Self::NoThreads => Some("cra turn --help shows how one is taken"),
+            Self::NoThread(_) => Some("cra thread list shows the threads"),
+            Self::NoThreads => Some("cra turn --help shows how to add a turn"),
         }
     }
 }

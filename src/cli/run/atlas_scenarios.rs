@@ -39,10 +39,10 @@ fn in_folder(folder: &Path, own: &Registry) -> Vec<ScenarioReport> {
         Err(failure) => return vec![failed(folder, failure.to_string())],
     };
     let played = files.into_iter().map(|file| match play_file(&file, own) {
-        Ok((steps, told)) => ScenarioReport {
+        Ok((steps, failed)) => ScenarioReport {
             file,
             steps,
-            failed: told,
+            failed,
         },
         Err(failure) => failed(&file, failure.to_string()),
     });

@@ -75,7 +75,7 @@ pub(super) fn failures(
 /// Compares the outcome of a turn with its expectations.
 fn turn_failures(expected: &ExpectedTurn, noted: &StepOutcome) -> Vec<FailedExpectation> {
     let frozen = |holds| if holds { "frozen" } else { "not frozen" };
-    let told = |outcome: &TurnOutcome| {
+    let describe = |outcome: &TurnOutcome| {
         [
             outcome.decided.decision.as_str().to_owned(),
             format!("rule {}", outcome.decided.rule.number()),
@@ -92,7 +92,7 @@ fn turn_failures(expected: &ExpectedTurn, noted: &StepOutcome) -> Vec<FailedExpe
         expected.arc.as_ref().map(|arc| format!("arc `{arc}`")),
     ];
     let actual = match &noted.turn {
-        Some(outcome) => told(outcome),
+        Some(outcome) => describe(outcome),
         None => std::array::from_fn(|_| decision(noted)),
     };
     let checks = wanted.into_iter().zip(actual);
@@ -258,7 +258,7 @@ fn guidance(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExp
         return None;
     }
     Some(FailedExpectation::new(
-        format!("guidance with `{wanted}`"),
+        format!("guidance that contains `{wanted}`"),
         format!("guidance [{}]", given.join("; ")),
     ))
 }
@@ -279,36 +279,36 @@ fn denied(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpec
 
 fn reason(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let wanted = expected.reason_contains.as_ref()?;
-    let mut said: Vec<_> = noted
+    let mut reasons: Vec<_> = noted
         .denied
         .iter()
         .map(|denied| denied.reason.clone())
         .collect();
-    if said.is_empty() {
-        said.push(decision(noted));
+    if reasons.is_empty() {
+        reasons.push(decision(noted));
     }
-    if said.iter().any(|said| said.contains(wanted)) {
+    if reasons.iter().any(|reason| reason.contains(wanted)) {
         return None;
     }
     Some(FailedExpectation::new(
-        format!("a reason with `{wanted}`"),
-        said.join("; "),
+        format!("a reason that contains `{wanted}`"),
+        reasons.join("; "),
     ))
 }
 
 fn help(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let wanted = expected.help_contains.as_ref()?;
-    let said: Vec<_> = noted
+    let texts: Vec<_> = noted
         .denied
         .iter()
         .filter_map(|denied| denied.help.clone())
         .collect();
-    if said.iter().any(|said| said.contains(wanted)) {
+    if texts.iter().any(|text| text.contains(wanted)) {
         return None;
     }
     Some(FailedExpectation::new(
-        format!("help with `{wanted}`"),
-        format!("help [{}]", said.join("; ")),
+        format!("help that contains `{wanted}`"),
+        format!("help [{}]", texts.join("; ")),
     ))
 }
 
@@ -340,7 +340,7 @@ fn modified_input(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<Fai
     }
     let actual = match &noted.modified_input {
         Some(actual) => format!("input `{actual}`"),
-        None => "the input as it was".to_owned(),
+        None => "the unchanged input".to_owned(),
     };
     Some(FailedExpectation::new(format!("input `{wanted}`"), actual))
 }
@@ -463,10 +463,10 @@ fn settled(
     });
     let ends = ends.collect::<Vec<_>>().join("; ");
     if wanted.is_empty() && !ends.is_empty() {
-        return vec![FailedExpectation::new("nothing settled", ends)];
+        return vec![FailedExpectation::new("no request settled", ends)];
     }
     let actual = if ends.is_empty() {
-        "nothing settled"
+        "no request settled"
     } else {
         &ends
     };

@@ -201,7 +201,8 @@ fn scenario(
     faults: &mut FileProblems<'_>,
 ) -> Option<Scenario> {
     if let (Some(version), None) = (root.get("atlas_version"), root.get("steps")) {
-        let message = "this is an Atlas; a scenario names one under `atlas`, and has `steps`";
+        let message =
+            "this file is an Atlas; a scenario names its Atlas under `atlas` and has `steps`";
         version.report(Code::UnknownKey, message, faults);
         return None;
     }
@@ -219,7 +220,11 @@ fn scenario(
     let steps = root.require("steps", faults)?;
     let items = steps.items(faults);
     if steps.is_list() && items.is_empty() {
-        steps.report(Code::Empty, "a scenario has at least one step", faults);
+        steps.report(
+            Code::Empty,
+            "a scenario must have at least one step",
+            faults,
+        );
     }
     let steps = items.iter().filter_map(|item| step(item, faults)).collect();
     Some(Scenario {
@@ -237,7 +242,10 @@ fn step(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Scena
         .filter(|name| value.get(name).is_some());
     let (kind, second) = (named.next(), named.next());
     let (Some(kind), None) = (kind, second) else {
-        let message = format!("a step is exactly one of `{}`", STEP_KEYS.join("`, `"));
+        let message = format!(
+            "a step must have exactly one of `{}`",
+            STEP_KEYS.join("`, `")
+        );
         value.report(Code::MissingKey, &message, faults);
         return None;
     };
@@ -245,12 +253,12 @@ fn step(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Scena
     let expected = value
         .get("expect")
         .map(|entry| expected(&entry, kind, faults));
-    let deed = parse_action(kind, &value.get(kind)?, faults)?;
+    let action = parse_action(kind, &value.get(kind)?, faults)?;
     let line = value.get("expect");
     let line = line.as_ref().unwrap_or(value).line(faults);
     Some(ScenarioStep {
         line,
-        action: deed,
+        action,
         expected: expected.unwrap_or_default(),
     })
 }

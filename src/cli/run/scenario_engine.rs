@@ -167,9 +167,9 @@ impl ScenarioEngine {
     }
 
     /// Plays a step.
-    pub(super) fn play(&mut self, deed: &StepAction) -> StepOutcome {
+    pub(super) fn play(&mut self, action: &StepAction) -> StepOutcome {
         let mut noted = StepOutcome::default();
-        match deed {
+        match action {
             StepAction::Start(start) => {
                 self.run_request(
                     |ask| EngineCommand::StartSession(ask, start.clone()),
@@ -356,7 +356,7 @@ impl ScenarioEngine {
             return scripted;
         }
         if !self.own.answers(call) {
-            return Err("the scenario has no answer of it".to_owned());
+            return Err("the scenario has no answer for this extension".to_owned());
         }
         let (engine, now) = (&mut self.engine, self.now);
         self.own.ask(call, |command| {
@@ -408,7 +408,7 @@ impl ScenarioEngine {
                 self.runs.extend(run);
             }
             Reply::Ended(given) | Reply::Completed(given) => noted.add_injected(given),
-            Reply::Noted(told) => noted.add_injected(&told.given),
+            Reply::Noted(reply) => noted.add_injected(&reply.given),
             Reply::Consulted(_)
             | Reply::Decided(_)
             | Reply::Approved(_)

@@ -65,13 +65,9 @@ fn write_difference(
     }
     writeln!(out)?;
     match &difference.first {
-        None => writeln!(
-            out,
-            "They do the same: {} steps, none differs.",
-            difference.common
-        )?,
+        None => writeln!(out, "No difference in {} steps.", difference.common)?,
         Some(first) => {
-            writeln!(out, "They part after {} common steps:", difference.common)?;
+            writeln!(out, "They differ after {} common steps:", difference.common)?;
             writeln!(out, "  A  {}", step_text(first.a.as_ref()))?;
             writeln!(out, "  B  {}", step_text(first.b.as_ref()))?;
         }
@@ -81,7 +77,7 @@ fn write_difference(
     if difference.changes.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\nWhat differs:")?;
+    writeln!(out, "\nDifferences:")?;
     for StepChange { a, b, .. } in difference.changes.iter().take(SHOWN) {
         // Steps in both sessions are marked with `~`, steps in one with a sign.
         let marks = if a.is_some() && b.is_some() {
@@ -89,31 +85,31 @@ fn write_difference(
         } else {
             ["-A", "+B"]
         };
-        for (mark, told) in marks.into_iter().zip([a, b]) {
-            if told.is_some() {
-                writeln!(out, "  {mark}  {}", step_text(told.as_ref()))?;
+        for (mark, step) in marks.into_iter().zip([a, b]) {
+            if step.is_some() {
+                writeln!(out, "  {mark}  {}", step_text(step.as_ref()))?;
             }
         }
     }
     let shown = difference.changes.len().min(SHOWN) as u64;
     if difference.changes_found > shown {
         let more = difference.changes_found - shown;
-        writeln!(out, "  and {more} more; --json tells them")?;
+        writeln!(out, "  and {more} more; --json shows them")?;
     }
     let (more_a, more_b) = difference.not_aligned;
     if more_a + more_b > 0 {
         writeln!(
             out,
-            "  beyond that {more_a} steps of A and {more_b} of B were counted, not compared"
+            "  {more_a} more steps of A and {more_b} of B were counted, not compared"
         )?;
     }
     Ok(())
 }
 
-fn step_text(told: Option<&StepSummary>) -> String {
-    told.map_or_else(
-        || "it ends here".to_owned(),
-        |told| format!("{:>6}  {}", told.sequence, told.summary),
+fn step_text(step: Option<&StepSummary>) -> String {
+    step.map_or_else(
+        || "end of the session".to_owned(),
+        |step| format!("{:>6}  {}", step.sequence, step.summary),
     )
 }
 
@@ -132,7 +128,7 @@ fn write_totals(out: &mut impl Write, (a, b): &(SessionTotals, SessionTotals)) -
         ("events", a.events, b.events),
         ("gates passed", a.passed, b.passed),
         ("gates not passed", a.not_passed, b.not_passed),
-        ("actions asked for", a.attempted, b.attempted),
+        ("actions requested", a.attempted, b.attempted),
         ("actions completed", a.completed, b.completed),
         ("actions failed", a.failed, b.failed),
         ("actions blocked", a.blocked, b.blocked),

@@ -1,7 +1,6 @@
 //! `cra trace export`: writes the record to a file for other tools.
 
 use std::fmt;
-use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -15,8 +14,7 @@ use crate::cli::error::Failure;
 use crate::cli::exit;
 use crate::cli::settings::Settings;
 use crate::runtime::export_file::{TextWriter, write_file as write_atomically};
-use crate::store::sqlite::{FILE_NAME, StoreReader};
-use crate::store::{StoreError, space};
+use crate::store::{StoreError, StoreReader, space};
 use crate::trace::event::Event;
 use crate::trace::export::html::HtmlReport;
 use crate::trace::export::{self, ExportError};
@@ -47,13 +45,11 @@ pub(in crate::cli) fn export(settings: &Settings, wanted: &ExportArgs) -> Result
             out.flush()?;
         }
         Some(path) => {
-            let store = fs::metadata(settings.data_dir()?.join(FILE_NAME));
-            let needed_bytes = store.map_or(0, |found| found.len());
-            write_file(path, needed_bytes, written)?;
+            write_file(path, settings.store_url()?.size_bytes(), written)?;
             if wanted.json {
                 let mut out = io::stdout().lock();
-                let told = json!({ "file": path, "format": export::ExportFormatArg::from(wanted.format).name(), "sessions": part.sessions });
-                writeln!(out, "{told}")?;
+                let report = json!({ "file": path, "format": export::ExportFormatArg::from(wanted.format).name(), "sessions": part.sessions });
+                writeln!(out, "{report}")?;
             }
         }
     }
@@ -112,7 +108,10 @@ fn write_as(
 
 /// Writes all records in the order of writing, log entries included. A reader can then detect a missing
 /// session and check everything against a head.
-fn write_all(reader: &StoreReader, out: &mut TextWriter<'_>) -> Result<(), ExportError<Failure>> {
+fn write_all(
+    reader: &dyn StoreReader,
+    out: &mut TextWriter<'_>,
+) -> Result<(), ExportError<Failure>> {
     let mut from = 0;
     let mut line = String::new();
     loop {

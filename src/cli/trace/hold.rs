@@ -1,7 +1,6 @@
 //! `cra trace hold|release`: legal holds, which protect a session from pruning.
 
 use std::io::{self, BufWriter, Write};
-use std::sync::Arc;
 
 use super::maintenance::{in_runtime, keep_elsewhere, open_maintenance};
 use super::{open, recorded};
@@ -13,7 +12,7 @@ use crate::cli::error::Failure;
 use crate::cli::exit;
 use crate::cli::settings::Settings;
 use crate::runtime::maintenance::{Maintenance, MaintenanceError};
-use crate::store::sqlite::SqliteStore;
+use crate::store;
 
 /// Puts a session under a legal hold, or lists the legal holds.
 pub(in crate::cli) fn hold(settings: &Settings, hold: &HoldArgs) -> Result<u8, Failure> {
@@ -21,23 +20,23 @@ pub(in crate::cli) fn hold(settings: &Settings, hold: &HoldArgs) -> Result<u8, F
         return list(settings, hold);
     };
     settings.may_write("cra trace hold")?;
-    let session = recorded(&open(settings)?, name)?;
+    let session = recorded(&*open(settings)?, name)?;
     let by = &settings.operator;
-    change_record(settings, async |upkeep| {
-        upkeep.place_hold(&session, reason, by).await
+    change_record(settings, async |maintenance| {
+        maintenance.place_hold(&session, reason, by).await
     })?;
-    print_change(&session, "is under a legal hold: nothing of it is pruned")
+    print_change(&session, "is under a legal hold and will not be pruned")
 }
 
 /// Ends the legal hold of a session.
 pub(in crate::cli) fn release(settings: &Settings, release: &ReleaseArgs) -> Result<u8, Failure> {
     settings.may_write("cra trace release")?;
-    let session = recorded(&open(settings)?, &release.session)?;
+    let session = recorded(&*open(settings)?, &release.session)?;
     let (by, reason) = (&settings.operator, release.reason.as_deref());
-    change_record(settings, async |upkeep| {
-        upkeep.release_hold(&session, reason, by).await
+    change_record(settings, async |maintenance| {
+        maintenance.release_hold(&session, reason, by).await
     })?;
-    print_change(&session, "is under no legal hold any more")
+    print_change(&session, "is no longer under a legal hold")
 }
 
 /// Opens the store, changes it, and signs the resulting records.
@@ -45,13 +44,13 @@ fn change_record(
     settings: &Settings,
     act: impl AsyncFnOnce(&mut Maintenance) -> Result<(), MaintenanceError>,
 ) -> Result<(), Failure> {
-    let folder = settings.data_dir()?;
-    let store = Arc::new(SqliteStore::open(&folder)?);
+    let url = settings.store_url()?;
+    let store = store::open(&url, None)?;
     in_runtime(async {
-        let signer = signer(&folder, &store).await?;
-        let mut upkeep = open_maintenance(settings, &store, signer).await?;
-        act(&mut upkeep).await?;
-        keep_elsewhere(settings, upkeep.seal().await?.as_ref())
+        let signer = signer(url.folder(), &*store).await?;
+        let mut maintenance = open_maintenance(settings, &store, signer).await?;
+        act(&mut maintenance).await?;
+        keep_elsewhere(settings, maintenance.seal().await?.as_ref())
     })
 }
 
@@ -68,7 +67,7 @@ fn list(settings: &Settings, hold: &HoldArgs) -> Result<u8, Failure> {
         serde_json::to_writer_pretty(&mut out, &holds).map_err(io::Error::from)?;
         writeln!(out)?;
     } else if holds.is_empty() {
-        writeln!(out, "No session is under a legal hold.")?;
+        writeln!(out, "No sessions are under a legal hold.")?;
     }
     for held in holds.iter().filter(|_| !hold.json) {
         let (session, since) = (&held.session, &held.since);

@@ -30,8 +30,8 @@ use crate::runtime::maintenance::{
     Maintenance, MaintenanceMode, PruneRequest, StateKey, UntrustedRows,
 };
 use crate::runtime::{StartError, witness};
+use crate::store;
 use crate::store::key;
-use crate::store::sqlite::SqliteStore;
 use crate::store::{Seal, Store};
 use crate::trace::event::{Payload, PayloadError, TraceImported, canonical_type};
 use crate::trace::hash::Envelope;
@@ -54,11 +54,11 @@ pub(in crate::cli) fn head(settings: &Settings, head: &HeadArgs) -> Result<u8, F
     if head.json {
         let known = KnownHead::read(&seal.note);
         let known = known.map_err(|error| Failure::Head(one_line(&seal.note), error))?;
-        let told = json!({
+        let json = json!({
             "log": known.head.log, "size": known.head.size, "root": known.head.root,
             "note": seal.note,
         });
-        serde_json::to_writer_pretty(&mut out, &told).map_err(io::Error::from)?;
+        serde_json::to_writer_pretty(&mut out, &json).map_err(io::Error::from)?;
         writeln!(out)?;
     } else {
         write!(out, "{}", seal.note)?;
@@ -76,16 +76,16 @@ pub(in crate::cli) fn key(settings: &Settings, args: &KeyArgs) -> Result<u8, Fai
     }
     let public = key::load_verifier(&folder).ok_or(Failure::Unsigned)?;
     let answers = || answer_key::read(settings)?.ok_or(Failure::Unsigned);
-    let told = if args.json {
+    let text = if args.json {
         json!({ "key": public.to_string(), "answers": answers()? }).to_string()
     } else if args.answers {
         answers()?.to_string()
     } else {
         public.to_string()
     };
-    writeln!(io::stdout().lock(), "{told}")?;
+    writeln!(io::stdout().lock(), "{text}")?;
     if args.rotate || args.new {
-        tell_connected(&folder)?;
+        warn_connected_agents(&folder)?;
     }
     Ok(exit::OK)
 }
@@ -101,8 +101,8 @@ fn warn_dropped_state(dropped: Option<UntrustedRows>) -> io::Result<()> {
     };
     writeln!(
         io::stderr().lock(),
-        "cra: the state of the store cannot be verified with the key that is there: the next start drops {}, {} and {}; \
-         {} wait until an operator hands them over",
+        "cra: the current key does not verify the state of the store: the next start drops {}, {} and {}; \
+         an operator must hand over {}",
         counted(dropped.held, "held request"),
         counted(dropped.permits, "permit"),
         counted(dropped.sessions, "open session"),
@@ -111,13 +111,13 @@ fn warn_dropped_state(dropped: Option<UntrustedRows>) -> io::Result<()> {
 }
 
 /// Names the agents whose hooks pin the old key: the console denies all their steps from now on.
-fn tell_connected(folder: &Path) -> Result<(), Failure> {
+fn warn_connected_agents(folder: &Path) -> Result<(), Failure> {
     for connection in load_connections(folder)?.connections {
         let (agent, scope) = (connection.agent.as_str(), connection.scope.as_str());
         let file = one_line(&connection.file.to_string_lossy());
         writeln!(
             io::stderr().lock(),
-            "cra: hooks in {file} pin the old key: run cra connect {agent} --scope {scope}"
+            "cra: hooks in {file} still have the old key: run cra connect {agent} --scope {scope}"
         )?;
     }
     Ok(())
@@ -125,12 +125,12 @@ fn tell_connected(folder: &Path) -> Result<(), Failure> {
 
 fn rotate(settings: &Settings, folder: &Path, args: &KeyArgs) -> Result<(), Failure> {
     open(settings)?;
-    let store = Arc::new(SqliteStore::open(folder)?);
+    let store = store::open(&settings.store_url()?, None)?;
     in_runtime(async {
         let log = store.log().await?.log;
         // Loaded first: this finishes an interrupted rotation. Otherwise the current key would be taken for
         // one that never came into use.
-        let old = signer(folder, &store).await;
+        let old = signer(folder, &*store).await;
         let next = key::prepare_next(folder, &log)?;
         // The old key cannot sign a handover if it is lost: then the new key starts on its own.
         let old = if args.new { old.ok() } else { Some(old?) };
@@ -139,9 +139,11 @@ fn rotate(settings: &Settings, folder: &Path, args: &KeyArgs) -> Result<(), Fail
             Some(old) => (old.clone(), StateKey::Signer),
             None => (next.clone(), StateKey::Lost),
         };
-        let mut upkeep = take_up_sealed_by(state_key, settings, &store, current).await?;
-        warn_dropped_state(upkeep.untrusted_rows().await?)?;
-        let seal = upkeep.rotate_key(next.clone(), &settings.operator).await?;
+        let mut maintenance = take_up_sealed_by(state_key, settings, &store, current).await?;
+        warn_dropped_state(maintenance.untrusted_rows().await?)?;
+        let seal = maintenance
+            .rotate_key(next.clone(), &settings.operator)
+            .await?;
         key::finish_rotation(folder, Some(&next.verifier()))?;
         keep_elsewhere(settings, Some(&seal))
     })
@@ -156,17 +158,17 @@ pub(in crate::cli) fn import(settings: &Settings, import: &ImportArgs) -> Result
         let what = format!("{session}: {verdict}");
         return Err(Failure::Unsound(import.file.clone(), what));
     }
-    let folder = settings.data_dir()?;
-    let store = Arc::new(SqliteStore::open(&folder)?);
+    let url = settings.store_url()?;
+    let store = store::open(&url, None)?;
     let taken = in_runtime(async {
-        let signer = signer(&folder, &store).await?;
-        let mut upkeep = open_maintenance(settings, &store, signer).await?;
-        let known = upkeep.count_known_events(&sessions).await?;
+        let signer = signer(url.folder(), &*store).await?;
+        let mut maintenance = open_maintenance(settings, &store, signer).await?;
+        let known = maintenance.count_known_events(&sessions).await?;
         for (session, hashes) in &sessions {
             let there = known.get(session).copied().unwrap_or(0);
             if there < hashes.len() as u64 {
                 let imported = import_entry(session, hashes, &import.file);
-                upkeep.announce(TraceImported {
+                maintenance.announce(TraceImported {
                     file_hash: Some(file_hash.clone()),
                     by: Some(settings.operator.clone()),
                     ..imported
@@ -183,29 +185,29 @@ pub(in crate::cli) fn import(settings: &Settings, import: &ImportArgs) -> Result
             }
             // The file may have changed since it was verified.
             if !is_verified(&record, &sessions) {
-                let what = "it changed while it was read".to_owned();
+                let what = "the file changed while cra read it".to_owned();
                 return Err(Failure::Unsound(import.file.clone(), what));
             }
             *taken.entry(record.session.clone()).or_default() += 1;
             page.push(record);
             if page.len() >= PAGE {
-                upkeep.take_in(std::mem::take(&mut page)).await?;
+                maintenance.take_in(std::mem::take(&mut page)).await?;
             }
         }
-        upkeep.take_in(page).await?;
-        keep_elsewhere(settings, upkeep.seal().await?.as_ref())?;
+        maintenance.take_in(page).await?;
+        keep_elsewhere(settings, maintenance.seal().await?.as_ref())?;
         Ok(taken)
     })?;
     if import.json {
-        return tell_programs(&taken);
+        return print_json_counts(&taken);
     }
-    print_counts(&taken, "taken in")
+    print_counts(&taken, "imported")
 }
 
 /// Opens the log of a store, which must agree with the head that is kept elsewhere.
 pub(super) async fn open_maintenance(
     settings: &Settings,
-    store: &Arc<SqliteStore>,
+    store: &Arc<dyn Store>,
     signer: Signer,
 ) -> Result<Maintenance, Failure> {
     take_up_sealed_by(StateKey::Signer, settings, store, signer).await
@@ -215,7 +217,7 @@ pub(super) async fn open_maintenance(
 async fn take_up_sealed_by(
     state_key: StateKey<'_>,
     settings: &Settings,
-    store: &Arc<SqliteStore>,
+    store: &Arc<dyn Store>,
     signer: Signer,
 ) -> Result<Maintenance, Failure> {
     let known = settings
@@ -224,9 +226,14 @@ async fn take_up_sealed_by(
         .map(witness::read_head)
         .transpose();
     let known = known.map_err(StartError::HeadFile)?.flatten();
-    let shared = Arc::clone(store) as Arc<dyn Store>;
     let clock = Arc::new(SystemClock);
-    let opened = Maintenance::open_sealed_by(state_key, shared, signer, clock, known.as_slice());
+    let opened = Maintenance::open_sealed_by(
+        state_key,
+        Arc::clone(store),
+        signer,
+        clock,
+        known.as_slice(),
+    );
     Ok(opened.await?)
 }
 
@@ -353,25 +360,25 @@ pub(in crate::cli) fn prune(settings: &Settings, prune: &PruneArgs) -> Result<u8
     let named = recording::combined_retention(&load_all(&prune.atlas, &settings.configure())?);
     let at_least = (!prune.atlas.is_empty()).then_some(&named);
     open(settings)?;
-    let folder = settings.data_dir()?;
-    let store = Arc::new(SqliteStore::open(&folder)?);
-    let deed = if prune.dry_run {
+    let url = settings.store_url()?;
+    let store = store::open(&url, None)?;
+    let mode = if prune.dry_run {
         MaintenanceMode::Report
     } else {
         MaintenanceMode::Execute
     };
     let pruned = in_runtime(async {
-        let signer = signer(&folder, &store).await?;
-        let mut upkeep = open_maintenance(settings, &store, signer).await?;
+        let signer = signer(url.folder(), &*store).await?;
+        let mut maintenance = open_maintenance(settings, &store, signer).await?;
         let order = PruneRequest {
             by: &settings.operator,
             at_least,
-            mode: deed,
+            mode,
         };
-        let pruned = upkeep.prune(order).await?;
-        keep_elsewhere(settings, upkeep.seal().await?.as_ref())?;
-        if deed == MaintenanceMode::Execute {
-            upkeep.compact().await?;
+        let pruned = maintenance.prune(order).await?;
+        keep_elsewhere(settings, maintenance.seal().await?.as_ref())?;
+        if mode == MaintenanceMode::Execute {
+            maintenance.compact().await?;
         }
         Ok(pruned)
     })?;
@@ -382,16 +389,16 @@ pub(in crate::cli) fn prune(settings: &Settings, prune: &PruneArgs) -> Result<u8
         let (session, by) = (&hold.session, one_line(&hold.by));
         writeln!(
             io::stderr().lock(),
-            "cra: {session} is under a legal hold of {by}: nothing of it is pruned"
+            "cra: {session} is under a legal hold by {by} and is not pruned"
         )?;
     }
     let pruned: BTreeMap<_, _> = pruned.sessions.into_iter().collect();
-    let done = match deed {
+    let done = match mode {
         MaintenanceMode::Execute => "pruned",
         MaintenanceMode::Report => "would be pruned",
     };
     if prune.json {
-        return tell_programs(&pruned);
+        return print_json_counts(&pruned);
     }
     print_counts(&pruned, done)
 }
@@ -409,7 +416,7 @@ fn print_counts(counts: &BTreeMap<SessionId, u64>, done: &str) -> Result<u8, Fai
 }
 
 /// Prints the number of events per session as JSON.
-fn tell_programs(counts: &BTreeMap<SessionId, u64>) -> Result<u8, Failure> {
+fn print_json_counts(counts: &BTreeMap<SessionId, u64>) -> Result<u8, Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     serde_json::to_writer_pretty(&mut out, counts).map_err(io::Error::from)?;
     writeln!(out)?;

@@ -36,11 +36,11 @@ pub(in crate::cli) fn replay(settings: &Settings, args: &args::ReplayArgs) -> Re
         .as_ref()
         .is_some_and(|checked| !checked.verdict.is_sound());
     let mut out = BufWriter::new(io::stdout().lock());
-    let told = match args.at {
-        Some(at) => tell_at(&mut out, &mut replay, args, checked.as_ref(), at),
+    let result = match args.at {
+        Some(at) => write_state_at(&mut out, &mut replay, args, checked.as_ref(), at),
         None => write_steps(&mut out, &mut replay, args, checked.as_ref()),
     };
-    let written = match told.and_then(|()| Ok(out.flush()?)) {
+    let written = match result.and_then(|()| Ok(out.flush()?)) {
         Ok(()) => Ok(()),
         Err(Failure::ClosedPipe) => Err(io::ErrorKind::BrokenPipe.into()),
         Err(failure) => return Err(failure),
@@ -56,7 +56,7 @@ fn chain(checked: Option<&ChainVerification>) -> String {
 }
 
 /// Prints the state after one event.
-fn tell_at(
+fn write_state_at(
     out: &mut impl Write,
     replay: &mut Replay<&SessionSource>,
     args: &args::ReplayArgs,
@@ -71,8 +71,8 @@ fn tell_at(
         .ok_or(Failure::NoEvent { session, at, last })?;
     let state = replay.state()?;
     if args.json {
-        let told = json!({ "chain": checked, "event": event, "state": state });
-        serde_json::to_writer_pretty(&mut *out, &told).map_err(io::Error::from)?;
+        let json = json!({ "chain": checked, "event": event, "state": state });
+        serde_json::to_writer_pretty(&mut *out, &json).map_err(io::Error::from)?;
         return Ok(writeln!(out)?);
     }
     let (session, chain) = (replay.session(), chain(checked));
@@ -111,7 +111,7 @@ fn write_steps(
     }
     if !stopped {
         if !args.json && !args.stop_on.is_empty() {
-            writeln!(out, "\nNothing stopped it.")?;
+            writeln!(out, "\nNo event matched --stop-on.")?;
         }
         return Ok(());
     }
@@ -144,6 +144,6 @@ fn write_step(out: &mut impl Write, event: &Event, depth: usize) -> io::Result<(
 
 fn write_stopped(out: &mut impl Write, state: &ReplayState) -> io::Result<()> {
     let at = state.sequence.unwrap_or(0);
-    writeln!(out, "\nStopped at event {at}. What held there:")?;
+    writeln!(out, "\nStopped at event {at}. State there:")?;
     write_state(out, state)
 }

@@ -15,7 +15,7 @@ use crate::base::limits::MAX_LINE_BYTES;
 use crate::base::text::one_line;
 use crate::cli::error::Failure;
 use crate::cli::settings::Settings;
-use crate::store::sqlite::StoreReader;
+use crate::store::StoreReader;
 use crate::trace::event::Event;
 use crate::trace::jsonl;
 use crate::trace::source::EventSource;
@@ -35,7 +35,7 @@ pub(in crate::cli) struct SessionSource {
 
 #[derive(Debug)]
 enum RecordLocation {
-    Store(Box<StoreReader>),
+    Store(Box<dyn StoreReader>),
     File(ExportFile),
 }
 
@@ -49,7 +49,7 @@ impl SessionSource {
     pub(super) fn named(settings: &Settings, name: &str) -> Result<(Self, SessionId), Failure> {
         let Some((file, session)) = name.rsplit_once(':') else {
             let reader = open(settings)?;
-            let session = recorded(&reader, name)?;
+            let session = recorded(&*reader, name)?;
             return Ok((Self::of_store(settings, reader), session));
         };
         let exported = ExportFile::open(Path::new(file))?;
@@ -87,17 +87,17 @@ impl SessionSource {
     }
 
     /// Reader of the store, if the record is in a store.
-    pub(super) fn reader(&self) -> Option<&StoreReader> {
+    pub(super) fn reader(&self) -> Option<&dyn StoreReader> {
         match &self.place {
-            RecordLocation::Store(reader) => Some(reader),
+            RecordLocation::Store(reader) => Some(&**reader),
             RecordLocation::File(_) => None,
         }
     }
 
-    fn of_store(settings: &Settings, reader: StoreReader) -> Self {
+    fn of_store(settings: &Settings, reader: Box<dyn StoreReader>) -> Self {
         Self {
             trust: store_trust(settings),
-            ..Self::at(RecordLocation::Store(Box::new(reader)))
+            ..Self::at(RecordLocation::Store(reader))
         }
     }
 
@@ -110,7 +110,7 @@ impl SessionSource {
         }
     }
 
-    fn count(&self, reader: &StoreReader, session: &SessionId) -> Result<u64, Failure> {
+    fn count(&self, reader: &dyn StoreReader, session: &SessionId) -> Result<u64, Failure> {
         if self.counts.get().is_none() {
             let sessions = reader.sessions()?.into_iter();
             let sessions = sessions.chain(reader.log_session()?);
@@ -139,7 +139,7 @@ impl EventSource for SessionSource {
             RecordLocation::Store(reader) => reader,
             RecordLocation::File(exported) => return Ok(exported.end(session)),
         };
-        let mut end = self.count(reader, session)?;
+        let mut end = self.count(&**reader, session)?;
         // Events beyond the acknowledged end are shown as well, because they exist.
         while let Some(last) = reader.events(session, end, super::PAGE)?.last() {
             match last.sequence.checked_add(1).filter(|next| *next > end) {

@@ -57,7 +57,7 @@ pub(in super::super) fn verify(settings: &Settings, verify: &VerifyArgs) -> Resu
         report.chains.retain(|one| one.session.as_str() == name);
         if report.chains.is_empty() {
             if verify.file.is_none() {
-                recorded(&open(settings)?, name)?;
+                recorded(&*open(settings)?, name)?;
             }
             return Err(Failure::NoSession(one_line(name)));
         }
@@ -65,8 +65,8 @@ pub(in super::super) fn verify(settings: &Settings, verify: &VerifyArgs) -> Resu
     let sound = report.is_sound();
     let mut out = BufWriter::new(io::stdout().lock());
     let written = if verify.json {
-        let told = json!({ "sound": sound, "log": report.log, "chains": report.chains });
-        serde_json::to_writer_pretty(&mut out, &told)
+        let json = json!({ "sound": sound, "log": report.log, "chains": report.chains });
+        serde_json::to_writer_pretty(&mut out, &json)
             .map_err(io::Error::from)
             .and_then(|()| writeln!(out))
     } else {
@@ -169,13 +169,13 @@ fn write_verdicts(out: &mut impl Write, report: &VerificationReport) -> io::Resu
     let log = report.log.as_ref();
     let names = names.chain(log.map(|log| log.log.as_str()));
     let Some(width) = names.map(str::len).max() else {
-        return writeln!(out, "Nothing is on record, so there is nothing to verify.");
+        return writeln!(out, "No records to verify.");
     };
     if let Some(log) = log {
         writeln!(out, "{:width$}  {}", log.log, log.verdict)?;
         match &log.key {
             Some(key) => writeln!(out, "{:width$}  signed with {key}", "")?,
-            None => writeln!(out, "{:width$}  no signature was held against a key", "")?,
+            None => writeln!(out, "{:width$}  signatures not verified: no key", "")?,
         }
     }
     for chain in &report.chains {
@@ -191,14 +191,17 @@ fn write_verdicts(out: &mut impl Write, report: &VerificationReport) -> io::Resu
     if report.chains.iter().any(|chain| truncated(&chain)) {
         writeln!(
             out,
-            "A session that an interrupted import left TRUNCATED is completed by importing its file again."
+            "If an interrupted import left a session TRUNCATED, import its file again."
         )?;
     }
     let events = report.events();
     match (bad.count(), log.is_none_or(|log| log.verdict.is_sound())) {
-        (0, true) if chains == 0 => writeln!(out, "the governance log, {events} entries: it holds"),
-        (0, true) => writeln!(out, "{chains} chains, {events} events: all hold"),
-        (0, false) => writeln!(out, "{chains} chains hold, the log over them does NOT"),
-        (bad, _) => writeln!(out, "{bad} of {chains} chains do NOT hold"),
+        (0, true) if chains == 0 => writeln!(out, "the governance log, {events} entries: verified"),
+        (0, true) => writeln!(out, "{chains} chains, {events} events: all verified"),
+        (0, false) => writeln!(
+            out,
+            "{chains} chains verified; the governance log FAILED verification"
+        ),
+        (bad, _) => writeln!(out, "{bad} of {chains} chains FAILED verification"),
     }
 }

@@ -29,12 +29,12 @@ impl App {
         // An alarm that ended and comes again must be acknowledged again.
         self.known_alarms
             .retain(|alarm| self.alarms.contains(alarm));
-        let told = match new_ones(&before, &self.alarms).first() {
+        let requests = match new_ones(&before, &self.alarms).first() {
             Some(first) => vec![self.notify_alarm(&one_line(first))],
             None => Vec::new(),
         };
         self.lay_out();
-        told
+        requests
     }
 
     /// Acknowledges all current alarms. They stay on screen, in one quiet row.
@@ -44,7 +44,7 @@ impl App {
             .filter(|alarm| !self.known_alarms.contains(*alarm))
             .collect();
         let said = match new.len() {
-            0 => "no alarm is new".to_owned(),
+            0 => "no new alarms".to_owned(),
             count => format!("{} acknowledged", counted(count, "alarm")),
         };
         self.known_alarms = self.alarms.iter().cloned().collect();
@@ -90,7 +90,7 @@ fn new_rows(alarms: &[&String], most: usize) -> Vec<Banner> {
     let mut rows: Vec<_> = alarms.iter().take(most - 1).map(row).collect();
     let more = alarms.len() - rows.len();
     let and = if rows.is_empty() { "" } else { "and " };
-    let text = format!("ALARM {and}{more} more: cra doctor lists them");
+    let text = format!("ALARM {and}{more} more: run cra doctor");
     rows.push(Banner::new(&text, ACKNOWLEDGE_KEY, Meaning::Banner));
     rows
 }

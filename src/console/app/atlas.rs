@@ -71,7 +71,7 @@ impl App {
                 }
                 if let Some(seen) = self.atlases.selected_evaluation(&self.snapshot) {
                     let title = format!("{} {}", seen.at.time_of_day(), seen.account.subject);
-                    let note = format!("{}, session {}, as it was then", seen.agent, seen.session);
+                    let note = format!("{}, session {}, at that time", seen.agent, seen.session);
                     let dialog = ExplainDialog::of(seen.account.clone(), &title, &note);
                     self.layers.push(Layer::Explain(Box::new(dialog)));
                 }
@@ -116,13 +116,13 @@ impl App {
     pub(super) fn on_explained(
         &mut self,
         ticket: Ticket,
-        told: &[Result<Box<FullExplanation>, String>],
+        explained: &[Result<Box<FullExplanation>, String>],
     ) -> Vec<ConsoleRequest> {
         let mut requests = Vec::new();
         for layer in &mut self.layers {
             match layer {
-                Layer::Explain(dialog) => dialog.on_explained(ticket, told),
-                Layer::WhatIf(dialog) => requests.extend(dialog.on_explained(ticket, told)),
+                Layer::Explain(dialog) => dialog.on_explained(ticket, explained),
+                Layer::WhatIf(dialog) => requests.extend(dialog.on_explained(ticket, explained)),
                 Layer::Gate(_)
                 | Layer::Help(_)
                 | Layer::Quit(_)

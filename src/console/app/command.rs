@@ -54,7 +54,7 @@ impl App {
             return Vec::new();
         };
         if !overrules(&held) {
-            let text = format!("{gate} overrules nothing: Enter in the queue opens it");
+            let text = format!("no policy denies {gate}: press Enter in the queue");
             self.show_notice(Meaning::Error, text);
             return Vec::new();
         }

@@ -95,8 +95,8 @@ impl App {
 
     /// Returns true if the dialog of this request is minimised.
     pub(super) fn is_aside(&self, gate: &GateId) -> bool {
-        let aside = self.dialog_history.minimised.as_ref();
-        aside.is_some_and(|dialog| dialog.gate() == gate)
+        let minimised = self.dialog_history.minimised.as_ref();
+        minimised.is_some_and(|dialog| dialog.gate() == gate)
     }
 
     /// Closes the minimised dialog and keeps its draft.

@@ -69,12 +69,12 @@ impl App {
             let held = self.queue.get(gate);
             held.is_some_and(|held| self.draft_of(held).is_some())
         });
-        let aside = self
+        let minimised = self
             .dialog_history
             .minimised
             .iter()
             .map(|dialog| dialog.gate());
         let known = here.map(|(gate, _)| gate).chain(kept);
-        known.chain(aside).cloned().collect()
+        known.chain(minimised).cloned().collect()
     }
 }

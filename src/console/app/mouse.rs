@@ -26,8 +26,8 @@ impl App {
     /// Captures the mouse for the console, or releases it to the terminal.
     pub(super) fn toggle_mouse(&mut self) -> Vec<ConsoleRequest> {
         let (mouse, words) = match self.mouse {
-            MouseOwner::Terminal => (MouseOwner::Console, "mouse taken: F2 gives it back"),
-            MouseOwner::Console => (MouseOwner::Terminal, "mouse given back to the terminal"),
+            MouseOwner::Terminal => (MouseOwner::Console, "mouse on: F2 turns it off"),
+            MouseOwner::Console => (MouseOwner::Terminal, "mouse off"),
         };
         self.mouse = mouse;
         self.notice = Some((Meaning::Text, words.to_owned()));

@@ -4,6 +4,7 @@
 use super::App;
 use crate::base::operator::{is_same_operator, parse_operator_name};
 use crate::base::text::one_line;
+use crate::console::cells::counted;
 use crate::console::dialog::confirmation::ConfirmDialog;
 use crate::console::layer::Layer;
 use crate::console::request::ConsoleRequest;
@@ -85,7 +86,7 @@ impl App {
             Ok(name) if name == before => {
                 self.show_notice(
                     Meaning::Text,
-                    format!("{} sits here already", one_line(&name)),
+                    format!("operator is already {}", one_line(&name)),
                 );
             }
             Ok(_) if self.warn_if_read_only() => {}
@@ -139,21 +140,24 @@ fn success_text(operate: &OperatorAction) -> String {
         OperatorAction::Claim(claiming) => {
             let word = match claiming.wish {
                 ClaimChangeKind::Take => "claimed",
-                ClaimChangeKind::Release => "no longer claimed",
+                ClaimChangeKind::Release => "released",
             };
-            format!("{} {word}, and recorded", claiming.gate)
+            format!("{} {word} and recorded", claiming.gate)
         }
         OperatorAction::Acknowledge(OperatorAcknowledgement { of, .. }) => match of {
             AcknowledgedSubject::Fault(_) => {
                 "acknowledged and recorded: deciding is possible again".to_owned()
             }
             AcknowledgedSubject::Overruled(gates) => {
-                format!("{} acknowledged and recorded", gates.len())
+                format!(
+                    "{} acknowledged and recorded",
+                    counted(gates.len(), "override")
+                )
             }
         },
         OperatorAction::ChangeOperator(seat) => {
             let name = one_line(&seat.operator);
-            format!("{name} sits here now, by their own word")
+            format!("operator is now {name} (not verified)")
         }
     }
 }

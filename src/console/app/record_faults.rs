@@ -98,12 +98,12 @@ impl App {
             let (text, way, brief) = match &trouble {
                 RecordTrouble::Store(text) if self.snapshot.store.stall().is_some() => (
                     text,
-                    ". Deciding is disabled until recording goes on",
+                    ". Deciding is disabled until recording resumes",
                     "; wait for the disk",
                 ),
                 RecordTrouble::Store(text) => (
                     text,
-                    ". Deciding is disabled: see to the disk, then restart cra",
+                    ". Deciding is disabled: check the disk, restart cra",
                     "; restart cra",
                 ),
                 RecordTrouble::Chain(fault) if self.is_acknowledged(&trouble) => (
@@ -125,7 +125,7 @@ impl App {
                 0 => String::new(),
                 count => format!(" and {count} more"),
             };
-            let text = format!("OVERRIDE {last}{more}: a denial was overruled by {by}");
+            let text = format!("OVERRIDE {last}{more}: {by} overruled a denial");
             banners.push(Banner::new(&text, ". :ack-override", Meaning::Banner));
         }
         banners.extend(self.alarm_banners());
@@ -134,7 +134,7 @@ impl App {
         if let (true, HeadCopyState::Failed { what }) =
             (banners.is_empty(), &self.snapshot.chain.head.copy)
         {
-            let text = format!("HEAD NOT KEPT ELSEWHERE: {what}");
+            let text = format!("HEAD COPY FAILED: {what}");
             banners.push(Banner::new(&text, "", Meaning::Warning));
         }
         banners
@@ -148,11 +148,11 @@ pub(in crate::console) fn find_record_trouble(
 ) -> Option<RecordTrouble> {
     match &snapshot.store {
         StoreState::Poisoned { what } => {
-            let text = format!("NOTHING IS RECORDED ANY MORE: {what}");
+            let text = format!("RECORDING STOPPED: {what}");
             return Some(RecordTrouble::Store(text));
         }
         StoreState::Stalled { what } => {
-            let text = format!("NOTHING IS RECORDED NOW: {what}");
+            let text = format!("RECORDING PAUSED: {what}");
             return Some(RecordTrouble::Store(text));
         }
         StoreState::Ready => {}

@@ -24,10 +24,7 @@ impl App {
     /// Asks for the path to write a snapshot of the selected thread's session to.
     pub(super) fn write_snapshot(&mut self) {
         let Some(of) = self.chosen_session() else {
-            self.show_notice(
-                Meaning::Hint,
-                "there is no conversation to write".to_owned(),
-            );
+            self.show_notice(Meaning::Hint, "no thread to write".to_owned());
             return;
         };
         self.last_dialog_number += 1;
@@ -45,7 +42,7 @@ impl App {
     pub(super) fn on_snapshot_response(
         &mut self,
         ticket: Ticket,
-        told: SnapshotResponse,
+        response: SnapshotResponse,
     ) -> Vec<ConsoleRequest> {
         let top = self.layers.len().saturating_sub(1);
         let mut layers = self.layers.iter_mut().enumerate();
@@ -64,7 +61,7 @@ impl App {
         let Some((at, dialog)) = found else {
             return Vec::new();
         };
-        match dialog.on_response(told) {
+        match dialog.on_response(response) {
             SnapshotFollowUp::Open(request) => return vec![request],
             // No dialog opens over another one that the operator is looking at.
             SnapshotFollowUp::Ask(question) if at == top => {

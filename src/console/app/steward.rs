@@ -16,8 +16,8 @@ use crate::runtime::LoadRefusal;
 use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot, ShadowSummary};
 
 /// Note on the page that replays the past: the assumptions needed to read it.
-const PAST_NOTE: &str = "Recorded actions, newest first, each asked once under what is loaded and once under \
-    the files, by a session that passed its start gates and has used nothing of any limit.";
+const PAST_NOTE: &str = "Recorded actions, newest first. Each is evaluated under the loaded Atlas and under the \
+    files, for a session that passed its start gates and has used no limit.";
 
 impl App {
     /// Runs the action of a steward key.
@@ -31,22 +31,20 @@ impl App {
                 Ok((file, line)) => vec![ConsoleRequest::EditFile(file, line)],
                 Err(why) => self.show_hint(why),
             },
-            StewardKey::Differ => {
-                self.open_study(key, "How the files differ", "- loaded, + the file")
-            }
+            StewardKey::Differ => self.open_study(key, "Changes in the files", "- loaded, + file"),
             StewardKey::Test => {
-                let note = "What `cra atlas test` says of the scenarios in the folder `tests` beside the files.";
+                let note = "Results of `cra atlas test` for the scenarios in the folder `tests`.";
                 self.open_study(key, "Tests", note)
             }
             StewardKey::Shadow => self.start_or_show_shadow(),
             StewardKey::Unshadow => match &self.snapshot.watched.shadow {
                 Some(_) => {
-                    drop(self.show_hint("the files no longer look on".to_owned()));
+                    drop(self.show_hint("shadow mode ended".to_owned()));
                     vec![ConsoleRequest::Shadow(None)]
                 }
-                None => self.show_hint("no files look on: S has them do so".to_owned()),
+                None => self.show_hint("shadow mode is off: S starts it".to_owned()),
             },
-            StewardKey::Rehearse => self.open_study(key, "The past under the files", PAST_NOTE),
+            StewardKey::Rehearse => self.open_study(key, "Replay with the new files", PAST_NOTE),
         }
     }
 
@@ -58,11 +56,11 @@ impl App {
     /// Asks whether to load the files, or to go back to the Atlases before.
     fn open_load_dialog(&mut self, key: StewardKey, now: Timestamp) {
         if self.snapshot.access == ConsoleAccess::ReadOnly {
-            self.show_hint("this console is read-only: it loads nothing".to_owned());
+            self.show_hint("read-only console: cannot load Atlases".to_owned());
             return;
         }
         if let Some(trouble) = self.decision_context().trouble {
-            self.show_hint(format!("nothing is loaded: {}", trouble.short()));
+            self.show_hint(format!("cannot load: {}", trouble.short()));
             return;
         }
         let (way, proposed) = match key {
@@ -107,16 +105,12 @@ impl App {
         };
         let since = shadow.since.time_of_day();
         let note = format!(
-            "Since {since}: {} looked at, {} would have gone otherwise. Nothing was decided by the files. Esc, \
-             then L loads them or Z stops this.",
+            "Since {since}: {} evaluated, {} with a different result. The files decided nothing. Press Esc, \
+             then L to load them or Z to stop.",
             shadow.evaluated, shadow.different
         );
         self.last_dialog_number += 1;
-        let mut dialog = PageDialog::new(
-            self.last_dialog_number,
-            "What the files would have done",
-            &note,
-        );
+        let mut dialog = PageDialog::new(self.last_dialog_number, "Shadow results", &note);
         let ticket = dialog.ticket();
         dialog.on_studied(ticket, &Ok(shadow_differences(&shadow)));
         let dialog = AtlasDialog::Page(dialog);
@@ -154,11 +148,11 @@ impl App {
         &mut self,
         take: impl FnOnce(&mut AtlasScreen, &RuntimeSnapshot),
     ) -> Vec<ConsoleRequest> {
-        let said = self.notice.as_ref().map(|(_, text)| text.clone());
-        let said =
-            said.filter(|said| self.atlases.load_blocker(&self.snapshot).as_ref() == Some(said));
+        let shown = self.notice.as_ref().map(|(_, text)| text.clone());
+        let shown =
+            shown.filter(|shown| self.atlases.load_blocker(&self.snapshot).as_ref() == Some(shown));
         take(&mut self.atlases, &self.snapshot);
-        if said.is_some() && self.atlases.load_blocker(&self.snapshot) != said {
+        if shown.is_some() && self.atlases.load_blocker(&self.snapshot) != shown {
             self.notice = None;
         }
         Vec::new()
@@ -168,17 +162,17 @@ impl App {
     pub(super) fn on_studied(
         &mut self,
         ticket: Ticket,
-        told: &Result<StudyResult, String>,
+        result: &Result<StudyResult, String>,
     ) -> Vec<ConsoleRequest> {
         if let Ok(StudyResult {
             summary: Some(sum), ..
-        }) = told
+        }) = result
         {
             self.atlases.on_sum(*sum);
         }
         for dialog in self.atlas_dialogs() {
             if let AtlasDialog::Page(page) = dialog {
-                page.on_studied(ticket, told);
+                page.on_studied(ticket, result);
             }
         }
         Vec::new()
@@ -244,7 +238,7 @@ fn shadow_differences(shadow: &ShadowSummary) -> StudyResult {
         lines.push(PageLine::new(Meaning::Strong, head));
         lines.push(PageLine::new(
             Meaning::Text,
-            format!("  in force  {}", difference.live),
+            format!("  loaded    {}", difference.live),
         ));
         lines.push(PageLine::new(
             Meaning::Waiting,
@@ -253,13 +247,10 @@ fn shadow_differences(shadow: &ShadowSummary) -> StudyResult {
     }
     let more = shadow.different.saturating_sub(shadow.newest.len() as u64);
     if more > 0 {
-        lines.push(PageLine::new(Meaning::Dim, format!("{more} more before")));
+        lines.push(PageLine::new(Meaning::Dim, format!("{more} older")));
     }
     if lines.is_empty() {
-        lines.push(PageLine::new(
-            Meaning::Passed,
-            "Nothing would have gone otherwise so far.",
-        ));
+        lines.push(PageLine::new(Meaning::Passed, "No differences so far."));
     }
     StudyResult {
         lines,

@@ -47,10 +47,7 @@ impl App {
 
     fn find_thread(&mut self, way: Motion) {
         if !self.threads.select_next_match(way, &self.snapshot) {
-            self.show_notice(
-                Meaning::Hint,
-                "no thread matches; / looks for one".to_owned(),
-            );
+            self.show_notice(Meaning::Hint, "no match; / searches threads".to_owned());
         }
     }
 
@@ -87,7 +84,7 @@ impl App {
             self.show_notice(Meaning::Hint, "this turn has no record yet".to_owned());
             return Vec::new();
         };
-        self.show_notice(Meaning::Hint, "looking for its event ...".to_owned());
+        self.show_notice(Meaning::Hint, "finding the event ...".to_owned());
         vec![ConsoleRequest::FindEvent(turned.session.clone(), event)]
     }
 
@@ -107,12 +104,12 @@ impl App {
                 self.trace.show_event(session, sequence)
             }
             Ok(None) => {
-                let text = format!("the record of {session} has no such event any more");
+                let text = format!("the event is not in the record of {session}");
                 self.show_notice(Meaning::Warning, text);
                 Vec::new()
             }
             Err(why) => {
-                let text = format!("the record cannot be read: {}", one_line(&why));
+                let text = format!("cannot read the record: {}", one_line(&why));
                 self.show_notice(Meaning::Error, text);
                 Vec::new()
             }
@@ -141,7 +138,7 @@ impl App {
         let Some((thread, latest)) =
             thread.and_then(|thread| Some((thread, thread.latest.as_ref()?)))
         else {
-            self.show_notice(Meaning::Hint, "there is no memento to edit".to_owned());
+            self.show_notice(Meaning::Hint, "no memento to edit".to_owned());
             return Vec::new();
         };
         let typed = self.threads.typed(&thread.id);
@@ -178,13 +175,13 @@ impl App {
                 let kept = self.threads.keep_typed(edit.thread, text, why.clone());
                 self.show_notice(
                     Meaning::Error,
-                    format!("not taken. e opens your text again: {why}"),
+                    format!("not accepted, e reopens your text: {why}"),
                 );
                 return vec![kept];
             }
         };
         if kept == Some((edit.etag.clone(), shape.clone())) {
-            self.show_notice(Meaning::Text, "nothing was changed".to_owned());
+            self.show_notice(Meaning::Text, "no changes".to_owned());
             let dropped = self.threads.drop_edit(&edit.thread);
             return dropped.into_iter().collect();
         }
@@ -192,11 +189,9 @@ impl App {
             shape,
             if_match: edit.etag,
         };
-        let kept = self.threads.keep_typed(
-            edit.thread.clone(),
-            text,
-            "it was never answered".to_owned(),
-        );
+        let kept =
+            self.threads
+                .keep_typed(edit.thread.clone(), text, "cra did not reply".to_owned());
         vec![kept, ConsoleRequest::ActOnThread(edit.thread, act)]
     }
 
@@ -221,7 +216,7 @@ impl App {
         }
         let thread = self.threads.chosen(&self.snapshot);
         let Some(thread) = thread.map(|thread| thread.id.clone()) else {
-            self.show_notice(Meaning::Hint, "there is no thread to hand over".to_owned());
+            self.show_notice(Meaning::Hint, "no thread to hand over".to_owned());
             return Vec::new();
         };
         if self.warn_if_read_only() {
@@ -245,23 +240,22 @@ impl App {
         let (meaning, text) = match (acted, act) {
             (Ok(()), ThreadAction::Edit { .. }) => {
                 kept = self.threads.drop_edit(thread);
-                let text = format!("{name} edited and recorded: its next turn must follow it");
+                let text = format!("{name} edited and recorded: next turn must use it");
                 (Meaning::Passed, text)
             }
             (Ok(()), ThreadAction::FlagDrift) => (
                 Meaning::Passed,
-                format!("drift of {name} flagged and recorded"),
+                format!("drift in {name} flagged and recorded"),
             ),
             (Err(refused), ThreadAction::Edit { .. }) => {
                 let why = one_line(&refused.to_string());
                 kept = self.threads.refused(thread, &why);
-                let text =
-                    format!("not recorded. e opens your text beside what is kept now: {why}");
+                let text = format!("not recorded, e shows both texts: {why}");
                 (Meaning::Error, text)
             }
             (Ok(()), ThreadAction::HandOver { to }) => (
                 Meaning::Passed,
-                format!("{name} handed over to {to} and recorded: its next turn takes it up"),
+                format!("{name} handed over to {to} and recorded"),
             ),
             (Err(refused), ThreadAction::FlagDrift | ThreadAction::HandOver { .. }) => {
                 (Meaning::Error, format!("not recorded: {refused}"))
@@ -275,8 +269,8 @@ impl App {
         self.last_dialog_number += 1;
         let mut page = PageDialog::new(
             self.last_dialog_number,
-            "What the words mean",
-            "Nothing is decided here.",
+            "Legend",
+            "Explains the words on the threads screen.",
         );
         let studied = StudyResult {
             lines: legend(),

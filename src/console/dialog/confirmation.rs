@@ -38,14 +38,14 @@ impl ConfirmDialog {
     pub(crate) fn new(claiming: ClaimChange) -> Self {
         let by = claiming.seen.as_deref().unwrap_or_default();
         let text = format!(
-            "{} is claimed by {}. Taking it over is recorded and decides nothing. Take it over?",
+            "{} is claimed by {}. Taking over is recorded; it is not a decision. Take over?",
             claiming.gate,
             one_line(by)
         );
         Self {
             title: " Take over ",
             text,
-            confirm_label: "Take it over",
+            confirm_label: "Take over",
             request: ConsoleRequest::Operate(OperatorAction::Claim(claiming)),
             spot: ConfirmFocus::Cancel,
         }
@@ -54,14 +54,14 @@ impl ConfirmDialog {
     /// Creates the question before a thread's drift is flagged.
     pub(crate) fn drift(thread: &ExternalName) -> Self {
         let text = format!(
-            "Say that {} drifts? Its next turn is then worth a summary, even if it only acknowledges. This is \
-             recorded, and decides nothing.",
+            "Flag drift in {}? The next turn then counts for the summary, even if it is only an \
+             acknowledgement. The flag is recorded.",
             one_line(thread.as_str())
         );
         Self {
             title: " Drift ",
             text,
-            confirm_label: "It drifts",
+            confirm_label: "Flag drift",
             request: ConsoleRequest::ActOnThread(thread.clone(), ThreadAction::FlagDrift),
             spot: ConfirmFocus::Cancel,
         }
@@ -70,13 +70,13 @@ impl ConfirmDialog {
     /// Creates the question before a file is overwritten.
     pub(crate) fn overwrite(path: &str, request: ConsoleRequest) -> Self {
         let text = format!(
-            "`{}` is there already. What is in it is gone when it is written over. Write over it?",
+            "`{}` already exists. Overwriting deletes its content. Overwrite the file?",
             one_line(path)
         );
         Self {
-            title: " Write over it ",
+            title: " Overwrite ",
             text,
-            confirm_label: "Write over it",
+            confirm_label: "Overwrite",
             request,
             spot: ConfirmFocus::Cancel,
         }
@@ -106,7 +106,7 @@ impl ConfirmDialog {
     /// Paints the dialog in the centre.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
         let buttons = [
-            ("Leave it", self.spot == ConfirmFocus::Cancel),
+            ("Cancel", self.spot == ConfirmFocus::Cancel),
             (self.confirm_label, self.spot == ConfirmFocus::Confirm),
         ];
         paint_question(frame, area, look, self.title, &self.text, &buttons);

@@ -54,28 +54,28 @@ impl ExplainDialog {
     pub(crate) fn on_explained(
         &mut self,
         ticket: Ticket,
-        told: &[Result<Box<FullExplanation>, String>],
+        results: &[Result<Box<FullExplanation>, String>],
     ) {
         if ticket == self.ticket {
-            self.results = told.to_vec();
+            self.results = results.to_vec();
             self.sheet.outdate();
         }
     }
 
     /// Lays out the lines for the area they will be painted in.
     pub(crate) fn lay_out(&mut self, area: Rect, look: Appearance) {
-        let (note, told) = (&self.note, &self.results);
+        let (note, results) = (&self.note, &self.results);
         self.sheet.lay_out(area, |cells| {
             let note = wrap(note, cells).into_iter();
             let note = note.map(|row| Line::styled(row, look.style(Meaning::Hint)));
             let mut lines: Vec<_> = note.collect();
-            if told.is_empty() {
-                let asking = "asking the engine ...";
+            if results.is_empty() {
+                let asking = "evaluating ...";
                 lines.push(Line::styled(asking, look.style(Meaning::Dim)));
             }
-            for told in told {
+            for result in results {
                 lines.push(Line::default());
-                lines.extend(evidence::render_result(told, cells, look));
+                lines.extend(evidence::render_result(result, cells, look));
             }
             lines
         });

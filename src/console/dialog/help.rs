@@ -13,8 +13,8 @@ use super::super::line_edit::{InputChange, LineEdit};
 use super::super::theme::{Appearance, Focus, Meaning};
 
 /// Answer to a search for a feature that does not exist.
-const NEVER: &str = "\"allow always\" does not exist: every request is decided by itself, and no decision \
-    outlives the one it was made for";
+const NEVER: &str = "\"allow always\" does not exist: you decide every request separately, and a decision \
+    applies to one request only";
 
 /// Dialog that shows the help.
 #[derive(Debug)]
@@ -124,12 +124,13 @@ impl HelpDialog {
             if !rows.is_empty() {
                 rows.push(Line::default());
             }
-            rows.push(Line::styled(
-                "What there is no key for",
-                look.style(Meaning::Title),
-            ));
-            let told = wrap(NEVER, cells.saturating_sub(2));
-            rows.extend(told.into_iter().map(|row| Line::from(format!("  {row}"))));
+            rows.push(Line::styled("Not available", look.style(Meaning::Title)));
+            let note_rows = wrap(NEVER, cells.saturating_sub(2));
+            rows.extend(
+                note_rows
+                    .into_iter()
+                    .map(|row| Line::from(format!("  {row}"))),
+            );
         }
         if rows.is_empty() {
             let text = format!(

@@ -56,7 +56,7 @@ const TYPED_COMMANDS: [TypedCommand; 9] = [
     TypedCommand {
         name: "filter",
         argument: "TEXT",
-        help: "filter the queue; without a text show all",
+        help: "filter the queue (no text: show all)",
     },
     TypedCommand {
         name: "snapshot",
@@ -66,7 +66,7 @@ const TYPED_COMMANDS: [TypedCommand; 9] = [
     TypedCommand {
         name: "seek",
         argument: "N",
-        help: "go to the event of that number in the record",
+        help: "go to event N of the record",
     },
     TypedCommand {
         name: "operator",
@@ -250,7 +250,7 @@ impl PaletteDialog {
         frame.render_widget(Clear, place);
         let title = Line::from(vec![
             Span::styled(" Palette ", look.style(Meaning::Title)),
-            Span::styled("nothing is decided here ", look.style(Meaning::Dim)),
+            Span::styled("cannot approve or deny ", look.style(Meaning::Dim)),
         ]);
         let block = look.panel(Focus::Here).title(title);
         let inner = block.inner(place);
@@ -329,25 +329,27 @@ fn command(typable: &TypedCommand, rest: &str) -> Result<PaletteCommand, String>
         if rest.is_empty() {
             Ok(command)
         } else {
-            Err(format!("`{}` takes nothing after it", typable.name))
+            Err(format!("`{}` takes no argument", typable.name))
         }
     };
     match typable.name {
         "override" => {
             let gate = rest.parse::<GateId>();
-            let gate = gate.map_err(|_| "which one? `override c-12`".to_owned())?;
+            let gate = gate.map_err(|_| "enter a request, such as `override c-12`".to_owned())?;
             Ok(PaletteCommand::Override(gate))
         }
         "seek" => {
             let number = rest.parse::<u64>();
-            let number = number.map_err(|_| "to which event? `seek 120`".to_owned())?;
+            let number =
+                number.map_err(|_| "enter an event number, such as `seek 120`".to_owned())?;
             Ok(PaletteCommand::Seek(number))
         }
-        "operator" if rest.is_empty() => Err("who? `operator ann@ops`".to_owned()),
+        "operator" if rest.is_empty() => Err("enter a name, such as `operator ann@ops`".to_owned()),
         "operator" => Ok(PaletteCommand::Operator(rest.to_owned())),
         "hand-over" => {
             let session = rest.parse::<SessionId>();
-            let session = session.map_err(|_| "to which session? `hand-over s-2`".to_owned())?;
+            let session =
+                session.map_err(|_| "enter a session, such as `hand-over s-2`".to_owned())?;
             Ok(PaletteCommand::HandOver(session))
         }
         "filter" => Ok(PaletteCommand::Filter(rest.to_owned())),

@@ -57,25 +57,20 @@ impl QuitDialog {
 
     /// Paints the dialog in the centre.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
-        let are = if self.held == 1 {
-            "is held; it stays"
+        let effect = if self.held == 1 {
+            "is waiting. Its agent is disconnected; the request returns"
         } else {
-            "are held; they stay"
-        };
-        let expires = if self.held == 1 {
-            "it expires"
-        } else {
-            "they expire"
+            "are waiting. Their agents are disconnected; the requests return"
         };
         let text = format!(
-            "{} {are} held and agents keep waiting until {expires}. Quit?",
+            "{} {effect} when cra starts again. Quit?",
             counted(self.held, "request")
         );
         let buttons = [
             ("Stay", self.spot == QuitFocus::Stay),
             ("Quit", self.spot == QuitFocus::Quit),
         ];
-        paint_question(frame, area, look, " Leave the console ", &text, &buttons);
+        paint_question(frame, area, look, " Quit the console ", &text, &buttons);
     }
 }
 

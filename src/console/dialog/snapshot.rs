@@ -267,7 +267,7 @@ impl SnapshotDialog {
     fn typed(&mut self, mut typing: PathInput) -> KeyResult {
         let text = typing.line.text().trim();
         if text.is_empty() {
-            typing.problem = Some("which file? Its path is missing".to_owned());
+            typing.problem = Some("enter the path of a file".to_owned());
             self.typing = Some(typing);
             return KeyResult::quietly();
         }
@@ -327,8 +327,8 @@ impl SnapshotDialog {
     }
 
     /// Handles the response to the request that the dialog waits for.
-    pub(crate) fn on_response(&mut self, told: SnapshotResponse) -> SnapshotFollowUp {
-        match told {
+    pub(crate) fn on_response(&mut self, response: SnapshotResponse) -> SnapshotFollowUp {
+        match response {
             SnapshotResponse::Opened(path, Ok(whole)) => {
                 self.show(SnapshotContent::Opened(Box::new(OpenSnapshot::new(
                     path, whole,
@@ -369,7 +369,7 @@ impl SnapshotDialog {
                 };
                 let request = self.ask(SnapshotRequest::Write(writing));
                 let dialog = ConfirmDialog::overwrite(&path, request);
-                let problem = format!("`{path}` is there already");
+                let problem = format!("`{path}` already exists");
                 (problem, SnapshotFollowUp::Ask(Box::new(dialog)))
             }
         };
@@ -505,9 +505,9 @@ impl OpenSnapshot {
         let whole = text.len();
         text.truncate(text.floor_char_boundary(MAX_COPY_BYTES));
         self.notice = Some(if text.len() < whole {
-            format!("copied, CUT: {} of {whole} bytes", text.len())
+            format!("copied only {} of {whole} bytes", text.len())
         } else {
-            format!("copied the text to go on with: {whole} bytes")
+            format!("copied the handover text: {whole} bytes")
         });
         text
     }

@@ -163,14 +163,14 @@ impl WhatIfDialog {
     pub(crate) fn on_explained(
         &mut self,
         ticket: Ticket,
-        told: &[Result<Box<FullExplanation>, String>],
+        results: &[Result<Box<FullExplanation>, String>],
     ) -> Option<ConsoleRequest> {
         if ticket != self.ticket {
             return None;
         }
         let outdated = self.asking == WhatIfAnswerState::Outdated;
         self.asking = WhatIfAnswerState::Done;
-        self.results = told.to_vec();
+        self.results = results.to_vec();
         self.place = Rect::ZERO;
         if outdated { self.ask() } else { None }
     }
@@ -287,19 +287,19 @@ impl WhatIfDialog {
         if self.results.is_empty() {
             let text = match self.asking {
                 WhatIfAnswerState::Done => {
-                    "Type an action, or input. What would come of it shows here, under the \
-                    loaded Atlases, with what every checkpoint wanted and found. Nothing is asked, \
-                    recorded or counted."
+                    "Type an action or an input. The result with the loaded Atlases appears here, \
+                    with what each checkpoint expected and found. Nothing is sent, recorded or \
+                    counted."
                 }
-                WhatIfAnswerState::Asked | WhatIfAnswerState::Outdated => "asking the engine ...",
+                WhatIfAnswerState::Asked | WhatIfAnswerState::Outdated => "evaluating ...",
             };
             say(text, Meaning::Dim);
         }
-        for (at, told) in self.results.iter().enumerate() {
+        for (at, result) in self.results.iter().enumerate() {
             if at > 0 {
                 lines.push(Line::default());
             }
-            lines.extend(evidence::render_result(told, cells, look));
+            lines.extend(evidence::render_result(result, cells, look));
         }
         self.lines = lines;
         self.top = self.top.min(self.most());

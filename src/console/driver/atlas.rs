@@ -18,13 +18,13 @@ use crate::runtime::OperatorHandle;
 
 /// Requests explanations, one after another.
 pub(super) async fn explain(
-    desk: &OperatorHandle,
+    operator_handle: &OperatorHandle,
     ticket: Ticket,
     questions: Vec<ExplainQuestion>,
 ) -> ConsoleMessage {
     let mut accounts = Vec::new();
     for question in questions {
-        accounts.push(desk.explain(question).await.map(Box::new));
+        accounts.push(operator_handle.explain(question).await.map(Box::new));
     }
     ConsoleMessage::Explained(ticket, accounts)
 }
@@ -65,10 +65,10 @@ pub(in crate::console) fn check_file(
 /// Checks the Atlas folder on a blocking thread. Returns `None` if that thread was lost.
 pub(super) async fn check_folder(
     listing: FolderCheck,
-    shelf: AtlasFileSource,
+    atlas_files: AtlasFileSource,
     configure: ManifestTransform,
 ) -> Option<ConsoleMessage> {
-    let look = move || compare_folder(&listing, (shelf.0)(), &configure);
+    let look = move || compare_folder(&listing, (atlas_files.0)(), &configure);
     let listed = tokio::task::spawn_blocking(look).await.ok()?;
     Some(ConsoleMessage::FolderChecked(listed))
 }

@@ -20,10 +20,10 @@ pub(super) struct DraftOutbox {
 }
 
 impl DraftOutbox {
-    pub(super) fn new(desk: OperatorHandle) -> Self {
+    pub(super) fn new(operator_handle: OperatorHandle) -> Self {
         Self::with(Box::new(move |of, draft| {
-            let desk = desk.clone();
-            Box::pin(async move { desk.store_draft(of, draft).await })
+            let operator_handle = operator_handle.clone();
+            Box::pin(async move { operator_handle.store_draft(of, draft).await })
         }))
     }
 

@@ -56,10 +56,10 @@ async fn run(text: &str, name: &str) -> Result<String, String> {
     let command = choose_editor(|name| std::env::var_os(name));
     let file = PrivateFile::new(text, name).map_err(|error| {
         let folder = std::env::temp_dir();
-        format!("no file for the editor in `{}`: {error}", folder.display())
+        format!("cannot create a file in `{}`: {error}", folder.display())
     })?;
     open(&command, &file.path).await?;
-    read(&file.path).map_err(|why| format!("what {command} left cannot be used: {why}"))
+    read(&file.path).map_err(|why| format!("cannot use the text from {command}: {why}"))
 }
 
 /// Lets the steward edit a file, opened at a line.
@@ -102,9 +102,9 @@ impl std::fmt::Display for EditorCommand {
 /// Selects `$VISUAL`, then `$EDITOR`, then `vi`.
 fn choose_editor(variable: impl Fn(&str) -> Option<OsString>) -> EditorCommand {
     for (name, source) in [("VISUAL", "$VISUAL"), ("EDITOR", "$EDITOR")] {
-        let said = variable(name);
+        let value = variable(name);
         let blank = |line: &OsString| line.to_string_lossy().trim().is_empty();
-        if let Some(line) = said.filter(|line| !blank(line)) {
+        if let Some(line) = value.filter(|line| !blank(line)) {
             return EditorCommand { line, source };
         }
     }
@@ -117,7 +117,7 @@ fn choose_editor(variable: impl Fn(&str) -> Option<OsString>) -> EditorCommand {
 /// Runs the editor on a text until it ends.
 async fn open(command: &EditorCommand, file: &Path) -> Result<(), String> {
     let ended = start(command, &[file.as_os_str().to_owned()]).await;
-    ended.map_err(|why| format!("{why}; the text is as it was"))
+    ended.map_err(|why| format!("{why}; the text is unchanged"))
 }
 
 /// Runs the editor until it ends. The command may have its own arguments, so the shell parses it, as
@@ -140,31 +140,31 @@ async fn start(command: &EditorCommand, arguments: &[OsString]) -> Result<(), St
     match ended.code() {
         Some(0) => Ok(()),
         Some(127) => Err(format!("the editor {command} was not found")),
-        Some(code) => Err(format!("the editor {command} ended with code {code}")),
-        None => Err(format!("the editor {command} was ended")),
+        Some(code) => Err(format!("the editor {command} exited with code {code}")),
+        None => Err(format!("the editor {command} was killed by a signal")),
     }
 }
 
 /// Reads the text as the editor left it.
 fn read(file: &Path) -> Result<String, String> {
-    let told = |error: io::Error| error.to_string();
+    let to_text = |error: io::Error| error.to_string();
     // A link could lead to another file than the one that was edited.
-    let kind = fs::symlink_metadata(file).map_err(told)?.file_type();
+    let kind = fs::symlink_metadata(file).map_err(to_text)?.file_type();
     if !kind.is_file() {
-        return Err("it is no file any more".to_owned());
+        return Err("not a regular file".to_owned());
     }
     let mut bytes = Vec::new();
-    let opened = fs::File::open(file).map_err(told)?;
+    let opened = fs::File::open(file).map_err(to_text)?;
     opened
         .take(MAX_EDITED_BYTES + 1)
         .read_to_end(&mut bytes)
-        .map_err(told)?;
+        .map_err(to_text)?;
     if bytes.len() as u64 > MAX_EDITED_BYTES {
-        return Err(format!("it is longer than {MAX_EDITED_BYTES} bytes"));
+        return Err(format!("longer than {MAX_EDITED_BYTES} bytes"));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        format!("it is not UTF-8, from byte {at} on")
+        format!("not UTF-8 at byte {at}")
     })?;
     let text = text.replace("\r\n", "\n");
     // Editors end the last line with a newline; the text had none.
@@ -201,7 +201,7 @@ impl Drop for PrivateFile {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.folder) {
             let folder = self.folder.display();
-            tracing::warn!("a text for the editor is left in {folder}: {error}");
+            tracing::warn!("cannot remove the editor folder `{folder}`: {error}");
         }
     }
 }
@@ -255,37 +255,37 @@ mod tests {
 
     #[tokio::test]
     async fn an_editor_error_names_the_command() {
-        let told = |result: Result<String, String>| result.unwrap_err();
-        let missing = told(edited("/nowhere/editor 2>/dev/null").await);
+        let error_of = |result: Result<String, String>| result.unwrap_err();
+        let missing = error_of(edited("/nowhere/editor 2>/dev/null").await);
         assert!(
             missing.contains("`/nowhere/editor 2>/dev/null` ($VISUAL) was not found"),
             "{missing}"
         );
-        let failed = told(edited("exit 3 #").await);
-        assert!(failed.contains("ended with code 3"), "{failed}");
-        let bytes = told(edited("printf '\\377' >").await);
-        assert_eq!(bytes, "it is not UTF-8, from byte 0 on");
+        let failed = error_of(edited("exit 3 #").await);
+        assert!(failed.contains("exited with code 3"), "{failed}");
+        let bytes = error_of(edited("printf '\\377' >").await);
+        assert_eq!(bytes, "not UTF-8 at byte 0");
         let long = format!("head -c {} /dev/zero >", MAX_EDITED_BYTES + 1);
-        assert!(told(edited(&long).await).starts_with("it is longer than"));
-        let gone = told(edited("rm").await);
+        assert!(error_of(edited(&long).await).starts_with("longer than"));
+        let gone = error_of(edited("rm").await);
         assert!(gone.contains("No such file"), "{gone}");
-        let link = told(edited("f() { rm \"$1\"; ln -s /etc/passwd \"$1\"; }; f").await);
-        assert_eq!(link, "it is no file any more");
+        let link = error_of(edited("f() { rm \"$1\"; ln -s /etc/passwd \"$1\"; }; f").await);
+        assert_eq!(link, "not a regular file");
     }
 
     #[test]
     fn each_editor_gets_the_line_in_its_own_syntax() {
-        let told = |command: &str| {
-            let told = at_line(command, Path::new("/a/b.yaml"), 12);
-            let told: Vec<_> = told
+        let arguments_of = |command: &str| {
+            let arguments = at_line(command, Path::new("/a/b.yaml"), 12);
+            let arguments: Vec<_> = arguments
                 .iter()
                 .map(|argument| argument.to_string_lossy())
                 .collect();
-            told.join(" ")
+            arguments.join(" ")
         };
-        assert_eq!(told("nvim -u NONE"), "+12 /a/b.yaml");
-        assert_eq!(told("/usr/bin/hx"), "/a/b.yaml:12");
-        assert_eq!(told("code --wait"), "--goto /a/b.yaml:12");
+        assert_eq!(arguments_of("nvim -u NONE"), "+12 /a/b.yaml");
+        assert_eq!(arguments_of("/usr/bin/hx"), "/a/b.yaml:12");
+        assert_eq!(arguments_of("code --wait"), "--goto /a/b.yaml:12");
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl QuitFlag {
     /// Fails if the console has quit: reading a long session would keep the process from ending.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.0.load(Ordering::Relaxed) {
-            return Err("the console was left".to_owned());
+            return Err("the console quit".to_owned());
         }
         Ok(())
     }
@@ -90,11 +90,11 @@ impl<R: RecordSource> RecordSource for QuittableRecords<'_, R> {
 
 /// Executes a read. Returns `None` if the reading thread was lost.
 pub(super) async fn answer(
-    desk: &OperatorHandle,
+    operator_handle: &OperatorHandle,
     ask: TraceRead,
     left: QuitFlag,
 ) -> Option<TraceReadResult> {
-    let read = desk.read_record(move |records| {
+    let read = operator_handle.read_record(move |records| {
         read(
             &QuittableRecords {
                 records,
@@ -108,12 +108,12 @@ pub(super) async fn answer(
 
 /// Returns the sequence number of an event, if the session has it.
 pub(in crate::console) async fn find_event(
-    desk: &OperatorHandle,
+    operator_handle: &OperatorHandle,
     session: SessionId,
     event: EventId,
     left: QuitFlag,
 ) -> Result<Option<u64>, String> {
-    let read = desk.read_record(move |records| {
+    let read = operator_handle.read_record(move |records| {
         find_sequence(
             &QuittableRecords {
                 records,
@@ -237,7 +237,7 @@ fn whole(
     let event = record.event_of()?;
     let own = match check_record(&record.text, &record.hash) {
         Err(what) => HashProof::Fails(what),
-        Ok(_) if event.pruned => HashProof::Unknown("its details were pruned"),
+        Ok(_) if event.pruned => HashProof::Unknown("details were pruned"),
         Ok(_) => HashProof::Holds,
     };
     let before = sequence.checked_sub(1).and_then(of);
@@ -246,9 +246,9 @@ fn whole(
         (_, before) => before.map(|before| before.hash),
     };
     let link = match expected {
-        None => HashProof::Fails(format!("event {} is not there", sequence.saturating_sub(1))),
+        None => HashProof::Fails(format!("event {} is missing", sequence.saturating_sub(1))),
         Some(expected) if expected == event.previous_hash => HashProof::Holds,
-        Some(_) => HashProof::Fails("it is not the hash of the event before".to_owned()),
+        Some(_) => HashProof::Fails("not the hash of the previous event".to_owned()),
     };
     Ok(Some(Box::new(FullEvent { event, own, link })))
 }

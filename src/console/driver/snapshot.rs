@@ -16,7 +16,7 @@ use crate::runtime::snapshot_file::{artifact_content, read_snapshot, write_snaps
 
 /// Executes a request about a snapshot file.
 pub(in crate::console) async fn answer(
-    desk: &OperatorHandle,
+    operator_handle: &OperatorHandle,
     ask: SnapshotRequest,
     left: QuitFlag,
 ) -> SnapshotResponse {
@@ -24,20 +24,20 @@ pub(in crate::console) async fn answer(
     match ask {
         SnapshotRequest::Open(path) => {
             let file = path.clone();
-            let opened = desk.read_record(move |_| open(&file)).await;
+            let opened = operator_handle.read_record(move |_| open(&file)).await;
             SnapshotResponse::Opened(path, opened.map_err(lost).flatten())
         }
         SnapshotRequest::Load(path, artifact) => {
             let wanted = artifact.clone();
-            let content = desk.read_record(move |_| {
+            let content = operator_handle.read_record(move |_| {
                 artifact_content(&path, &wanted).map_err(SnapshotReadFailure::from)
             });
             SnapshotResponse::Loaded(artifact, content.await.map_err(lost).flatten())
         }
         SnapshotRequest::Write(writing) => {
-            let picture = Arc::clone(&desk.snapshots().borrow());
+            let picture = Arc::clone(&operator_handle.snapshots().borrow());
             let wanted = writing.clone();
-            let written = desk.read_record(move |records| {
+            let written = operator_handle.read_record(move |records| {
                 let records = QuittableRecords {
                     records,
                     quit_flag: left,
@@ -72,7 +72,7 @@ fn write(
         .sessions
         .iter()
         .any(|summary| summary.id == *session);
-    let beside = AccountSources {
+    let sources = AccountSources {
         thread: thread.map(AsRef::as_ref),
         // An ended session holds no requests: its record says how it ended.
         held: lives.then_some(&picture.held),
@@ -80,11 +80,11 @@ fn write(
     };
     let known = records.end(session).map_err(SnapshotWriteFailure::Failed)?;
     if known == 0 {
-        let what = format!("the record has no event of `{session}` any more");
+        let what = format!("the record has no events of `{session}`");
         return Err(SnapshotWriteFailure::Failed(what));
     }
     let account =
-        account_of(records, session, beside, now).map_err(SnapshotWriteFailure::Failed)?;
+        account_of(records, session, sources, now).map_err(SnapshotWriteFailure::Failed)?;
     write_snapshot(&writing.path, &account, writing.if_exists).map_err(|error| {
         if error.is_existing_file() {
             return SnapshotWriteFailure::AlreadyExists;

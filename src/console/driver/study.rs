@@ -37,21 +37,21 @@ const LINES_AROUND: usize = 3;
 
 /// Runs a study.
 pub(super) async fn run_study(
-    desk: &OperatorHandle,
+    operator_handle: &OperatorHandle,
     study: Study,
-    trials: Option<ScenarioRunner>,
+    scenario_runner: Option<ScenarioRunner>,
     left: QuitFlag,
 ) -> Result<StudyResult, String> {
     match study {
         Study::Differ(texts) => blocking(move || differences(&texts)).await,
         Study::Test(files) => {
-            let trials = trials.ok_or("there is nobody here to run tests")?;
-            blocking(move || test_result(&trials.run(&files))).await?
+            let scenario_runner = scenario_runner.ok_or("this console cannot run tests")?;
+            blocking(move || test_result(&scenario_runner.run(&files))).await?
         }
         Study::Rehearse(load) => {
-            let live = Arc::clone(&desk.snapshots().borrow().loaded);
-            let sessions = desk.sessions().await?;
-            let past = desk.read_record(move |reading| {
+            let live = Arc::clone(&operator_handle.snapshots().borrow().loaded);
+            let sessions = operator_handle.sessions().await?;
+            let past = operator_handle.read_record(move |reading| {
                 let now = SystemClock.now();
                 rehearse(reading, &sessions, (&live, &load.atlases), now, &left)
             });
@@ -98,22 +98,21 @@ pub(in crate::console) fn differences(texts: &[(String, Arc<str>, Arc<str>)]) ->
 }
 
 /// Shows the test results, file by file.
-pub(in crate::console) fn test_result(trials: &[ScenarioReport]) -> Result<StudyResult, String> {
-    if trials.is_empty() {
+pub(in crate::console) fn test_result(reports: &[ScenarioReport]) -> Result<StudyResult, String> {
+    if reports.is_empty() {
         return Err(
-            "no scenario lies in a folder `tests` beside the files; `cra run --help` shows one"
-                .to_owned(),
+            "no scenarios in a folder `tests` next to the files; see `cra run --help`".to_owned(),
         );
     }
     let mut lines = Vec::new();
-    let holds = trials
+    let passed = reports
         .iter()
-        .filter(|trial| trial.failed.is_empty())
+        .filter(|report| report.failed.is_empty())
         .count();
-    for trial in trials {
-        let file = one_line(&trial.file.to_string_lossy());
-        let steps = counted(trial.steps, "step");
-        if trial.failed.is_empty() {
+    for report in reports {
+        let file = one_line(&report.file.to_string_lossy());
+        let steps = counted(report.steps, "step");
+        if report.failed.is_empty() {
             lines.push(PageLine::new(
                 Meaning::Passed,
                 format!("ok      {file}  {steps}"),
@@ -124,7 +123,7 @@ pub(in crate::console) fn test_result(trials: &[ScenarioReport]) -> Result<Study
             Meaning::Error,
             format!("FAILED  {file}  {steps}"),
         ));
-        for failed in &trial.failed {
+        for failed in &report.failed {
             let place = failed
                 .line
                 .map_or(String::new(), |line| format!("line {line}: "));
@@ -133,14 +132,14 @@ pub(in crate::console) fn test_result(trials: &[ScenarioReport]) -> Result<Study
         }
     }
     lines.push(PageLine::new(Meaning::Text, ""));
-    let words = format!("{holds} of {} tests hold", trials.len());
-    let meaning = if holds == trials.len() {
+    let words = format!("{passed} of {} tests pass", reports.len());
+    let meaning = if passed == reports.len() {
         Meaning::Passed
     } else {
         Meaning::Error
     };
     lines.push(PageLine::new(meaning, words));
-    let sum = Some(StudySummary::Tests(holds, trials.len()));
+    let sum = Some(StudySummary::Tests(passed, reports.len()));
     Ok(StudyResult {
         lines,
         summary: sum,
@@ -200,8 +199,8 @@ pub(in crate::console) fn rehearse(
 fn rehearsal_result(judged: usize, pruned: usize, changed: Vec<PageLine>) -> StudyResult {
     let many = changed.len() / 3;
     let head = match (judged, many) {
-        (0, _) => "no action is on record".to_owned(),
-        (_, 0) => format!("{}: every verdict stays", counted(judged, "action")),
+        (0, _) => "no recorded actions".to_owned(),
+        (_, 0) => format!("{}: no verdict changes", counted(judged, "action")),
         (_, many) => {
             let verdicts = counted(many, "verdict");
             let change = if many == 1 { "changes" } else { "change" };
@@ -215,10 +214,7 @@ fn rehearsal_result(judged: usize, pruned: usize, changed: Vec<PageLine>) -> Stu
     };
     let mut lines = vec![PageLine::new(meaning, head)];
     if pruned > 0 {
-        let words = format!(
-            "{} were left out: their content was pruned",
-            counted(pruned, "action")
-        );
+        let words = format!("{} skipped: content pruned", counted(pruned, "action"));
         lines.push(PageLine::new(Meaning::Dim, words));
     }
     lines.push(PageLine::new(Meaning::Text, ""));

@@ -64,7 +64,7 @@ pub(crate) static BINDINGS: &[KeyBinding] = bindings! {
             "deny the selected request: asks for a reason first";
         &[KeyCombination::plain(KeyCode::Char('c'))] => Queue(Claim), Shown, "claim",
             "claim or release the request (decides nothing)";
-        &[KeyCombination::plain(KeyCode::Char('u'))] => Merge, Shown, "merge",
+        &[KeyCombination::plain(KeyCode::Char('u'))] => Merge, Shown, "new",
             "show new requests in the list";
         &[KeyCombination::plain(KeyCode::Char(' '))] => Queue(Mark), Shown, "mark",
             "mark for a batch (low or medium risk, same questions)";
@@ -75,12 +75,12 @@ pub(crate) static BINDINGS: &[KeyBinding] = bindings! {
         &[KeyCombination::plain(KeyCode::Char('t'))] => Queue(InTrace), Shown, "trace", "show the session of the request in the record";
         &[KeyCombination::plain(KeyCode::Char('o'))] => Queue(Sort), Hidden, "sort", "sort by risk, deadline, age or agent";
         &[KeyCombination::plain(KeyCode::Char('J'))] => Queue(NextDue), Hidden, "next due", "go to the request that is due next";
-        &[KeyCombination::plain(KeyCode::Char('/'))] => Queue(Search), Hidden, "search", "search the rows, with the words of a filter";
+        &[KeyCombination::plain(KeyCode::Char('/'))] => Queue(Search), Hidden, "search", "search the rows, with the syntax of the filter";
         &[KeyCombination::plain(KeyCode::Char('n'))] => Queue(NextMatch), Hidden, "next match", "next matching row";
         &[KeyCombination::plain(KeyCode::Char('N'))] => Queue(PreviousMatch), Hidden, "previous match", "previous matching row";
         &[KeyCombination::plain(KeyCode::Char('y'))] => Queue(Copy), Hidden, "copy", "copy the identifier of the request";
-        &[KeyCombination::plain(KeyCode::Char('Y'))] => Queue(CopyHash), Hidden, "copy hash", "copy its hash";
-        WHY => Explain, Shown, "why", "explain why it is held, rule by rule";
+        &[KeyCombination::plain(KeyCode::Char('Y'))] => Queue(CopyHash), Hidden, "copy hash", "copy the hash of the request";
+        WHY => Explain, Shown, "why", "explain why the request is held, rule by rule";
         UP => Up, Hidden, "up", "one row up";
         DOWN => Down, Hidden, "down", "one row down";
         FIRST => First, Hidden, "first", "first row";
@@ -97,9 +97,9 @@ pub(crate) static BINDINGS: &[KeyBinding] = bindings! {
             "filter: words, type:x, risk>=high, actor:x, after:x, -x";
         &[KeyCombination::plain(KeyCode::Char('/'))] => Browse(Search), Shown, "search", "search for a text; hides nothing";
         &[KeyCombination::plain(KeyCode::Char('n'))] => Browse(SearchNext), Hidden, "next hit", "next match";
-        &[KeyCombination::plain(KeyCode::Char('N'))] => Browse(SearchPrevious), Hidden, "hit before", "previous match";
+        &[KeyCombination::plain(KeyCode::Char('N'))] => Browse(SearchPrevious), Hidden, "previous hit", "previous match";
         &[KeyCombination::plain(KeyCode::Char('v'))] => Verify, Shown, "verify", "verify every chain from its first event to its last";
-        &[KeyCombination::plain(KeyCode::Char('['))] => Browse(CheckpointBefore), Hidden, "checkpoint before", "previous checkpoint";
+        &[KeyCombination::plain(KeyCode::Char('['))] => Browse(CheckpointBefore), Hidden, "previous checkpoint", "previous checkpoint";
         &[KeyCombination::plain(KeyCode::Char(']'))] => Browse(CheckpointAfter), Shown, "checkpoint", "next checkpoint";
         &[KeyCombination::plain(KeyCode::Char(','))] => Browse(StepBack), Hidden, "step back", "previous event, ignoring folds and filters";
         &[KeyCombination::plain(KeyCode::Char('.'))] => Browse(StepOn), Shown, "step", "next event, ignoring folds and filters";
@@ -125,7 +125,7 @@ pub(crate) static BINDINGS: &[KeyBinding] = bindings! {
     Threads {
         ENTER => Open, Shown, "open", "open the memento, or the event of a turn";
         &[KeyCombination::plain(KeyCode::Char('>')), KeyCombination::plain(KeyCode::Char('l')), KeyCombination::plain(KeyCode::Right)] => Thread(Next), Shown, "thread", "next thread";
-        &[KeyCombination::plain(KeyCode::Char('<')), KeyCombination::plain(KeyCode::Char('h')), KeyCombination::plain(KeyCode::Left)] => Thread(Previous), Hidden, "thread before", "previous thread";
+        &[KeyCombination::plain(KeyCode::Char('<')), KeyCombination::plain(KeyCode::Char('h')), KeyCombination::plain(KeyCode::Left)] => Thread(Previous), Hidden, "previous thread", "previous thread";
         &[KeyCombination::plain(KeyCode::Char('='))] => Thread(Differ), Shown, "diff", "compare held-back proposals with the memento, or return";
         &[KeyCombination::plain(KeyCode::Char('b'))] => Thread(History), Shown, "history", "go to the turns of the thread";
         &[KeyCombination::plain(KeyCode::Char('t'))] => Thread(InTrace), Shown, "trace", "show the session of the thread in the record";
@@ -142,7 +142,7 @@ pub(crate) static BINDINGS: &[KeyBinding] = bindings! {
         &[KeyCombination::plain(KeyCode::Char('n'))] => Thread(NextMatch), Hidden, "next match", "next matching thread";
         &[KeyCombination::plain(KeyCode::Char('N'))] => Thread(PreviousMatch), Hidden, "previous match", "previous matching thread";
         NEXT => Next, Hidden, "next pane", "next pane: threads, memento, history";
-        PREVIOUS => Previous, Hidden, "pane before", "previous pane";
+        PREVIOUS => Previous, Hidden, "previous pane", "previous pane";
         UP => Up, Hidden, "up", "one row up";
         DOWN => Down, Hidden, "down", "one row down";
         FIRST => First, Hidden, "first", "first row";
@@ -152,11 +152,11 @@ pub(crate) static BINDINGS: &[KeyBinding] = bindings! {
     }
     Snapshot {
         &[KeyCombination::plain(KeyCode::Tab), KeyCombination::plain(KeyCode::Right), KeyCombination::plain(KeyCode::Char('l'))] => Next, Shown, "next step", "next step";
-        &[KeyCombination::plain(KeyCode::BackTab), KeyCombination::plain(KeyCode::Left), KeyCombination::plain(KeyCode::Char('h'))] => Previous, Hidden, "step before", "previous step";
-        &[KeyCombination::plain(KeyCode::Char('1'))] => Snapshot(Retrieve), Hidden, "retrieve", "phase 1: what is read, in order";
-        &[KeyCombination::plain(KeyCode::Char('2'))] => Snapshot(Infer), Hidden, "infer", "phase 2: what follows from it";
-        &[KeyCombination::plain(KeyCode::Char('3'))] => Snapshot(Validate), Hidden, "validate", "phase 3: what is clear, missing, and to ask first";
-        &[KeyCombination::plain(KeyCode::Char('4'))] => Snapshot(Engage), Hidden, "engage", "the text to continue with";
+        &[KeyCombination::plain(KeyCode::BackTab), KeyCombination::plain(KeyCode::Left), KeyCombination::plain(KeyCode::Char('h'))] => Previous, Hidden, "previous step", "previous step";
+        &[KeyCombination::plain(KeyCode::Char('1'))] => Snapshot(Retrieve), Hidden, "retrieve", "phase 1: the content of the file, in order";
+        &[KeyCombination::plain(KeyCode::Char('2'))] => Snapshot(Infer), Hidden, "infer", "phase 2: conclusions from the content";
+        &[KeyCombination::plain(KeyCode::Char('3'))] => Snapshot(Validate), Hidden, "validate", "phase 3: clear points, gaps, and questions to ask first";
+        &[KeyCombination::plain(KeyCode::Char('4'))] => Snapshot(Engage), Hidden, "engage", "phase 4: the text to continue with";
         &[KeyCombination::plain(KeyCode::Char('5'))] => Snapshot(Artifacts), Hidden, "artifacts", "artifacts that can be loaded";
         ENTER => Open, Shown, "load", "load the selected artifact";
         &[KeyCombination::plain(KeyCode::Char('y'))] => Snapshot(Copy), Shown, "copy", "copy the text to continue with";
@@ -174,12 +174,12 @@ pub(crate) static BINDINGS: &[KeyBinding] = bindings! {
     Atlas {
         ENTER => Open, Shown, "open", "open the selected part, or fold it";
         NEXT => Next, Shown, "pane", "next pane: Atlas, session, evaluations, problems";
-        PREVIOUS => Previous, Hidden, "pane before", "previous pane";
+        PREVIOUS => Previous, Hidden, "previous pane", "previous pane";
         WHY => Explain, Shown, "why", "show the evaluation, or what would happen to the action";
         &[KeyCombination::plain(KeyCode::Char('i'))] => WhatIf, Shown, "what if",
-            "what if: try an imagined action or input";
+            "what if: try a hypothetical action or input";
         &[KeyCombination::plain(KeyCode::Char(']'))] => NextProblem, Shown, "problem", "next problem of an Atlas, with its line";
-        &[KeyCombination::plain(KeyCode::Char('['))] => PreviousProblem, Hidden, "problem before", "previous problem";
+        &[KeyCombination::plain(KeyCode::Char('['))] => PreviousProblem, Hidden, "previous problem", "previous problem";
         &[KeyCombination::plain(KeyCode::Char('L'))] => Steward(Load), Shown, "load",
             "load the files (asks first)";
         &[KeyCombination::plain(KeyCode::Char('e'))] => Steward(Edit), Shown, "editor", "edit the file at this place in $VISUAL or $EDITOR";
@@ -192,12 +192,12 @@ pub(crate) static BINDINGS: &[KeyBinding] = bindings! {
         &[KeyCombination::plain(KeyCode::Char('Z'))] => Steward(Unshadow), Hidden, "end shadow", "end shadow mode";
         &[KeyCombination::plain(KeyCode::Char('U'))] => Steward(Undo), Hidden, "undo load", "go back to the Atlas loaded before (asks first)";
         &[KeyCombination::plain(KeyCode::Char('>'))] => NextSession, Hidden, "session", "next session";
-        &[KeyCombination::plain(KeyCode::Char('<'))] => PreviousSession, Hidden, "session before", "previous session";
+        &[KeyCombination::plain(KeyCode::Char('<'))] => PreviousSession, Hidden, "previous session", "previous session";
         &[KeyCombination::plain(KeyCode::Char('h')), KeyCombination::plain(KeyCode::Left)] => Browse(Fold), Hidden, "fold", "collapse the row, or go to its parent";
         &[KeyCombination::plain(KeyCode::Char('l')), KeyCombination::plain(KeyCode::Right)] => Browse(Unfold), Hidden, "unfold", "expand the row";
         &[KeyCombination::plain(KeyCode::Char('z'))] => Browse(FoldLevel), Hidden, "fold all", "collapse or expand all parts";
         &[KeyCombination::plain(KeyCode::Char('y'))] => Browse(Copy), Hidden, "copy", "copy the selected part";
-        &[KeyCombination::plain(KeyCode::Char('r'))] => Reload, Hidden, "look", "check the files now (done every few seconds)";
+        &[KeyCombination::plain(KeyCode::Char('r'))] => Reload, Hidden, "check files", "check the files now (done every few seconds)";
         UP => Up, Hidden, "up", "one row up";
         DOWN => Down, Hidden, "down", "one row down";
         FIRST => First, Hidden, "first", "first row; among evaluations follow the newest";
@@ -265,13 +265,13 @@ pub(crate) static BINDINGS: &[KeyBinding] = bindings! {
         &[KeyCombination::ctrl('s')] => Review, Shown, "review", "continue to the review (never decides)";
         &[KeyCombination::ctrl('e')] => EditOutside, Shown, "editor",
             "edit the text in $VISUAL or $EDITOR (not sensitive answers)";
-        &[KeyCombination::plain(KeyCode::F(7))] => Explain, Hidden, "why", "explain why it is held, rule by rule";
+        &[KeyCombination::plain(KeyCode::F(7))] => Explain, Hidden, "why", "explain why the request is held, rule by rule";
         &[KeyCombination::plain(KeyCode::F(3))] => Minimise, Shown, "minimise", "minimise the dialog; F3 restores it";
         &[KeyCombination::plain(KeyCode::F(1))] => Help, Hidden, "help", "this help";
     }
     Request {
         &[KeyCombination::plain(KeyCode::Char('/'))] => SearchRequest, Shown, "search", "search the request; Enter ends typing";
-        WHY => Explain, Shown, "why", "explain why it is held";
+        WHY => Explain, Shown, "why", "explain why the request is held";
         &[KeyCombination::plain(KeyCode::Char('n'))] => NextMatch, Shown, "next match", "next match";
         &[KeyCombination::plain(KeyCode::Char('N'))] => PreviousMatch, Hidden, "previous match", "previous match";
         UP => Up, Hidden, "up", "one row up";
@@ -301,8 +301,8 @@ pub(crate) static BINDINGS: &[KeyBinding] = bindings! {
             => Choose, Hidden, "choose", "switch between yes and no";
     }
     Prompt {
-        ENTER => Press, Shown, "keep", "keep what was typed";
-        ESC => Back, Shown, "as before", "restore the earlier text";
+        ENTER => Press, Shown, "keep", "keep the typed text";
+        ESC => Back, Shown, "restore", "restore the earlier text";
     }
     Palette {
         &[KeyCombination::plain(KeyCode::Up)] => Up, Hidden, "up", "previous command";
@@ -321,6 +321,6 @@ pub(crate) static BINDINGS: &[KeyBinding] = bindings! {
         &[KeyCombination::plain(KeyCode::Tab), KeyCombination::plain(KeyCode::BackTab), KeyCombination::plain(KeyCode::Left), KeyCombination::plain(KeyCode::Right)]
             => Next, Shown, "other button", "move between the buttons";
         ENTER => Press, Shown, "press", "press the focused button";
-        ESC => Back, Shown, "stay", "stays";
+        ESC => Back, Shown, "stay", "stay in the console";
     }
 };

@@ -56,11 +56,11 @@ pub(in crate::console) struct LineConsole {
     found: Option<RecordFault>,
     /// Progress of the running check.
     checking: Option<VerificationProgress>,
-    /// Current alarms. `untold` holds those that are not announced yet.
+    /// Current alarms. `unannounced` holds those that are not announced yet.
     alarms: Arc<[String]>,
-    untold: Vec<String>,
+    unannounced: Vec<String>,
     /// Number of undelivered notices that was last announced.
-    unheard: usize,
+    announced_undelivered: usize,
     out: String,
 }
 
@@ -77,7 +77,7 @@ enum LineState {
 
 impl LineConsole {
     pub(in crate::console) fn new(snapshot: Arc<RuntimeSnapshot>, now: Timestamp) -> Self {
-        let mut talk = Self {
+        let mut console = Self {
             known: snapshot.held.iter().map(|held| held.id.clone()).collect(),
             snapshot,
             arrived: 0,
@@ -87,14 +87,14 @@ impl LineConsole {
             found: None,
             checking: None,
             alarms: Arc::default(),
-            untold: Vec::new(),
-            unheard: 0,
+            unannounced: Vec::new(),
+            announced_undelivered: 0,
             out: String::new(),
         };
-        talk.print_line("CRA console, line by line. Type help to hear what can be typed.");
-        talk.print_held(now);
-        talk.print_prompt(now);
-        talk
+        console.print_line("CRA console in line mode. Type help for the commands.");
+        console.print_held(now);
+        console.print_prompt(now);
+        console
     }
 
     /// Takes the output since the last call.
@@ -114,41 +114,41 @@ impl LineConsole {
             LineState::Nothing => {
                 if self.arrived > 0 {
                     let more = std::mem::take(&mut self.arrived);
-                    let told = format!("{more} more came meanwhile. Type list to hear them.");
-                    self.print_line(&told);
+                    let message = format!("New requests: {more}. Type list to show them.");
+                    self.print_line(&message);
                 }
                 self.print_alarms();
                 self.out.push_str(self.prompt_text());
             }
             LineState::Passing(passing) => {
                 if passing.next_input() == NextInput::Listening {
-                    let told = passing.next_page();
-                    self.out.push_str(&told);
+                    let message = passing.next_page();
+                    self.out.push_str(&message);
                 }
-                let told = if passing.next_input() == NextInput::Word {
+                let message = if passing.next_input() == NextInput::Word {
                     self.arms_at = Some(now.plus(DIALOG_ARMING_TIME));
                     passing.review_text(&self.snapshot.operator)
                 } else {
                     passing.prompt(&self.snapshot.operator, now)
                 };
-                self.out.push_str(&told);
+                self.out.push_str(&message);
             }
             LineState::Denying(held, None) => {
                 let left = wording::time_left_text(held, now);
-                let told = format!(
-                    "Why is {} denied? The agent is told. ({left} left)",
+                let message = format!(
+                    "Enter the reason for denying {}. The agent sees it. ({left} left)",
                     held.id
                 );
-                self.print_line(&told);
+                self.print_line(&message);
             }
             LineState::Denying(held, Some(reason)) => {
                 let reason = one_line(reason);
-                let told = match reason.as_str() {
-                    "" => format!("{} will be denied, without a reason.", held.id),
-                    reason => format!("{} will be denied, because: {reason}", held.id),
+                let message = match reason.as_str() {
+                    "" => format!("You are about to deny {} without a reason.", held.id),
+                    reason => format!("You are about to deny {}. Reason: {reason}", held.id),
                 };
                 self.arms_at = Some(now.plus(DIALOG_ARMING_TIME));
-                self.print_line(&told);
+                self.print_line(&message);
             }
             LineState::Writing(_) | LineState::Recording(_) => {}
         }
@@ -163,7 +163,7 @@ impl LineConsole {
     pub(in crate::console) fn on_tick(&mut self, now: Timestamp) -> Vec<LineEffect> {
         if self.arms_at.is_some_and(|at| at <= now) {
             self.arms_at = None;
-            let told = match &self.doing {
+            let message = match &self.doing {
                 LineState::Passing(passing) => passing.prompt(&self.snapshot.operator, now),
                 LineState::Denying(held, _) => {
                     wording::ask_word(held, &self.snapshot.operator, "deny")
@@ -172,7 +172,7 @@ impl LineConsole {
                     String::new()
                 }
             };
-            self.out.push_str(&told);
+            self.out.push_str(&message);
         }
         Vec::new()
     }
@@ -187,23 +187,23 @@ impl LineConsole {
         let Some(text) = self.collect_answer(line) else {
             return Vec::new();
         };
-        let deeds = match &self.doing {
+        let effects = match &self.doing {
             LineState::Nothing => self.run_command(text.trim(), now),
             LineState::Writing(_) | LineState::Recording(_) => {
                 let gate = self
                     .gate_being_written()
                     .map(ToString::to_string)
                     .unwrap_or_default();
-                let told = format!("{gate} is being written. Wait for what comes of it.");
-                self.print_line(&told);
+                let message = format!("cra is recording {gate}. Wait for the result.");
+                self.print_line(&message);
                 return Vec::new();
             }
             LineState::Passing(_) | LineState::Denying(..) => self.handle_question_input(&text),
         };
-        if self.gate_being_written().is_none() && !deeds.contains(&LineEffect::Leave) {
+        if self.gate_being_written().is_none() && !effects.contains(&LineEffect::Leave) {
             self.print_prompt(now);
         }
-        deeds
+        effects
     }
 
     /// Collects the lines of an answer. An answer with several lines ends at a line that has only a dot.
@@ -215,7 +215,7 @@ impl LineConsole {
         match &mut self.several {
             None if asked && line.trim() == "<<" => {
                 self.several = Some(String::new());
-                self.print_line("Type the lines, and a dot alone to end.");
+                self.print_line("Type the lines. A line with only a dot ends the answer.");
                 None
             }
             None => Some(line.to_owned()),
@@ -240,13 +240,13 @@ impl LineConsole {
             let reason = text.trim().to_owned();
             let needed = pass_care(&held) != PassCare::Direct && reason.is_empty();
             if needed {
-                self.print_line("A reason is needed.");
+                self.print_line("A reason is required.");
             }
             self.doing = LineState::Denying(held, (!needed).then_some(reason));
             return Vec::new();
         };
         if !self.is_word(&held, "deny", text) {
-            self.print_line("It stays held.");
+            self.print_line("The request stays held.");
             return self.record_wrong_word(&held, Confirmation::DenyWord, text);
         }
         if !self.check_may_decide() {
@@ -264,8 +264,8 @@ impl LineConsole {
     }
 
     fn send_decision(&mut self, decide: DecisionRequest) -> Vec<LineEffect> {
-        let told = format!("{} is being written.", decide.gate);
-        self.print_line(&told);
+        let message = format!("cra is recording {}.", decide.gate);
+        self.print_line(&message);
         self.doing = LineState::Writing(decide.gate.clone());
         vec![LineEffect::Decide(Box::new(decide))]
     }
@@ -306,8 +306,8 @@ impl LineConsole {
             // A bell, and a new line after the prompt.
             self.out.push_str("\u{7}\n");
             for held in new {
-                let told = format!("New: {}", wording::request_line(held, now));
-                self.print_line(&told);
+                let message = format!("New: {}", wording::request_line(held, now));
+                self.print_line(&message);
             }
             self.out.push_str(self.prompt_text());
         }
@@ -320,7 +320,7 @@ impl LineConsole {
         match self.doing {
             LineState::Passing(_) | LineState::Denying(..) => {
                 self.doing = LineState::Nothing;
-                self.print_line("Somebody else sits here now. What was typed does not count.");
+                self.print_line("The operator changed. Your input was discarded.");
                 self.print_prompt(now);
             }
             LineState::Nothing | LineState::Writing(_) | LineState::Recording(_) => {}
@@ -338,7 +338,7 @@ impl LineConsole {
             {
                 return;
             }
-            Some(_) => format!("{} has changed. What was typed does not count.", about.id),
+            Some(_) => format!("{} has changed. Your input was discarded.", about.id),
             None => {
                 let mut decided = self.snapshot.decided.iter();
                 let ended = decided.find(|decided| decided.gate == about.id);
@@ -362,23 +362,23 @@ impl LineConsole {
             // A wrong confirmation was recorded. Its question is already open again.
             return Vec::new();
         }
-        if let Some(told) = self.on_invalid_recorded(reply) {
-            self.print_line(&one_line(&told));
+        if let Some(message) = self.on_invalid_recorded(reply) {
+            self.print_line(&one_line(&message));
             self.print_prompt(now);
             return Vec::new();
         }
-        let told = match reply {
+        let message = match reply {
             Reply::Decided(decided) => format!("Recorded. {}", wording::decision_line(decided)),
             Reply::Invalid(invalid) => {
                 let problems = invalid.problems.iter();
                 let problems: Vec<_> = problems.map(|problem| problem.rules.join("; ")).collect();
                 format!(
-                    "{gate} is still held, the answers were not taken: {}",
+                    "{gate} is still held. The answers are not valid: {}",
                     problems.join("; ")
                 )
             }
             Reply::Approved(_) => format!(
-                "Recorded. {gate} has 1 of 2 approvals and is still held: another operator has to pass it too."
+                "Recorded. {gate} has 1 of 2 approvals and is still held: a second operator must approve."
             ),
             Reply::Refused(refused) => format!("{gate} was not decided: {refused}"),
             Reply::Started(_)
@@ -391,9 +391,9 @@ impl LineConsole {
             | Reply::Consulted(_)
             | Reply::Completed(_)
             | Reply::Acted
-            | Reply::Noted(_) => format!("{gate}: nobody can tell what became of it. Type list."),
+            | Reply::Noted(_) => format!("The result for {gate} is unknown. Type list to check."),
         };
-        self.print_line(&one_line(&told));
+        self.print_line(&one_line(&message));
         self.doing = LineState::Nothing;
         self.print_prompt(now);
         Vec::new()
@@ -406,23 +406,23 @@ impl LineConsole {
     ) -> Vec<LineEffect> {
         self.checking = None;
         self.found = fault_in_report(report);
-        let told = match (&self.found, report) {
+        let message = match (&self.found, report) {
             (Some(fault), _) => one_line(&fault.what),
             (None, Err(what)) => one_line(what),
             (None, Ok(report)) => {
                 let (chains, events) = (report.chains.len(), report.events());
                 let what = match self.snapshot.store.problem() {
-                    Some(_) => "What was recorded before holds",
-                    None => "The record holds",
+                    Some(_) => "Verified up to the failure",
+                    None => "Record verified",
                 };
                 format!("{what}: {chains} chains, {events} events.")
             }
         };
         self.out.push('\n');
         if self.snapshot.store.problem().is_some() {
-            self.print_line("NOT RECORDING: this check says nothing about what was asked since.");
+            self.print_line("NOT RECORDING: this check does not cover requests since the failure.");
         }
-        self.print_line(&told);
+        self.print_line(&message);
         self.reprint_prompt();
         Vec::new()
     }
@@ -444,7 +444,7 @@ impl LineConsole {
 }
 
 /// Message for a deciding word that was typed too early.
-const TOO_EARLY_MESSAGE: &str = "That was typed before it was asked for, and does not count.";
+const TOO_EARLY_MESSAGE: &str = "Ignored: typed too early.";
 
 /// Message when the console is read-only.
-const READ_ONLY_MESSAGE: &str = "This console only looks: it was opened read-only.";
+const READ_ONLY_MESSAGE: &str = "This console is read-only.";

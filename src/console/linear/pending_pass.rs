@@ -28,7 +28,7 @@ pub(super) const PAGE: usize = 40;
 pub(super) struct PendingPass {
     pub(super) held: Arc<Held>,
     /// Lines of the request that are not printed yet, last line first.
-    untold: Vec<String>,
+    unprinted: Vec<String>,
     /// All open questions, each with the index of its gate.
     questions: Vec<(usize, CompiledQuestion)>,
     /// Accepted answers, in the order of the questions.
@@ -74,7 +74,7 @@ impl PendingPass {
             questions.map(move |question| (at, question))
         });
         Self {
-            untold: wording::request_lines(&held, snapshot, now)
+            unprinted: wording::request_lines(&held, snapshot, now)
                 .into_iter()
                 .rev()
                 .collect(),
@@ -88,7 +88,7 @@ impl PendingPass {
     }
 
     pub(super) fn next_input(&self) -> NextInput {
-        if !self.untold.is_empty() {
+        if !self.unprinted.is_empty() {
             return NextInput::Listening;
         }
         if self.answers.len() < self.questions.len() {
@@ -104,7 +104,9 @@ impl PendingPass {
     pub(super) fn next_page(&mut self) -> String {
         let mut text = String::new();
         for _ in 0..PAGE {
-            let Some(line) = self.untold.pop() else { break };
+            let Some(line) = self.unprinted.pop() else {
+                break;
+            };
             text.push_str(&line);
             text.push('\n');
         }
@@ -116,14 +118,14 @@ impl PendingPass {
         let left = wording::time_left_text(&self.held, now);
         match self.next_input() {
             NextInput::Listening => {
-                let rest = self.untold.len();
-                format!("{rest} more lines. Press Enter to hear them, or type /back.\n")
+                let rest = self.unprinted.len();
+                format!("{rest} more lines. Press Enter to print them, or type /back.\n")
             }
             NextInput::Answer => match self.questions.get(self.answers.len()) {
                 Some((_, question)) => self.question_text(question, &left),
                 None => String::new(),
             },
-            NextInput::Proof(PassProof::Why) => format!("Why may it pass? ({left} left)\n"),
+            NextInput::Proof(PassProof::Why) => format!("Enter a justification. ({left} left)\n"),
             NextInput::Proof(PassProof::Hash) => {
                 let hash = self.held.request_hash.short(CHALLENGE_CHARS);
                 let spelt: Vec<_> = hash.chars().map(String::from).collect();
@@ -146,9 +148,9 @@ impl PendingPass {
     fn question_text(&self, question: &CompiledQuestion, left: &str) -> String {
         let (number, count) = (self.answers.len() + 1, self.questions.len());
         let kind = match question.response_type() {
-            ResponseType::Text => "a text",
-            ResponseType::Acknowledgment => "type understood",
-            ResponseType::Choice => "one of the options, by its number or as it is written",
+            ResponseType::Text => "text",
+            ResponseType::Acknowledgment => "the word understood",
+            ResponseType::Choice => "the number or the text of an option",
             ResponseType::Number => "a number",
             ResponseType::Boolean => "yes or no",
             ResponseType::Json => "JSON",
@@ -156,10 +158,10 @@ impl PendingPass {
         let must = if question.required() {
             ""
         } else {
-            ", or nothing"
+            ", or leave it empty"
         };
         let mut text = format!(
-            "Question {number} of {count}: {}\nWanted: {kind}{must}. ({left} left)\n",
+            "Question {number} of {count}: {}\nAnswer with {kind}{must}. ({left} left)\n",
             one_line(question.text()).trim()
         );
         let mut add = |line: String| {
@@ -173,7 +175,7 @@ impl PendingPass {
             add(format!("Option {number}: {}", one_line(option)));
         }
         if question.sensitive() {
-            add("What you type is seen here, and kept only as a salted hash.".to_owned());
+            add("Your input is visible here; cra stores only a salted hash of it.".to_owned());
         }
         text
     }
@@ -186,11 +188,11 @@ impl PendingPass {
         let typed = parse_typed_answer(question, typed);
         let judged = judge_answer(question, &typed);
         let blank = typed.as_str().is_some_and(|text| text.trim().is_empty());
-        let mut told = InputResult::Yes;
+        let mut result = InputResult::Yes;
         if !judged.is_valid() {
             match question.on_invalid() {
                 InvalidAnswerAction::Retry | InvalidAnswerAction::Block if blank => {
-                    return InputResult::No(format!("Not taken.\n{}", rules_text(&judged)));
+                    return InputResult::No(format!("Not accepted.\n{}", rules_text(&judged)));
                 }
                 InvalidAnswerAction::Retry | InvalidAnswerAction::Block => {
                     let mut answers = vec![BTreeMap::new(); self.held.gates.len()];
@@ -198,14 +200,14 @@ impl PendingPass {
                         of_gate.insert(question.id().to_owned(), typed);
                     }
                     return InputResult::Breaks(
-                        format!("Not taken.\n{}", rules_text(&judged)),
+                        format!("Not accepted.\n{}", rules_text(&judged)),
                         answers,
                     );
                 }
                 InvalidAnswerAction::WarnAndContinue => {
                     let rules = rules_text(&judged);
-                    told = InputResult::With(format!(
-                        "Warning: taken although a rule is broken.\n{rules}"
+                    result = InputResult::With(format!(
+                        "Warning: accepted, but the answer breaks a rule.\n{rules}"
                     ));
                 }
                 InvalidAnswerAction::LogAndContinue => {}
@@ -215,7 +217,7 @@ impl PendingPass {
         if self.answers.len() == self.questions.len() && self.has_justification() {
             self.proofs.retain(|proof| *proof != PassProof::Why);
         }
-        told
+        result
     }
 
     /// Replaces the request with its newer state after an invalid answer was recorded.
@@ -243,15 +245,21 @@ impl PendingPass {
             PassProof::Action => typed.trim() == shown_action(&self.held),
         };
         if !fits {
-            let told = "That is not it.\n".to_owned();
-            let wanted = match proof {
-                PassProof::Why => None,
-                PassProof::Hash => Some(Confirmation::RequestHash),
-                PassProof::Action => Some(Confirmation::Action),
+            let (message, wanted) = match proof {
+                PassProof::Why => ("A justification is required.\n", None),
+                PassProof::Hash => (
+                    "That does not match the request's hash.\n",
+                    Some(Confirmation::RequestHash),
+                ),
+                PassProof::Action => (
+                    "That does not match the action's name.\n",
+                    Some(Confirmation::Action),
+                ),
             };
+            let message = message.to_owned();
             return match wanted.filter(|_| !typed.trim().is_empty()) {
-                Some(wanted) => InputResult::Wrong(told, wanted, typed.to_owned()),
-                None => InputResult::No(told),
+                Some(wanted) => InputResult::Wrong(message, wanted, typed.to_owned()),
+                None => InputResult::No(message),
             };
         }
         if proof == PassProof::Why {
@@ -270,21 +278,20 @@ impl PendingPass {
             first_approver: None,
         };
         let mut text = match self.held.approval_progress() {
-            None => "Passing it writes:\n".to_owned(),
+            None => "If you pass the request, cra records:\n".to_owned(),
             Some((_, None)) => {
-                "This is the first of two approvals. It stays held, and this is written:\n"
+                "This is the first of two approvals. The request stays held, and cra records:\n"
                     .to_owned()
             }
             Some((_, Some(first))) => format!(
-                "This is the second of two approvals, after {}. Passing it writes:\n",
+                "This is the second of two approvals, after {}. If you pass the request, cra records:\n",
                 one_line(first)
             ),
         };
         let records = plan_records(&self.held, by, |at| self.planned_answers(at));
         for justification in justified_by_answers(&records) {
-            let told = one_line(justification);
             text.push_str("Justification (your answers): ");
-            text.push_str(&told);
+            text.push_str(&one_line(justification));
             text.push('\n');
         }
         for record in records {
@@ -360,7 +367,7 @@ fn parse_typed_answer(question: &CompiledQuestion, typed: &str) -> Value {
 fn rules_text(judged: &JudgedAnswer) -> String {
     let mut text = String::new();
     for rule in &judged.rules {
-        let word = if rule.kept { "Kept" } else { "Not kept" };
+        let word = if rule.kept { "Met" } else { "Not met" };
         text.push_str(word);
         text.push_str(": ");
         text.push_str(&one_line(&rule.text));

@@ -10,23 +10,23 @@ use crate::runtime::snapshot::RuntimeSnapshot;
 
 /// Commands that the operator can type while no question is open.
 pub(super) const HELP: &str = "\
-list          tells what is held, the riskiest first
-show c-1      tells one request whole
-pass c-1      tells it whole, asks its questions, and then whether it may pass
-override c-1  the same, for a request that a policy denies
-deny c-1      asks for a reason, and then whether to deny it
-claim c-1     says that you look after it; decides nothing
-unclaim c-1   says that you no longer do
-operator ann  somebody else takes the chair; the name is recorded, and nothing proves it
-ack-override  you know that a denial was overruled
-ack-broken-chain  you know that the record is broken: deciding is possible again
-recent        tells what was decided lately
-verify        checks the record, or tells how far that has come
-stop          stops the check
-help          tells this
-quit          leaves; what is held stays held
-While something is asked: /back leaves it undecided, /again tells the question again, and << begins an
-answer of several lines that ends with a line that is only a dot.
+list          list the held requests, highest risk first
+show c-1      print the whole request
+pass c-1      print the request, ask its questions, then ask to confirm
+override c-1  like pass, for a request that a policy denies
+deny c-1      ask for a reason, then ask to confirm
+claim c-1     claim the request (decides nothing)
+unclaim c-1   release your claim
+operator ann  switch operator (recorded; name not verified)
+ack-override  acknowledge overruled denials
+ack-broken-chain  acknowledge a broken record, to enable deciding
+recent        list the latest decisions
+verify        verify the record, or print the progress
+stop          stop the verification
+help          print this help
+quit          quit; held requests stay held
+While a question is open: /back cancels it and the request stays held. /again repeats the question.
+<< starts an answer of several lines; a line with only a dot ends it.
 ";
 
 /// Time left until the deadline, as in `4 minutes 5 seconds`.
@@ -53,11 +53,11 @@ pub(super) fn request_line(held: &Held, now: Timestamp) -> String {
     let gates: Vec<_> = held.gates.iter().map(Gate::name).collect();
     let asked = match held.joined {
         0 => String::new(),
-        more => format!(", asked {} times", more + 1),
+        more => format!(", requested {} times", more + 1),
     };
     let part = part_of(held);
     format!(
-        "{}: {} risk, {} for {}, at {}{asked}{part}, {} left, then it is denied.",
+        "{}: {} risk, {} by {}, at {}{asked}{part}, {} left, then it is denied.",
         held.id,
         held.tier(),
         one_line(held.action()),
@@ -97,7 +97,7 @@ pub(super) fn ask_word(held: &Held, operator: &str, verb: &str) -> String {
         _ => format!("deny {}", held.id),
     };
     let claimed = claimed.unwrap_or_default();
-    format!("{claimed}Type {word} to {does}. Anything else leaves it held.\n")
+    format!("{claimed}Type {word} to {does}. Any other input leaves the request held.\n")
 }
 
 /// Prints a whole request, line by line.
@@ -111,15 +111,15 @@ pub(super) fn request_lines(
         let text = sanitize(&text, LineFeeds::Keep).text;
         lines.extend(text.split('\n').map(str::to_owned));
     };
-    let intent = held.intent.as_deref().unwrap_or("not said");
+    let intent = held.intent.as_deref().unwrap_or("not given");
     add(format!(
-        "Session {}, for: {}.",
+        "Session {}, intent: {}.",
         held.session,
         one_line(intent)
     ));
     if let Some(thread) = thread_text::thread_of_session(snapshot, &held.session) {
         add(format!(
-            "Conversation, {}.",
+            "Thread: {}.",
             thread_text::thread_lines(thread).join("; ")
         ));
     }
@@ -130,11 +130,11 @@ pub(super) fn request_lines(
             gate.why.trim_end_matches('.')
         ));
         if let Some(guidance) = &gate.guidance {
-            add(format!("The steward says: {}", guidance.content));
+            add(format!("Guidance from the steward: {}", guidance.content));
         }
     }
     let (request, hidden) = request_text(held);
-    add("The request, exactly as it will run:".to_owned());
+    add("The exact request:".to_owned());
     // The text is escaped already.
     lines.extend(request.split('\n').map(str::to_owned));
     if hidden > 0 {

@@ -195,7 +195,7 @@ impl AtlasScreen {
             KeyAction::Open => self.open_selected(snapshot),
             KeyAction::Back => self.go_back(),
             KeyAction::Reload => {
-                self.said = Some((Meaning::Hint, "looking at the files".to_owned()));
+                self.said = Some((Meaning::Hint, "checking the files".to_owned()));
                 return self.files.request_check(snapshot, now);
             }
             KeyAction::NextProblem => self.go_to_problem(snapshot, 1),
@@ -334,7 +334,7 @@ impl AtlasScreen {
             self.said = Some((Meaning::Hint, "nothing to copy yet".to_owned()));
             return Vec::new();
         }
-        self.said = Some((Meaning::Passed, "copied what is shown".to_owned()));
+        self.said = Some((Meaning::Passed, "copied the shown text".to_owned()));
         vec![ConsoleRequest::Copy(text)]
     }
 }

@@ -169,8 +169,8 @@ impl TraceScreen {
     }
 
     /// Takes in the response to a read.
-    pub(crate) fn on_told(&mut self, told: TraceReadResult) -> Vec<ConsoleRequest> {
-        match told {
+    pub(crate) fn on_told(&mut self, result: TraceReadResult) -> Vec<ConsoleRequest> {
+        match result {
             TraceReadResult::Compare { ticket, difference } => self.on_compared(ticket, difference),
             TraceReadResult::Exported { path, bytes } => self.on_exported(&path, bytes),
             TraceReadResult::Rows { ref session, .. }
@@ -180,7 +180,7 @@ impl TraceScreen {
             | TraceReadResult::Scan { ref session, .. } => {
                 let opened = self.opened.as_mut();
                 if let Some(opened) = opened.filter(|opened| opened.id() == session) {
-                    opened.on_told(told);
+                    opened.on_told(result);
                 }
             }
         }
@@ -424,7 +424,7 @@ impl TraceScreen {
         }
         if let VerificationState::Running(progress) = std::mem::take(&mut self.verifying) {
             progress.cancel();
-            let words = "the check was stopped: nothing was proven";
+            let words = "verification stopped: nothing is proven";
             self.said = Some((Meaning::Warning, words.to_owned()));
             return;
         }
@@ -442,7 +442,7 @@ impl TraceScreen {
         if opened.play != Playback::Paused {
             opened.play = Playback::Paused;
         } else if opened.stop() {
-            let words = "stopped; r goes on";
+            let words = "stopped; r to resume";
             self.said = Some((Meaning::Warning, words.to_owned()));
         } else if self.pane == TracePane::Event {
             self.pane = TracePane::Spans;

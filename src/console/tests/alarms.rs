@@ -50,7 +50,7 @@ fn many_alarms_are_counted_and_each_stays_within_its_line() {
     stage.app.on_alarms(alarms(&[hostile, "b", "c", "d"]));
     stage.paint();
     stage.shows("ALARM x");
-    stage.shows("ALARM and 3 more: cra doctor lists them");
+    stage.shows("ALARM and 3 more: run cra doctor");
     stage.hides("\u{202e}");
     let rows = stage.app.banners();
     assert_eq!(rows.len(), 2);
@@ -60,25 +60,28 @@ fn many_alarms_are_counted_and_each_stays_within_its_line() {
 
 #[test]
 fn the_line_console_announces_an_alarm_once_and_never_during_a_decision() {
-    let mut talk = LineConsole::new(Arc::new(busy()), now());
-    talk.take_output();
-    talk.on_alarms(&alarms(&[REMOVED]));
-    assert_eq!(talk.take_output(), format!("\u{7}\nALARM {REMOVED}\n> "));
-    talk.on_alarms(&alarms(&[REMOVED]));
-    assert_eq!(talk.take_output(), "");
-    talk.on_line("deny c-121", now());
-    talk.take_output();
-    talk.on_alarms(&alarms(&[REMOVED, "b"]));
-    assert_eq!(talk.take_output(), "");
-    talk.on_line("/back", now());
-    assert!(talk.take_output().contains("ALARM b\n> "));
+    let mut line_console = LineConsole::new(Arc::new(busy()), now());
+    line_console.take_output();
+    line_console.on_alarms(&alarms(&[REMOVED]));
+    assert_eq!(
+        line_console.take_output(),
+        format!("\u{7}\nALARM {REMOVED}\n> ")
+    );
+    line_console.on_alarms(&alarms(&[REMOVED]));
+    assert_eq!(line_console.take_output(), "");
+    line_console.on_line("deny c-121", now());
+    line_console.take_output();
+    line_console.on_alarms(&alarms(&[REMOVED, "b"]));
+    assert_eq!(line_console.take_output(), "");
+    line_console.on_line("/back", now());
+    assert!(line_console.take_output().contains("ALARM b\n> "));
 }
 
 #[test]
 fn an_acknowledged_alarm_stays_listed_and_rings_again_when_it_recurs() {
     let mut stage = TestConsole::new(busy(), (80, 24));
     stage.press(KeyCode::F(8));
-    stage.shows("no alarm is new");
+    stage.shows("no new alarms");
     stage.app.on_alarms(alarms(&[REMOVED]));
     stage.paint();
     stage.shows("see cra doctor. F8: ack");
@@ -94,7 +97,7 @@ fn an_acknowledged_alarm_stays_listed_and_rings_again_when_it_recurs() {
     insta::assert_snapshot!(stage.text());
     stage.app.on_alarms(alarms(&[REMOVED, "b", "c", "d"]));
     stage.paint();
-    stage.shows("ALARM 3 more: cra doctor lists them. F8: ack");
+    stage.shows("ALARM 3 more: run cra doctor. F8: ack");
     stage.shows("alarm acknowledged: claude-code");
     // The alarm ended and came back: the acknowledgement does not cover the new one.
     stage.app.on_alarms(alarms(&[]));

@@ -91,7 +91,7 @@ fn plain_characters_without_colour() {
 fn the_details_describe_a_policy_a_capability_a_context_and_an_action() {
     let mut stage = stage(WIDE);
     for (steps, texts) in [
-        (7, ["requires_approval", "require-admin-approval"]),
+        (7, ["requires approval", "require-admin-approval"]),
         (
             3,
             ["starts locked", "locked, until a checkpoint unlocks it"],
@@ -100,10 +100,10 @@ fn the_details_describe_a_policy_a_capability_a_context_and_an_action() {
             2,
             [
                 "context, priority",
-                "when it is asked for, or a checkpoint names it",
+                "on request, or when a checkpoint names it",
             ],
         ),
-        (3, ["action", "x asks what would happen to it"]),
+        (3, ["action", "press x to test this action"]),
     ] {
         stage.presses(KeyCode::Down, steps);
         for text in texts {
@@ -132,7 +132,7 @@ fn the_selected_evaluation_stays_selected_while_new_ones_arrive() {
     let mut stage = stage(WIDE);
     stage.presses(KeyCode::Tab, 2);
     stage.shows("live, newest first");
-    stage.shows("marks what decides");
+    stage.shows("marks the deciding rule");
     stage.press(KeyCode::Down);
     stage.shows("params.amount gt 1000,");
     stage.shows("actual 750: does not hold");
@@ -176,7 +176,7 @@ fn the_problem_keys_show_each_problem_with_its_source_line() {
     stage.shows(&format!("4 Atlas !{count}"));
     stage.press(KeyCode::Char(']'));
     stage.shows("^^^");
-    stage.shows("in what is loaded");
+    stage.shows("in the loaded Atlas");
     assert_snapshot!(stage.text());
     let first = stage.text();
     stage.press(KeyCode::Char(']'));
@@ -218,12 +218,12 @@ fn x_explains_why_a_request_is_held() {
         *questions,
         [ExplainQuestion::Held("c-121".parse().unwrap())]
     );
-    stage.shows("asking the engine");
+    stage.shows("evaluating ...");
     stage.message(ConsoleMessage::Explained(
         *ticket,
         vec![Ok(Box::new(account()))],
     ));
-    stage.shows("marks what decides");
+    stage.shows("marks the deciding rule");
     assert_snapshot!(stage.picture());
     stage.press(KeyCode::Enter);
     stage.shows("Why: c-121");
@@ -256,7 +256,7 @@ fn the_dialog_explains_why_a_request_is_held_and_decides_nothing() {
         Ticket(99, 0),
         vec![Ok(Box::new(account()))],
     ));
-    stage.shows("asking the engine");
+    stage.shows("evaluating ...");
     stage.press(KeyCode::Esc);
     assert_eq!(stage.app.layers.len(), 1, "the dialog is still there");
 }
@@ -265,7 +265,7 @@ fn the_dialog_explains_why_a_request_is_held_and_decides_nothing() {
 fn what_if_evaluates_every_change_with_one_request_at_a_time() {
     let mut stage = stage(WIDE);
     assert_eq!(stage.press(KeyCode::Char('i')), []);
-    stage.shows("Type an action, or input.");
+    stage.shows("Type an action or an input.");
     assert_snapshot!(stage.text());
     let requests = stage.type_text("ticket.delete");
     let [ConsoleRequest::Explain(ticket, questions)] = requests.as_slice() else {
@@ -294,7 +294,7 @@ fn what_if_evaluates_every_change_with_one_request_at_a_time() {
         )),
         []
     );
-    stage.shows("marks what decides");
+    stage.shows("marks the deciding rule");
     assert_snapshot!("what_if_answered", stage.text());
     stage.resize(80, 24);
     assert_snapshot!("what_if_80", stage.text());
@@ -312,7 +312,7 @@ fn what_if_reports_the_location_of_an_error_and_accepts_a_hypothetical_agent() {
     stage.shows("params: line 3, column");
     stage.presses(KeyCode::Tab, 2);
     stage.press(KeyCode::Left);
-    stage.shows("made up, past its start gates");
+    stage.shows("simulated, start gates passed");
     stage.press(KeyCode::Tab);
     stage.type_text("x");
     stage.presses(KeyCode::Tab, 3);
@@ -401,7 +401,7 @@ fn x_explains_an_event_of_the_record() {
     let mut stage = TestConsole::new(busy(), WIDE);
     archive.open(&mut stage, "s-12");
     assert_eq!(stage.press(KeyCode::Char('x')), []);
-    stage.shows("this event is about no request and no checkpoint");
+    stage.shows("this event has no request or checkpoint");
     let asked = |stage: &mut TestConsole| match stage.press(KeyCode::Char('x')).as_slice() {
         [ConsoleRequest::Explain(_, questions)] => questions[0].clone(),
         other => panic!("{other:?}"),
@@ -413,7 +413,7 @@ fn x_explains_an_event_of_the_record() {
         asker: ExplainedSession::Session("s-12".parse().unwrap()),
     };
     assert_eq!(asked(&mut stage), again);
-    stage.shows("Asked again under the loaded Atlases, with the session as it is now.");
+    stage.shows("Evaluated with the loaded Atlases, in the session's current state.");
     stage.press(KeyCode::Esc);
     // A request that is still held is explained as held.
     archive.press(&mut stage, KeyCode::Char('.'));

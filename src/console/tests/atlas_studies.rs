@@ -21,7 +21,7 @@ fn the_difference_is_shown_line_by_line() {
     for (name, size) in SIZES {
         let mut stage = stage(idle(), size);
         stage.press(KeyCode::Char('='));
-        stage.shows("files are as loaded");
+        stage.shows("files are unchanged");
         found(&mut stage, newer(&weaker()));
         let asked = stage.press(KeyCode::Char('='));
         let [ConsoleRequest::Study(ticket, Study::Differ(texts))] = asked.as_slice() else {
@@ -66,7 +66,7 @@ fn the_test_page_shows_passed_tests_and_the_location_of_failures() {
     assert_snapshot!("tests", stage.picture());
     smaller("tests", &mut stage);
     stage.press(KeyCode::Esc);
-    stage.shows("1 of 2 tests hold");
+    stage.shows("1 of 2 tests pass");
     assert!(test_result(&[]).is_err());
 }
 
@@ -107,7 +107,7 @@ fn the_rehearsal_evaluates_past_requests_and_lists_only_changes() {
     assert_snapshot!("past", stage.text());
     smaller("past", &mut stage);
     stage.press(KeyCode::Esc);
-    stage.shows("1 of the last 3 actions would be judged otherwise");
+    stage.shows("1 of the last 3 actions would differ");
     // A cancelled rehearsal ends early.
     let left = QuitFlag::default();
     left.set();

@@ -54,7 +54,7 @@ fn a_batch_decides_exactly_the_reviewed_requests_one_by_one() {
     stage.shows("[ Deny all 3... ]  [ Pass all 3 ]");
     assert_snapshot!("batch", stage.picture());
     review_batch(&mut stage);
-    stage.shows("3 requests, each decided and recorded by itself");
+    stage.shows("3 requests, decided and recorded one by one");
     stage.shows("0 s on these 3");
     stage.shows("[ Pass all 3 now ]");
     assert_snapshot!("batch_review", stage.picture());
@@ -104,7 +104,7 @@ fn a_request_that_changes_leaves_the_open_batch_with_a_message() {
     review_batch(&mut stage);
     let changed = with_params(update("c-1"), json!({ "other": true }));
     stage.snapshot(snapshot([changed, update("c-3")]));
-    stage.shows("dropped out: c-1 changed, c-2 is no longer held");
+    stage.shows("removed: c-1 changed, c-2 is no longer held");
     stage.shows("batch of 1: c-3");
     // The operator has to review the remaining requests again. The focus is on a harmless button.
     assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
@@ -125,7 +125,7 @@ fn a_partly_accepted_batch_lists_the_rejected_requests() {
         gate,
         Reply::Refused(DecisionRefusal::RequestChanged),
     ));
-    stage.shows("2 requests decided; not: c-3:");
+    stage.shows("2 requests decided; failed: c-3:");
     stage.shows("batch of 1: c-3");
 }
 
@@ -158,7 +158,7 @@ fn an_answer_to_a_batch_that_breaks_its_rule_is_recorded_for_each_request() {
             Reply::Invalid(invalid),
         ));
     }
-    stage.shows("0 requests decided; not: c-1: the answers were not taken");
+    stage.shows("0 requests decided; failed: c-1: the answers were rejected");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_batch_is_denied_with_one_reason_and_each_has_its_own_record() {
     assert_eq!(stage.press(KeyCode::Enter), []);
     stage.presses(KeyCode::Tab, 2);
     assert_eq!(stage.press(KeyCode::Enter), []);
-    stage.shows("a reason is needed");
+    stage.shows("enter a reason");
     stage.shows("[ Deny all 2 now ]");
     stage.press(KeyCode::Tab);
     stage.type_text("not now");
@@ -198,7 +198,7 @@ fn marking_a_request_that_fits_no_batch_reports_the_reason() {
     ];
     let mut stage = TestConsole::new(snapshot(all), WIDE);
     stage.press(KeyCode::Char('B'));
-    stage.shows("no request is marked: Space marks one");
+    stage.shows("no request is marked: press Space");
     let mut told = Vec::new();
     for id in ["c-201", "c-205", "c-206", "c-9", "c-118", "c-121"] {
         stage.press(KeyCode::Char('/'));
@@ -213,14 +213,14 @@ fn marking_a_request_that_fits_no_batch_reports_the_reason() {
         told,
         [
             "",
-            "it was judged under another Atlas than c-201",
-            "it stands at other checkpoints than c-201",
-            "a denial is never overruled in a batch",
-            "it is of critical risk, and each of these is decided alone",
-            "it is of high risk, and each of these is decided alone",
+            "its Atlas differs from c-201",
+            "its checkpoints differ from c-201",
+            "a batch cannot overrule a denial",
+            "its risk is critical; decide it separately",
+            "its risk is high; decide it separately",
         ]
     );
-    stage.shows("1 marked, B opens them");
+    stage.shows("1 marked, B to open");
 }
 
 // Rule 22.

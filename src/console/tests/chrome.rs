@@ -113,23 +113,23 @@ fn a_head_without_an_external_copy_is_only_a_warning() {
     let mut stage = TestConsole::new(picture.clone(), (80, 24));
     assert_snapshot!(stage.picture());
     stage.open_gate("c-121");
-    stage.shows("! HEAD NOT KEPT ELSEWHERE: `/mnt/usb/head`");
+    stage.shows("! HEAD COPY FAILED: `/mnt/usb/head`");
     stage.shows("Pass is disabled: 3 answers missing");
     picture.store = StoreState::Poisoned {
         what: "disk full".to_owned(),
     };
     stage.snapshot(picture.clone());
-    stage.shows("! NOTHING IS RECORDED ANY MORE: disk full");
-    stage.hides("HEAD NOT KEPT");
+    stage.shows("! RECORDING STOPPED: disk full");
+    stage.hides("HEAD COPY FAILED");
     picture.store = StoreState::Stalled {
         what: "the disk hangs".to_owned(),
     };
     stage.snapshot(picture);
-    stage.shows("! NOTHING IS RECORDED NOW: the disk hangs");
+    stage.shows("! RECORDING PAUSED: the disk hangs");
     stage.shows("NOT RECORDING");
-    stage.hides("HEAD NOT KEPT");
+    stage.hides("HEAD COPY FAILED");
     stage.snapshot(busy());
-    stage.hides("HEAD NOT KEPT");
+    stage.hides("HEAD COPY FAILED");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn the_header_shows_that_recording_stopped_and_the_waiting_requests() {
         stage.shows("NO WRITES  14:02:31Z");
         stage.shows("restart cra");
         stage.hides("SEALED");
-        stage.shows("NOTHING IS RECORDED ANY MORE: the disk is ");
+        stage.shows("RECORDING STOPPED: the disk is ");
         assert_snapshot!(format!("poisoned_{width}"), stage.text());
     }
 }

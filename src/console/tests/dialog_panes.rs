@@ -32,19 +32,19 @@ fn editing_an_answer_in_the_editor_decides_nothing() {
         "{kept:?}"
     );
     stage.shows("reason: customer asked");
-    stage.shows("1 character left out: hidden, or too many");
+    stage.shows("1 character removed (hidden or too many)");
     stage.shows("ARMING");
     assert_eq!(stage.presses(KeyCode::Tab, 5), [], "keys are dropped again");
     stage.wait(DIALOG_ARMING_TIME);
     stage.shows("> Q1");
-    let why = "the editor `nope` ($EDITOR) was not found; the text is as it was".to_owned();
+    let why = "the editor `nope` ($EDITOR) was not found; the text is unchanged".to_owned();
     assert_eq!(stage.message(ConsoleMessage::Edited(gate, Err(why))), []);
     stage.shows("! the editor `nope` ($EDITOR) was not found");
     stage.shows("reason: customer asked");
     stage.wait(DIALOG_ARMING_TIME);
     stage.press(KeyCode::Tab);
     assert_eq!(stage.ctrl('e'), []);
-    stage.shows("only a text is edited in an editor");
+    stage.shows("the editor opens only text answers");
 }
 
 #[test]
@@ -101,14 +101,14 @@ fn the_search_result_is_shown_in_the_one_pane_layout() {
     stage.open_gate("c-121");
     stage.press(KeyCode::F(6));
     stage.press(KeyCode::Char('n'));
-    stage.shows("nothing to look for yet");
+    stage.shows("nothing to search");
     stage.press(KeyCode::Char('/'));
     stage.type_text("zz");
     stage.shows("/ zz");
-    stage.shows("`zz` is nowhere");
+    stage.shows("`zz` is not in");
     stage.presses(KeyCode::Backspace, 2);
     stage.type_text("CASCADE");
-    stage.hides("nowhere");
+    stage.hides("is not in");
     stage.press(KeyCode::Esc);
     stage.shows("/ CASCADE");
     assert_eq!(stage.app.layers.len(), 1, "Esc ends the search alone");
@@ -130,7 +130,7 @@ fn a_large_request_is_searchable_and_jumping_does_not_count_as_reading() {
     stage.press(KeyCode::Enter);
     stage.shows("seen 0 %");
     stage.press(KeyCode::Char('n'));
-    stage.shows("around the end of the request");
+    stage.shows("search wrapped around");
     stage.press(KeyCode::End);
     stage.shows("-- end of request --");
     stage.press(KeyCode::F(6));
@@ -140,7 +140,7 @@ fn a_large_request_is_searchable_and_jumping_does_not_count_as_reading() {
     stage.press(KeyCode::F(6));
     stage.press(KeyCode::Char('/'));
     stage.event(&Event::Paste("nowhere\r\n".to_owned()));
-    stage.shows("is nowhere in the request");
+    stage.shows("is not in the request");
     // The cost of a frame depends on the visible rows, not on the length of the request.
     let frames = 200;
     let began = std::time::Instant::now();

@@ -124,7 +124,7 @@ fn the_whole_form_is_saved_and_restored_after_a_restart() {
     stage.shows(REASON);
     stage.shows("understood");
     stage.shows("(•) yes");
-    stage.shows("Answer · draft kept");
+    stage.shows("Answer · draft saved");
     stage.shows("> Q1");
     stage.press(KeyCode::Esc);
     stage.press(KeyCode::Char('d'));
@@ -180,7 +180,7 @@ fn a_draft_of_another_request_is_not_restored() {
         assert!(!is_marked(&stage), "{name}");
         stage.open_gate("c-121");
         stage.shows("3 answers missing");
-        stage.hides("draft kept");
+        stage.hides("draft saved");
         let forgotten = told(stage.press(KeyCode::Esc));
         assert_eq!(forgotten, [None], "{name}: it is of no use to anyone");
     }
@@ -238,7 +238,7 @@ fn sensitive_answers_are_never_written_to_a_draft() {
         json!([{ "gate": 0, "question": "why", "raw": "moved" }])
     );
     stage.snapshot(with_draft(snapshot([with_secret()]), "c-1", kept.clone()));
-    stage.shows("draft kept, without sensitive answers");
+    stage.shows("draft saved without sensitive answers");
     assert_eq!(stage.press(KeyCode::Esc), []);
     stage.open();
     stage.shows("1234");
@@ -253,11 +253,11 @@ fn a_draft_is_shown_as_kept_only_when_it_is_on_disk() {
     let mut stage = TestConsole::new(snapshot([onboarding()]), WIDE);
     stage.open();
     let half = told(stage.type_text("underst")).pop().unwrap().unwrap();
-    stage.hides("draft kept");
+    stage.hides("draft saved");
     stage.snapshot(with_draft(snapshot([onboarding()]), "c-119", half));
-    stage.shows("Answer · draft kept");
+    stage.shows("Answer · draft saved");
     stage.type_text("o");
-    stage.hides("draft kept");
+    stage.hides("draft saved");
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn a_discarded_draft_stays_discarded_while_the_disk_lags() {
     stage.hides("draft");
     stage.open();
     stage.shows("1 answer missing");
-    stage.hides("draft kept");
+    stage.hides("draft saved");
 }
 
 #[test]

@@ -70,10 +70,10 @@ fn the_four_aspects_of_the_session_are_shown_below_the_request() {
     stage.open_gate("c-121");
     stage.presses(KeyCode::PageDown, 4);
     for (heading, text) in [
-        ("PERMISSIONS", "by gates: allowed none; denied public.*"),
+        ("PERMISSIONS", "allowed by gates: none; denied: public.*"),
         ("ABILITIES", "unlocked basic-support; locked admin-support"),
-        ("CONTEXT", "has intro-context; guidance of onboarding"),
-        ("AUDIT", "3 actions ran; 17 events on record"),
+        ("CONTEXT", "given: intro-context; guidance: onboarding"),
+        ("AUDIT", "3 actions run; 17 events recorded"),
     ] {
         stage.shows(heading);
         stage.shows(text);
@@ -90,7 +90,7 @@ fn the_agents_answers_are_shown_and_not_asked_again() {
     let mut stage = TestConsole::new(snapshot([held]), WIDE);
     stage.open();
     stage.presses(KeyCode::PageDown, 1);
-    stage.shows("THE AGENT ANSWERED high-risk-gate");
+    stage.shows("AGENT'S ANSWERS high-risk-gate");
     stage.shows("because I was asked to");
     let wanted = if left == 1 {
         "1 answer missing"
@@ -222,7 +222,7 @@ fn denying_needs_a_reason_and_its_own_button() {
     assert_eq!(stage.press(KeyCode::Enter), []);
     stage.presses(KeyCode::Tab, 2);
     assert_eq!(stage.press(KeyCode::Enter), []);
-    stage.shows("cannot deny: a reason is needed");
+    stage.shows("cannot deny: enter a reason");
     stage.press(KeyCode::Tab);
     stage.type_text("wrong");
     stage.press(KeyCode::Enter);
@@ -321,7 +321,7 @@ fn ctrl_s_opens_the_review_and_decides_nothing() {
     let mut stage = TestConsole::new(snapshot([onboarding()]), WIDE);
     stage.open();
     assert_eq!(stage.ctrl('s'), []);
-    stage.shows("no review yet: 1 answer missing");
+    stage.shows("cannot review: 1 answer missing");
     stage.type_text("understood");
     assert_eq!(stage.ctrl('s'), []);
     stage.shows("Review: what will be written");
@@ -371,6 +371,6 @@ fn a_broken_record_shows_a_warning_and_disables_pass() {
         what: "disk full".to_owned(),
     };
     stage.snapshot(poisoned);
-    stage.shows("! NOTHING IS RECORDED ANY MORE: disk full");
-    stage.shows("Deciding is disabled: nothing can be recorded");
+    stage.shows("! RECORDING STOPPED: disk full");
+    stage.shows("Deciding is disabled: cannot write records");
 }

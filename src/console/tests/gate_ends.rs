@@ -71,11 +71,11 @@ fn a_refusal_is_shown_and_the_answers_stay() {
     let mut stage = writing();
     let why = DecisionRefusal::Unavailable("disk full".to_owned());
     reply(&mut stage, Reply::Refused(why));
-    stage.shows("it could not be recorded, so it does not count: disk full");
+    stage.shows("could not be recorded, so it has no effect: disk full");
     stage.shows("understood");
     let mut stage = writing();
     reply(&mut stage, Reply::Refused(DecisionRefusal::AtlasChanged));
-    stage.shows("it can only be denied");
+    stage.shows("you can only deny it");
     stage.press(KeyCode::Tab);
     stage.shows("Pass is disabled: Atlas changed");
 }

@@ -30,7 +30,7 @@ const TEXT: &str = "refund order 7\nat \u{202e}once\u{1b}[2J\nEnd of the request
 fn the_dialog_shows_the_text_of_held_input_and_obeys_none_of_it() {
     let held = input(TEXT);
     let mut stage = TestConsole::new(snapshot([held.clone()]), (120, 36));
-    stage.shows("to go on: input: refund order 7");
+    stage.shows("to continue: input: refund order 7");
     stage.open_gate(held.id.as_str());
     stage.shows("refund order 7");
     stage.shows("at \\u{202e}once");

@@ -215,7 +215,7 @@ fn a_number_field_accepts_only_numbers_and_shows_its_rules() {
     stage.shows("· a number, such as 12 or -0.5  · at least 1  · at most 500");
     stage.shows("if invalid: DENIED");
     stage.type_text("x");
-    stage.shows("only a number goes here");
+    stage.shows("enter a number");
     stage.type_text("-");
     stage.shows("✗ a number, such as 12 or -0.5  ✗ at least 1  ✗ at most 500");
     stage.shows("Pass is disabled: 1 answer invalid");
@@ -234,13 +234,13 @@ fn a_number_field_accepts_only_numbers_and_shows_its_rules() {
 fn a_json_answer_reports_error_locations_and_starts_from_its_schema() {
     let mut stage = open([json_answer()], SIZES[0]);
     stage.shows("F4 skeleton");
-    stage.shows("· valid JSON  · keeps the schema");
+    stage.shows("· valid JSON  · must match the schema");
     stage.press(KeyCode::F(4));
     stage.shows("\"owner\": \"\"");
-    stage.shows("✗ keeps the schema (at /owner:");
+    stage.shows("✗ must match the schema (at /owner:");
     stage.hides("F4 skeleton");
     stage.press(KeyCode::F(4));
-    stage.shows("the skeleton goes only into an empty answer");
+    stage.shows("the skeleton needs an empty answer");
     stage.ctrl('u');
     stage.ctrl('u');
     stage.shows("F4 skeleton");
@@ -257,7 +257,7 @@ fn a_json_answer_reports_error_locations_and_starts_from_its_schema() {
     stage.event(&Event::Paste(
         "{\"steps\":[\"a\"],\n\"owner\":\"me\"}".to_owned(),
     ));
-    stage.shows("✓ valid JSON  ✓ keeps the schema");
+    stage.shows("✓ valid JSON  ✓ must match the schema");
     let answer = sent(&mut stage);
     assert_eq!(answer, json!("{\"steps\":[\"a\"],\n\"owner\":\"me\"}"));
 }
@@ -266,7 +266,7 @@ fn a_json_answer_reports_error_locations_and_starts_from_its_schema() {
 fn every_rule_of_a_text_shows_its_state_during_typing() {
     let mut stage = open([text()], SIZES[0]);
     stage.shows("· at least 20 characters (0 now)");
-    stage.shows("validator `ticket-desk` is asked when it is sent");
+    stage.shows("validator `ticket-desk` checks the answer");
     stage.type_text("the ticket asap");
     for state in [
         "✗ at least 20 characters (15 now)",

@@ -39,8 +39,8 @@ fn again(held: &Held) -> Reply {
 }
 
 #[track_caller]
-fn sent(deeds: &[LineEffect]) -> DecisionRequest {
-    match deeds {
+fn sent(effects: &[LineEffect]) -> DecisionRequest {
+    match effects {
         [LineEffect::Decide(decide)] => (**decide).clone(),
         other => panic!("{other:?}"),
     }
@@ -57,15 +57,15 @@ fn assert_broken(decide: &DecisionRequest, answer: &str) {
 // covers B11
 #[test]
 fn an_invalid_dialog_answer_is_sent_to_be_counted_or_to_refuse_the_request() {
-    for (on_invalid, told) in [
+    for (on_invalid, output) in [
         ("retry", "Pass is disabled: 1 answer invalid"),
-        ("block", "Enter refuses the request"),
+        ("block", "Enter denies the request"),
     ] {
         let held = asking([question(on_invalid, &json!({}))]);
         let mut stage = TestConsole::new(snapshot([held.clone()]), WIDE);
         stage.open();
         stage.type_text("not understood");
-        stage.shows(told);
+        stage.shows(output);
         stage.presses(KeyCode::PageDown, 3);
         stage.presses(KeyCode::Tab, 3);
         let mut sent = decisions(stage.press(KeyCode::Enter));
@@ -85,7 +85,7 @@ fn an_invalid_dialog_answer_is_sent_to_be_counted_or_to_refuse_the_request() {
             reply,
         ));
         match on_invalid {
-            "retry" => stage.shows("answers not taken (attempt 1); still held"),
+            "retry" => stage.shows("answers rejected (attempt 1); still held"),
             _ => stage.shows("DENIED"),
         }
     }
@@ -113,7 +113,7 @@ fn a_tolerated_invalid_answer_shows_a_warning_and_is_marked_in_the_review() {
     stage.presses(KeyCode::PageDown, 3);
     stage.presses(KeyCode::Tab, 3);
     assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
-    stage.shows("`terms` is taken although: type `understood`");
+    stage.shows("`terms` is invalid but accepted: type `understood`");
     stage.shows("invalid");
 }
 
@@ -124,34 +124,41 @@ fn the_line_console_handles_an_invalid_answer_as_its_question_defines() {
     let held = asking([question("retry", &json!({}))]);
     let mut listener = LineConsoleTester::new(snapshot([held.clone()]));
     let pass = format!("pass {}", held.id);
-    let (told, deeds) = listener.types(&[&pass, "not understood"]);
-    assert!(told.contains("Not kept: type `understood`"), "{told}");
-    assert_broken(&sent(&deeds), "not understood");
+    let (output, effects) = listener.types(&[&pass, "not understood"]);
+    assert!(output.contains("Not met: type `understood`"), "{output}");
+    assert_broken(&sent(&effects), "not understood");
     listener
-        .talk
+        .line_console
         .on_reply(&held.id, &again(&held), listener.now);
-    let told = listener.talk.take_output();
-    assert!(told.contains("Recorded as invalid answer 1."), "{told}");
-    assert!(told.contains("Question 1 of 1"), "{told}");
+    let output = listener.line_console.take_output();
+    assert!(output.contains("Recorded as invalid answer 1."), "{output}");
+    assert!(output.contains("Question 1 of 1"), "{output}");
     // Block: the request is refused at once.
     let held = asking([question("block", &json!({}))]);
     let mut listener = LineConsoleTester::new(snapshot([held.clone()]));
-    let (_, deeds) = listener.types(&[&pass, "not understood"]);
-    assert_broken(&sent(&deeds), "not understood");
+    let (_, effects) = listener.types(&[&pass, "not understood"]);
+    assert_broken(&sent(&effects), "not understood");
     let denied = decided(held.id.as_str(), "14:02:32", HeldOutcome::Denied, None);
     listener
-        .talk
+        .line_console
         .on_reply(&held.id, &Reply::Decided(denied), listener.now);
-    assert!(listener.talk.take_output().contains("Recorded."));
+    assert!(listener.line_console.take_output().contains("Recorded."));
     // Continue: the answer is accepted, with or without a warning, and the review marks it as invalid.
     for (on_invalid, warned) in [("warn_and_continue", true), ("log_and_continue", false)] {
         let held = asking([question(on_invalid, &json!({}))]);
         let mut listener = LineConsoleTester::new(snapshot([held]));
-        let (told, deeds) = listener.types(&[&pass, "understod"]);
-        assert_eq!(deeds, [], "{told}");
-        assert_eq!(told.contains("Warning: taken although"), warned, "{told}");
-        assert!(told.contains("validation_result: \"invalid\""), "{told}");
-        assert!(told.contains("understod"), "{told}");
+        let (output, effects) = listener.types(&[&pass, "understod"]);
+        assert_eq!(effects, [], "{output}");
+        assert_eq!(
+            output.contains("Warning: accepted, but"),
+            warned,
+            "{output}"
+        );
+        assert!(
+            output.contains("validation_result: \"invalid\""),
+            "{output}"
+        );
+        assert!(output.contains("understod"), "{output}");
     }
 }
 
@@ -163,12 +170,12 @@ fn the_review_gives_no_verdict_on_an_answer_that_an_extension_validates() {
         "validation": {"custom_validator": "ticket-desk"},
     })]);
     let mut listener = LineConsoleTester::new(snapshot([held.clone()]));
-    let (told, _) = listener.types(&[&format!("pass {}", held.id), "T-1"]);
+    let (output, _) = listener.types(&[&format!("pass {}", held.id), "T-1"]);
     assert!(
-        told.contains("known when `ticket-desk` has judged it"),
-        "{told}"
+        output.contains("known after `ticket-desk` checks it"),
+        "{output}"
     );
-    assert!(!told.contains("\"valid\""), "{told}");
+    assert!(!output.contains("\"valid\""), "{output}");
 }
 
 // covers B19
@@ -202,7 +209,7 @@ fn the_line_console_reports_a_changed_atlas_before_it_asks_a_question() {
     let mut picture = snapshot([held.clone()]);
     picture.load_info.hash = Some(crate::base::digest::Digest::of("another Atlas"));
     let mut listener = LineConsoleTester::new(picture);
-    let (told, _) = listener.types(&[&format!("pass {}", held.id)]);
-    assert!(told.contains("The Atlas changed since"), "{told}");
-    assert!(!told.contains("Question 1"), "{told}");
+    let (output, _) = listener.types(&[&format!("pass {}", held.id)]);
+    assert!(output.contains("The Atlas changed after"), "{output}");
+    assert!(!output.contains("Question 1"), "{output}");
 }

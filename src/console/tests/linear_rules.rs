@@ -23,15 +23,15 @@ use crate::runtime::snapshot::{ChainVerdict, ConsoleAccess, RuntimeSnapshot};
 
 /// Returns the only decision.
 #[track_caller]
-fn decision(deeds: &[LineEffect]) -> DecisionRequest {
-    match deeds {
+fn decision(effects: &[LineEffect]) -> DecisionRequest {
+    match effects {
         [LineEffect::Decide(decide)] => (**decide).clone(),
         other => panic!("{other:?}"),
     }
 }
 
-fn operated(deeds: &[LineEffect]) -> OperatorAction {
-    match deeds {
+fn operated(effects: &[LineEffect]) -> OperatorAction {
+    match effects {
         [LineEffect::Operate(operate)] => (**operate).clone(),
         other => panic!("{other:?}"),
     }
@@ -52,14 +52,17 @@ fn an_override_needs_its_own_command_twenty_characters_of_reason_and_every_proof
     let mut listener = LineConsoleTester::new(snapshot([held.clone()]));
     listener.hears(
         &["pass c-9"],
-        &["A policy denies c-9. To overrule it, type override c-9."],
+        &["A policy denies c-9. To overrule the denial, type override c-9."],
     );
     listener.hears(&["override c-9"], &["Question 1 of 1"]);
     listener.hears(&[""], &["Question 1 of 1"]);
     for thin in ["because", "nineteen characters"] {
-        let (told, deeds) = listener.types(&[thin]);
-        assert!(told.contains("Not kept: at least 20 characters"), "{told}");
-        let ruling = decision(&deeds).ruling;
+        let (output, effects) = listener.types(&[thin]);
+        assert!(
+            output.contains("Not met: at least 20 characters"),
+            "{output}"
+        );
+        let ruling = decision(&effects).ruling;
         assert!(
             matches!(&ruling, Ruling::Invalid { answers } if answers[0]["justification"] == json!(thin)),
             "{ruling:?}"
@@ -69,8 +72,15 @@ fn an_override_needs_its_own_command_twenty_characters_of_reason_and_every_proof
             problems: Vec::new(),
         };
         let reply = Reply::Invalid(invalid);
-        listener.talk.on_reply(&held.id, &reply, listener.now);
-        assert!(listener.talk.take_output().contains("Question 1 of 1"));
+        listener
+            .line_console
+            .on_reply(&held.id, &reply, listener.now);
+        assert!(
+            listener
+                .line_console
+                .take_output()
+                .contains("Question 1 of 1")
+        );
     }
     listener.hears(&["twenty characters, ok"], &["hash: "]);
     listener.hears(
@@ -103,44 +113,67 @@ fn a_deciding_word_typed_too_early_never_decides() {
     let (last, first) = lines.split_last().unwrap();
     let mut listener = LineConsoleTester::new(busy());
     listener.types(&first.iter().map(String::as_str).collect::<Vec<_>>());
-    listener.talk.on_line(last, listener.now);
+    listener.line_console.on_line(last, listener.now);
     let asked_at = listener.now;
     for _ in 0..3 {
-        assert_eq!(listener.talk.on_line("pass", asked_at.plus(early)), []);
-        assert!(listener.talk.take_output().contains("does not count"));
+        assert_eq!(
+            listener.line_console.on_line("pass", asked_at.plus(early)),
+            []
+        );
+        assert!(
+            listener
+                .line_console
+                .take_output()
+                .contains("Ignored: typed too early.")
+        );
     }
-    assert!(listener.talk.next_change().is_some(), "it still arms");
+    assert!(
+        listener.line_console.next_change().is_some(),
+        "it still arms"
+    );
     let after = asked_at.plus(Duration::from_millis(700));
-    listener.talk.on_tick(after);
-    assert!(listener.talk.take_output().contains("Type pass "));
-    assert_eq!(listener.talk.on_line("pass", after).len(), 1);
+    listener.line_console.on_tick(after);
+    assert!(listener.line_console.take_output().contains("Type pass "));
+    assert_eq!(listener.line_console.on_line("pass", after).len(), 1);
     // Deny.
     let mut listener = LineConsoleTester::new(busy());
     listener.types(&["deny c-121"]);
-    listener.talk.on_line("wrong tenant", listener.now);
+    listener.line_console.on_line("wrong tenant", listener.now);
     let asked_at = listener.now;
-    assert_eq!(listener.talk.on_line("deny", asked_at.plus(early)), []);
-    assert!(listener.talk.take_output().contains("does not count"));
+    assert_eq!(
+        listener.line_console.on_line("deny", asked_at.plus(early)),
+        []
+    );
+    assert!(
+        listener
+            .line_console
+            .take_output()
+            .contains("Ignored: typed too early.")
+    );
     // Lines sent all at once decide nothing: no time passes between them.
     let mut listener = LineConsoleTester::new(busy());
     let lines = answers(&ticket_delete());
     let all = lines.iter().map(String::as_str).chain(["pass", "pass"]);
     for line in all {
-        assert_eq!(listener.talk.on_line(line, listener.now), [], "{line}");
+        assert_eq!(
+            listener.line_console.on_line(line, listener.now),
+            [],
+            "{line}"
+        );
     }
 }
 
 /// Types a wrong confirmation. The console asks again, and records the input unless it is empty.
 #[track_caller]
 fn unconfirmed(listener: &mut LineConsoleTester, wrong: &str, asked: &str) {
-    let (told, deeds) = listener.types(&[wrong]);
-    assert!(told.contains("That is not it."), "{told}");
-    assert!(told.contains(asked), "{told}");
+    let (output, effects) = listener.types(&[wrong]);
+    assert!(output.contains("That does not match"), "{output}");
+    assert!(output.contains(asked), "{output}");
     if wrong.is_empty() {
-        assert_eq!(deeds, []);
+        assert_eq!(effects, []);
         return;
     }
-    let ruling = decision(&deeds).ruling;
+    let ruling = decision(&effects).ruling;
     assert!(
         matches!(&ruling, Ruling::WrongConfirmation { typed_text, .. } if typed_text == wrong),
         "{ruling:?}"
@@ -190,40 +223,40 @@ fn a_request_that_was_not_printed_whole_cannot_pass() {
     let lines: Vec<_> = (0..200).map(|n| format!("line {n}")).collect();
     let held = with_params(ticket_delete(), json!({ "lines": lines }));
     let mut listener = LineConsoleTester::new(snapshot([held.clone()]));
-    let (told, _) = listener.types(&["pass c-121"]);
+    let (output, _) = listener.types(&["pass c-121"]);
     assert!(
-        told.contains("more lines. Press Enter to hear them"),
-        "{told}"
+        output.contains("more lines. Press Enter to print them"),
+        "{output}"
     );
-    assert!(!told.contains("End of the request."));
+    assert!(!output.contains("End of the request."));
     // Input is not yet an answer, a proof or the deciding word: it only prints the next page.
     let hash = held.request_hash.short(4);
     let mut typed = vec!["understood", "yes", "pass", hash.as_str()]
         .into_iter()
         .cycle();
-    let mut heard = told;
+    let mut printed = output;
     let mut pages = 0;
-    while !heard.contains("End of the request.") {
+    while !printed.contains("End of the request.") {
         let line = typed.next().unwrap();
-        let (more, deeds) = listener.types(&[line]);
-        assert_eq!(deeds, [], "{line}");
-        heard += &more;
+        let (more, effects) = listener.types(&[line]);
+        assert_eq!(effects, [], "{line}");
+        printed += &more;
         pages += 1;
         assert!(pages < 20);
     }
     assert!(pages > 3);
     for n in 0..200 {
         assert!(
-            heard.contains(&format!("\"line {n}\"")),
-            "line {n} was not told"
+            printed.contains(&format!("\"line {n}\"")),
+            "line {n} was not printed"
         );
     }
     // No input was accepted as an answer: the first question is still open.
-    assert!(heard.contains("Question 1 of 3"), "{heard}");
-    assert!(!heard.contains("Question 2 of 3"));
+    assert!(printed.contains("Question 1 of 3"), "{printed}");
+    assert!(!printed.contains("Question 2 of 3"));
     // Leaving the request and coming back starts again.
-    listener.hears(&["/back"], &["It stays held."]);
-    listener.hears(&["pass c-121"], &["more lines. Press Enter to hear them"]);
+    listener.hears(&["/back"], &["The request stays held."]);
+    listener.hears(&["pass c-121"], &["more lines. Press Enter to print them"]);
 }
 
 #[test]
@@ -243,10 +276,10 @@ fn a_change_before_the_deciding_word_cancels_the_decision() {
         let mut listener = at_deciding_word(snapshot([ticket_delete()]));
         let other = change(ticket_delete());
         listener
-            .talk
+            .line_console
             .on_snapshot(Arc::new(snapshot([other.clone()])), listener.now);
-        let told = listener.talk.take_output();
-        assert!(told.contains("c-121 has changed. What was typed does not count."));
+        let output = listener.line_console.take_output();
+        assert!(output.contains("c-121 has changed. Your input was discarded."));
         listener.hears(&["pass"], &["Name a request"]);
         // Started again, the decision is about the current request.
         listener.hears(&["deny c-121", "not like this"], &["Type deny "]);
@@ -257,7 +290,9 @@ fn a_change_before_the_deciding_word_cancels_the_decision() {
     // The arrival of another request cancels nothing.
     let mut listener = at_deciding_word(snapshot([ticket_delete()]));
     let more = snapshot([ticket_delete(), user_ban()]);
-    listener.talk.on_snapshot(Arc::new(more), listener.now);
+    listener
+        .line_console
+        .on_snapshot(Arc::new(more), listener.now);
     assert!(matches!(
         decision(&listener.types(&["pass"]).1).ruling,
         Ruling::Pass { .. }
@@ -297,7 +332,9 @@ fn deciding_a_request_claimed_by_another_operator_needs_their_name() {
     let mut listener = at_deciding_word(snapshot([claimed("op-1@ops")]));
     decision(&listener.types(&["pass"]).1);
     let mut listener = at_deciding_word(snapshot([ticket_delete()]));
-    listener.talk.on_snapshot(Arc::new(picture()), listener.now);
+    listener
+        .line_console
+        .on_snapshot(Arc::new(picture()), listener.now);
     listener.leaves_held("pass");
 }
 
@@ -312,36 +349,38 @@ fn claims_are_made_released_and_taken_over_by_name() {
             wish,
         })
     };
-    let deeds = listener.types(&["claim c-121"]).1;
-    assert_eq!(operated(&deeds), claiming(None, ClaimChangeKind::Take));
-    let done = operated(&deeds);
-    listener.talk.on_operated(&done, &Ok(()));
+    let effects = listener.types(&["claim c-121"]).1;
+    assert_eq!(operated(&effects), claiming(None, ClaimChangeKind::Take));
+    let done = operated(&effects);
+    listener.line_console.on_operated(&done, &Ok(()));
     assert!(
         listener
-            .talk
+            .line_console
             .take_output()
-            .contains("Recorded. You claim c-121.")
+            .contains("Recorded. You claimed c-121.")
     );
     let mut listener = LineConsoleTester::new(snapshot([claimed("o2@ops")]));
-    let told = listener.talk.take_output();
-    assert!(told.contains("claimed by o2@ops"), "{told}");
+    let output = listener.line_console.take_output();
+    assert!(output.contains("claimed by o2@ops"), "{output}");
     listener.hears(
         &["claim c-121"],
-        &["Type claim c-121 over o2@ops to take it."],
+        &["Type claim c-121 over o2@ops to take over."],
     );
     listener.hears(&["claim c-121 over o3"], &["Type claim c-121 over o2@ops"]);
-    let deeds = listener.types(&["claim c-121 over o2@ops"]).1;
+    let effects = listener.types(&["claim c-121 over o2@ops"]).1;
     assert_eq!(
-        operated(&deeds),
+        operated(&effects),
         claiming(Some("o2@ops"), ClaimChangeKind::Take)
     );
     let refused = Err(DecisionRefusal::ClaimChanged(None));
-    listener.talk.on_operated(&operated(&deeds), &refused);
+    listener
+        .line_console
+        .on_operated(&operated(&effects), &refused);
     assert!(
         listener
-            .talk
+            .line_console
             .take_output()
-            .contains("Not recorded: nobody claims it by now")
+            .contains("Not recorded: the claim was released")
     );
 }
 
@@ -350,13 +389,18 @@ fn the_first_of_two_approvals_is_reported_and_the_same_operator_cannot_give_the_
     let mut held = ticket_delete();
     held.gates[0].approvers = Approvers::Two;
     let mut listener = LineConsoleTester::new(snapshot([held.clone()]));
-    assert!(listener.talk.take_output().contains("0 of 2 approvals"));
+    assert!(
+        listener
+            .line_console
+            .take_output()
+            .contains("0 of 2 approvals")
+    );
     let lines = answers(&held);
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     listener.hears(
         &lines,
         &[
-            "This is the first of two approvals. It stays held",
+            "This is the first of two approvals. The request stays held",
             "checkpoint_approved",
         ],
     );
@@ -371,23 +415,23 @@ fn the_first_of_two_approvals_is_reported_and_the_same_operator_cannot_give_the_
     });
     let approved = Reply::Approved(Box::new(held.clone()));
     listener
-        .talk
+        .line_console
         .on_reply(&decide.gate, &approved, listener.now);
-    let told = listener.talk.take_output();
+    let output = listener.line_console.take_output();
     assert!(
-        told.contains("has 1 of 2 approvals and is still held"),
-        "{told}"
+        output.contains("has 1 of 2 approvals and is still held"),
+        "{output}"
     );
     let mut listener = LineConsoleTester::new(snapshot([held.clone()]));
     assert!(
         listener
-            .talk
+            .line_console
             .take_output()
             .contains("1 of 2 approvals, by op-1@ops")
     );
     listener.hears(
         &["pass c-121"],
-        &["c-121 cannot pass: op-1@ops gave 1 of 2"],
+        &["c-121 cannot pass: op-1@ops approved (1 of 2)"],
     );
     let mut picture = snapshot([held]);
     picture.operator = "op-2@ops".to_owned();
@@ -405,24 +449,26 @@ fn the_first_of_two_approvals_is_reported_and_the_same_operator_cannot_give_the_
 #[test]
 fn a_change_of_operator_is_recorded_and_cancels_the_open_question() {
     let mut listener = LineConsoleTester::new(snapshot([ticket_delete()]));
-    let deeds = listener.types(&["operator op-2@ops"]).1;
+    let effects = listener.types(&["operator op-2@ops"]).1;
     let seat = OperatorChange {
         operator: "op-2@ops".to_owned(),
         before: "op-1@ops".to_owned(),
     };
-    assert_eq!(operated(&deeds), OperatorAction::ChangeOperator(seat));
+    assert_eq!(operated(&effects), OperatorAction::ChangeOperator(seat));
     for name in ["", "agent x", "a\u{202e}b"] {
-        listener.hears(&[&format!("operator {name}")], &["Nobody sits down"]);
+        listener.hears(&[&format!("operator {name}")], &["Operator not changed"]);
     }
     let mut listener = at_deciding_word(snapshot([ticket_delete()]));
     let mut other = snapshot([ticket_delete()]);
     other.operator = "op-2@ops".to_owned();
-    listener.talk.on_snapshot(Arc::new(other), listener.now);
+    listener
+        .line_console
+        .on_snapshot(Arc::new(other), listener.now);
     assert!(
         listener
-            .talk
+            .line_console
             .take_output()
-            .contains("Somebody else sits here now.")
+            .contains("The operator changed.")
     );
     listener.hears(&["pass"], &["Name a request"]);
 }
@@ -438,22 +484,19 @@ fn acknowledgements_are_recorded_and_required_before_deciding() {
     let fault = picture.chain.verdict.fault().unwrap();
     let mut listener = LineConsoleTester::new(picture.clone());
     for line in ["pass c-121", "deny c-121"] {
-        listener.hears(
-            &[line],
-            &["Nothing can be decided now.", "ack-broken-chain"],
-        );
+        listener.hears(&[line], &["Deciding is disabled.", "ack-broken-chain"]);
     }
-    let deeds = listener.types(&["ack-broken-chain"]).1;
+    let effects = listener.types(&["ack-broken-chain"]).1;
     let operator = "op-1@ops".to_owned();
     let of = AcknowledgedSubject::Fault(fault.clone());
     assert_eq!(
-        operated(&deeds),
+        operated(&effects),
         OperatorAction::Acknowledge(OperatorAcknowledgement { operator, of })
     );
-    listener.hears(&["pass c-121"], &["Nothing can be decided now."]);
+    listener.hears(&["pass c-121"], &["Deciding is disabled."]);
     picture.operator_acts.acknowledged_fault = Some(fault);
     listener
-        .talk
+        .line_console
         .on_snapshot(Arc::new(picture.clone()), listener.now);
     listener.hears(&["pass c-121"], &["Question 1 of 3"]);
     // An override is announced until an operator acknowledges it.
@@ -470,27 +513,27 @@ fn acknowledgements_are_recorded_and_required_before_deciding() {
     listener = LineConsoleTester::new(picture.clone());
     assert!(
         listener
-            .talk
+            .line_console
             .take_output()
             .contains("the denial of c-9 was overruled by op-2")
     );
-    let deeds = listener.types(&["ack-override"]).1;
-    assert!(matches!(operated(&deeds), OperatorAction::Acknowledge(_)));
+    let effects = listener.types(&["ack-override"]).1;
+    assert!(matches!(operated(&effects), OperatorAction::Acknowledge(_)));
     picture.access = ConsoleAccess::ReadOnly;
-    LineConsoleTester::new(picture).hears(&["ack-override"], &["This console only looks"]);
+    LineConsoleTester::new(picture).hears(&["ack-override"], &["This console is read-only"]);
 }
 
 #[test]
 fn a_wrong_word_to_deny_is_recorded_and_denies_nothing() {
     let mut listener = LineConsoleTester::new(busy());
     listener.types(&["deny c-121", "wrong tenant"]);
-    let (told, deeds) = listener.types(&["yes"]);
-    assert!(told.contains("It stays held."), "{told}");
+    let (output, effects) = listener.types(&["yes"]);
+    assert!(output.contains("The request stays held."), "{output}");
     let expected = Ruling::WrongConfirmation {
         wanted: Confirmation::DenyWord,
         typed_text: "yes".to_owned(),
     };
-    assert_eq!(decision(&deeds).ruling, expected);
+    assert_eq!(decision(&effects).ruling, expected);
 }
 
 #[test]
@@ -498,10 +541,10 @@ fn answers_become_the_justification_that_is_told_before_the_word_is_asked_for() 
     let mut item = held("c-1", "ticket.update", RiskTier::Medium, 10, 600);
     item.gates = vec![gate("g", "action_pre", "why", vec![confirmation()])];
     let mut listener = LineConsoleTester::new(snapshot([item]));
-    let told = [
+    let output = [
         "Justification (your answers): Was the customer asked?: yes",
         "justification_source: \"answers\"",
         "Type pass ",
     ];
-    listener.hears(&["pass c-1", "yes"], &told);
+    listener.hears(&["pass c-1", "yes"], &output);
 }

@@ -13,7 +13,7 @@ use crate::console::request::{ConsoleMessage, ConsoleRequest};
 use crate::engine::held::Held;
 
 const WIDE: (u16, u16) = (120, 36);
-const UNREADY: &str = "request still being laid out";
+const UNREADY: &str = "request is still loading";
 
 fn long() -> Held {
     let lines: Vec<String> = (0..3_000).map(|at| format!("line {at} of many")).collect();
@@ -51,7 +51,7 @@ fn answer(stage: &mut TestConsole) {
 fn keys_work_during_the_layout_of_a_long_request_and_nothing_passes() {
     let mut stage = TestConsole::new(snapshot([long()]), WIDE);
     let asked = opened(&mut stage);
-    stage.shows("it is being laid out");
+    stage.shows("This long request");
     stage.shows("seen 0 %");
     stage.presses(KeyCode::PageDown, 3);
     stage.press(KeyCode::F(6));
@@ -69,7 +69,7 @@ fn keys_work_during_the_layout_of_a_long_request_and_nothing_passes() {
         wanted(stage.message(ConsoleMessage::LaidOut(asked.run()))),
         []
     );
-    stage.hides("it is being laid out");
+    stage.hides("This long request");
     stage.shows("file.write");
     stage.shows("seen 0 %");
     stage.shows("Pass is disabled: request not fully seen (PgDn)");
@@ -105,7 +105,7 @@ fn a_new_width_repeats_the_layout_and_read_rows_stay_read() {
     assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
     // The result for the previous width would be cut at the edge.
     stage.message(ConsoleMessage::LaidOut(first.run()));
-    stage.shows("it is being laid out");
+    stage.shows("This long request");
     stage.shows(UNREADY);
     for lay_out in asked {
         stage.message(ConsoleMessage::LaidOut(lay_out.run()));
@@ -120,13 +120,13 @@ fn a_layout_of_the_previous_request_is_dropped() {
     let before = opened(&mut stage);
     let now = with_params(long(), json!({ "lines": ["x".repeat(300_000)] }));
     let asked = wanted(stage.snapshot(snapshot([now])));
-    stage.shows("too long to compare line by line");
+    stage.shows("too long to compare by line");
     stage.wait(DIALOG_ARMING_TIME);
     let asked = asked.into_iter().chain(wanted(stage.press(KeyCode::Enter)));
     let asked: Vec<LayoutJob> = asked.collect();
     stage.wait(DIALOG_ARMING_TIME);
     stage.message(ConsoleMessage::LaidOut(before.run()));
-    stage.shows("it is being laid out");
+    stage.shows("This long request");
     for lay_out in asked {
         stage.message(ConsoleMessage::LaidOut(lay_out.run()));
     }

@@ -12,7 +12,7 @@ use crate::console::linear::line_console::LineConsole;
 use crate::runtime::notices::{AtlasNoticeSummary, NoticeSummary, NoticesOff};
 use crate::runtime::snapshot::{RuntimeSnapshot, UndeliveredCounts};
 
-fn told(notices: NoticeSummary, picture: RuntimeSnapshot) -> RuntimeSnapshot {
+fn with_notices(notices: NoticeSummary, picture: RuntimeSnapshot) -> RuntimeSnapshot {
     RuntimeSnapshot {
         notices: Arc::new(notices),
         ..picture
@@ -21,7 +21,7 @@ fn told(notices: NoticeSummary, picture: RuntimeSnapshot) -> RuntimeSnapshot {
 
 /// The notices of the example Atlas, with a hostile error text.
 fn notices(waiting: usize, failed: usize) -> NoticeSummary {
-    let error = Some("it answered with status 500\u{1b}[2J".to_owned());
+    let error = Some("it returned status 500\u{1b}[2J".to_owned());
     let own = AtlasNoticeSummary {
         waiting,
         failed,
@@ -49,18 +49,18 @@ fn the_header_shows_undelivered_notices() {
         ((80, 24), "unsent 12 "),
         ((60, 18), "unsent 12 "),
     ] {
-        let mut stage = TestConsole::new(told(notices(3, 0), busy()), size);
+        let mut stage = TestConsole::new(with_notices(notices(3, 0), busy()), size);
         stage.hides("unsent");
         let mut full = notices(3, 10);
         full.over_limit = 2;
-        stage.snapshot(told(full.clone(), busy()));
+        stage.snapshot(with_notices(full.clone(), busy()));
         for tab in ['1', '2', '3', '4'] {
             stage.press(KeyCode::Char(tab));
             stage.shows(words);
             stage.shows("14:02:31Z");
         }
         // The warning stays visible next to other warnings, and so does the time.
-        stage.snapshot(told(
+        stage.snapshot(with_notices(
             full,
             RuntimeSnapshot {
                 undelivered: dropped,
@@ -76,7 +76,7 @@ fn the_header_shows_undelivered_notices() {
 #[test]
 fn the_atlas_screen_shows_the_notice_address_and_delivery_state() {
     for (size, name) in [((120, 36), "wide"), ((80, 24), "small")] {
-        let mut stage = TestConsole::new(told(notices(2, 1), studied(idle())), size);
+        let mut stage = TestConsole::new(with_notices(notices(2, 1), studied(idle())), size);
         stage.press(KeyCode::Char('4'));
         stage.press(KeyCode::Home);
         stage.shows("https://acme.example/cra-events");
@@ -85,16 +85,16 @@ fn the_atlas_screen_shows_the_notice_address_and_delivery_state() {
     let mut stage = TestConsole::new(studied(idle()), (120, 36));
     stage.press(KeyCode::Char('4'));
     stage.press(KeyCode::Home);
-    stage.shows("none waits");
+    stage.shows("none waiting");
     for (off, words) in [
-        (NoticesOff::Demo, "off: the demo calls nobody"),
-        (NoticesOff::Setting, "off: config.yaml says `webhooks: off`"),
+        (NoticesOff::Demo, "off in the demo"),
+        (NoticesOff::Setting, "off: config.yaml has `webhooks: off`"),
     ] {
         let quiet = NoticeSummary {
             off: Some(off),
             ..notices(1, 0)
         };
-        stage.snapshot(told(quiet, studied(idle())));
+        stage.snapshot(with_notices(quiet, studied(idle())));
         stage.shows(words);
         stage.hides("1 waiting");
     }
@@ -103,20 +103,21 @@ fn the_atlas_screen_shows_the_notice_address_and_delivery_state() {
 // covers B16
 #[test]
 fn the_line_console_announces_undelivered_notices_once() {
-    let mut talk = LineConsole::new(Arc::new(told(notices(1, 0), idle())), now());
-    assert!(!talk.take_output().contains("notice"));
-    let two = Arc::new(told(notices(0, 2), idle()));
-    talk.on_snapshot(Arc::clone(&two), now());
+    let mut line_console = LineConsole::new(Arc::new(with_notices(notices(1, 0), idle())), now());
+    assert!(!line_console.take_output().contains("notice"));
+    let two = Arc::new(with_notices(notices(0, 2), idle()));
+    line_console.on_snapshot(Arc::clone(&two), now());
     assert_eq!(
-        talk.take_output(),
-        "\u{7}\n2 notices to stewards not taken: it answered with status 500\\u{1b}[2J. \
-         cra notices lists them.\n> "
+        line_console.take_output(),
+        "\u{7}\n2 notices to stewards not delivered: it returned status 500\\u{1b}[2J. \
+         Run cra notices to list them.\n> "
     );
-    talk.on_snapshot(two, now());
-    assert_eq!(talk.take_output(), "");
-    let mut talk = LineConsole::new(Arc::new(told(notices(0, 1), idle())), now());
+    line_console.on_snapshot(two, now());
+    assert_eq!(line_console.take_output(), "");
+    let mut line_console = LineConsole::new(Arc::new(with_notices(notices(0, 1), idle())), now());
     assert!(
-        talk.take_output()
-            .contains("1 notice to stewards not taken")
+        line_console
+            .take_output()
+            .contains("1 notice to stewards not delivered")
     );
 }

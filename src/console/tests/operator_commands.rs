@@ -37,7 +37,7 @@ fn the_same_operator_is_barred(live: &mut LiveConsole) {
     live.stage.hides(WHY);
     live.types("and again");
     live.stage
-        .shows("is disabled: op-1 gave 1 of 2; somebody else gives 2 of 2");
+        .shows("is disabled: op-1 approved (1 of 2); a second operator");
     live.presses(KeyCode::Tab, 3);
     live.press(KeyCode::Enter);
     live.undecided(&["c-1"]);
@@ -50,7 +50,7 @@ fn the_same_operator_is_barred(live: &mut LiveConsole) {
     live.stage.shows("1 of 2 (op-1)");
     live.open("c-1");
     live.stage
-        .shows("is disabled: op-1 gave 1 of 2; somebody else gives 2 of 2");
+        .shows("is disabled: op-1 approved (1 of 2); a second operator");
     live.press(KeyCode::Esc);
 }
 
@@ -65,7 +65,7 @@ fn two_operators_pass_a_gate_one_after_the_other() {
     live.presses(KeyCode::Tab, 3);
     live.press(KeyCode::Enter);
     live.stage
-        .shows("APPROVAL  1 of 2: recorded, and it stays held until another");
+        .shows("APPROVAL  1 of 2: recorded; held until a second operator");
     live.stage.shows("checkpoint_approved");
     live.stage.hides("checkpoint_passed");
     assert_snapshot!("first_of_two", live.picture());
@@ -98,7 +98,7 @@ fn two_operators_pass_a_gate_one_after_the_other() {
     live.stage.shows("and again");
     live.presses(KeyCode::Tab, 3);
     live.press(KeyCode::Enter);
-    live.stage.shows("2 of 2: op-1 approved it before");
+    live.stage.shows("2 of 2: op-1 already approved");
     assert_snapshot!("second_of_two", live.picture());
     live.presses(KeyCode::PageDown, 4);
     prove(&mut live);
@@ -158,7 +158,7 @@ fn a_claim_is_made_shown_recorded_and_released_by_key() {
     live.ask("note.add", json!({}), 1);
     live.press(KeyCode::Char('c'));
     live.stage.shows("claimed: op-1");
-    live.stage.shows("c-1 claimed, and recorded");
+    live.stage.shows("c-1 claimed and recorded");
     live.again(|_| {});
     live.stage.shows("claimed: op-1");
     let kept = live.rehearsal.held_on_disk();
@@ -211,15 +211,15 @@ fn deciding_a_request_claimed_by_another_operator_needs_confirmation_but_is_poss
     live.open("c-1");
     live.fill("c-1", "understood");
     live.press(KeyCode::Enter);
-    live.stage.shows("Claimed by somebody else");
+    live.stage.shows("Already claimed");
     assert_snapshot!("claimed_by_another", live.picture());
     // Repeated Enter leads back, never on.
     live.presses(KeyCode::Enter, 7);
     live.undecided(&["c-1", "c-2"]);
-    if !live.stage.text().contains("Claimed by somebody else") {
+    if !live.stage.text().contains("Already claimed") {
         live.press(KeyCode::Enter);
     }
-    live.stage.shows("Claimed by somebody else");
+    live.stage.shows("Already claimed");
     live.press(KeyCode::Tab);
     live.press(KeyCode::Enter);
     assert!(
@@ -231,7 +231,7 @@ fn deciding_a_request_claimed_by_another_operator_needs_confirmation_but_is_poss
     live.open("c-2");
     live.fill("c-2", "understood");
     live.stage
-        .shows("o2@ops looks after it: you are asked once more");
+        .shows("o2@ops claimed the request: you must confirm");
     while !live.stage.app.layers.is_empty() {
         live.press(KeyCode::Esc);
     }
@@ -240,7 +240,7 @@ fn deciding_a_request_claimed_by_another_operator_needs_confirmation_but_is_poss
     live.types("not this one");
     live.presses(KeyCode::Tab, 2);
     live.press(KeyCode::Enter);
-    live.stage.shows("[ Deny all the same ]");
+    live.stage.shows("[ Deny anyway ]");
     live.press(KeyCode::Esc);
     live.stage.shows("[ Deny now ]");
     assert_eq!(live.held_on_disk(), ["c-2"]);
@@ -261,7 +261,7 @@ fn a_new_operator_finds_the_dialog_closed_and_the_draft_kept() {
     live.command("operator op-2");
     assert!(live.stage.app.dialog_history.minimised.is_none());
     assert!(live.stage.app.layers.is_empty());
-    live.stage.shows("op-2 sits here now, by their own word");
+    live.stage.shows("operator is now op-2 (not verified)");
     live.stage.shows("│ op-2 │");
     live.open("c-1");
     live.stage.shows("half a reason");
@@ -278,8 +278,8 @@ fn a_new_operator_finds_the_dialog_closed_and_the_draft_kept() {
     live.stage.shows("│ op-3 │");
     live.undecided(&["c-1"]);
     for (name, words) in [
-        ("", "who? `operator ann@ops`"),
-        ("op-3", "op-3 sits here already"),
+        ("", "enter a name, such as `operator ann@ops`"),
+        ("op-3", "operator is already op-3"),
     ] {
         live.command(&format!("operator {name}"));
         live.stage.shows(words);

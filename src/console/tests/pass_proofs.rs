@@ -53,12 +53,12 @@ fn a_high_risk_request_without_a_reason_asks_for_one() {
     stage.press(KeyCode::Left);
     stage.presses(KeyCode::Tab, 3);
     stage.press(KeyCode::Enter);
-    stage.shows("Why may it pass?");
+    stage.shows("Justification  (required)");
     stage.press(KeyCode::Tab);
     stage.type_text(&hash);
     stage.presses(KeyCode::Tab, 2);
     assert_eq!(stage.press(KeyCode::Enter), []);
-    stage.shows("cannot pass: say why it may pass");
+    stage.shows("cannot pass: enter a justification");
     stage.press(KeyCode::Tab);
     let kept = stage.type_text("asked for by mail");
     assert!(matches!(
@@ -84,7 +84,7 @@ fn overriding_a_denial_needs_a_longer_reason_and_the_proofs_of_a_critical_reques
         reason: "bans are final".to_owned(),
     };
     item.gates[0].questions = vec![question(json!({
-        "question_id": "justification", "question": "Why may this go ahead?", "response_type": "text",
+        "question_id": "justification", "question": "Reason for approving", "response_type": "text",
         "validation": {"min_length": 20},
     }))];
     let mut stage = TestConsole::new(snapshot([item.clone()]), WIDE);
@@ -118,5 +118,5 @@ fn overriding_a_denial_needs_a_longer_reason_and_the_proofs_of_a_critical_reques
     assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
     stage.shows("policy_override");
     stage.shows("\"because I say so, as agreed\"");
-    stage.shows("the action");
+    stage.shows("challenge+action");
 }

@@ -86,11 +86,12 @@ fn an_arrival_that_would_push_the_selected_row_waits_below() {
             toast: Some("cra: c-118 CRIT! user.ban by billing-bot".to_owned()),
         })]
     );
-    stage.shows("CRITICAL c-118 held back: u merges");
+    stage.shows("CRITICAL c-118 not shown: press u");
     assert_eq!(stage.app.layers.len(), 0, "nothing opens by itself");
     assert_snapshot!(stage.text());
     stage.press(KeyCode::Char('u'));
     stage.hides("held back");
+    stage.hides("new (u)");
     assert_eq!(
         selected(&stage),
         "c-119",
@@ -106,6 +107,7 @@ fn an_arrival_that_moves_nothing_appears_at_once() {
     stage.snapshot(snapshot([ticket_delete(), onboarding()]));
     stage.shows("c-119");
     stage.hides("held back");
+    stage.hides("new (u)");
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn a_filter_narrows_while_it_is_typed_and_esc_clears_it() {
     stage.press(KeyCode::Enter);
     stage.hides("filter>");
     stage.shows("filter: risk>=high agent:triage (2 of 5)");
-    stage.shows("CRITICAL 1 critical request left out by the filter");
+    stage.shows("CRITICAL 1 critical request hidden by the filter");
     assert_eq!(
         stage.app.layers.len(),
         0,
@@ -92,7 +92,7 @@ fn a_filter_that_hides_all_requests_shows_a_message() {
     stage.press(KeyCode::Char('f'));
     stage.type_text("risk>=high");
     stage.press(KeyCode::Enter);
-    stage.shows("0 of 1 match `risk>=high`. Esc clears.");
+    stage.shows("0 of 1 match `risk>=high`. Esc to clear.");
     assert_snapshot!(stage.text());
     assert_eq!(stage.press(KeyCode::Enter), [], "nothing is selected");
     assert_eq!(stage.app.layers.len(), 0);
@@ -105,7 +105,7 @@ fn an_invalid_filter_shows_the_column_and_changes_nothing() {
     let mut stage = TestConsole::new(busy(), SMALL);
     stage.press(KeyCode::Char('f'));
     stage.type_text("a risk>=hgih");
-    stage.shows("column 9: `hgih` is no risk");
+    stage.shows("column 9: unknown risk `hgih`");
     stage.press(KeyCode::Enter);
     stage.shows("filter> a risk>=hgih");
     stage.press(KeyCode::Esc);
@@ -132,7 +132,7 @@ fn arrivals_respect_the_filter_and_a_hidden_critical_request_shows_a_warning() {
     stage.press(KeyCode::Enter);
     stage.snapshot(snapshot([onboarding(), user_ban()]));
     assert_eq!(listed(&stage), ["c-119"]);
-    stage.shows("CRITICAL 1 critical request left out by the filter: Esc clears it");
+    stage.shows("CRITICAL 1 critical request hidden by the filter: Esc to clear");
     stage.shows("filter: agent:docs (1 of 2)");
 }
 
@@ -239,12 +239,12 @@ fn expired_and_withdrawn_requests_are_not_shown_as_human_denials() {
     picture.decided.truncate(2);
     picture.decided.push(ended("c-91", HeldOutcome::Expired));
     let mut stage = TestConsole::new(picture, WIDE);
-    stage.shows("c-90     WITHDRAWN  the agent left");
-    stage.shows("c-91     EXPIRED    nobody answered → denied");
-    stage.shows("not a human denial");
+    stage.shows("c-90     WITHDRAWN  the agent withdrew");
+    stage.shows("c-91     EXPIRED    no answer → denied");
+    stage.shows("not by an operator");
     stage.wait(Duration::from_mins(16));
     stage.hides("c-91");
-    stage.shows("nothing; the last was c-90 at 14:02:00");
+    stage.shows("none; the last was c-90 at 14:02:00");
 }
 
 #[test]

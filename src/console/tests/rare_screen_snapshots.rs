@@ -93,7 +93,7 @@ fn a_dialog_that_is_arming_and_one_with_a_kept_draft() {
     let picture = with_draft(busy(), "c-121", full_draft());
     let kept = |stage: &mut TestConsole| {
         stage.open_gate("c-121");
-        stage.shows("draft kept");
+        stage.shows("draft saved");
     };
     assert_snapshot!("draft_kept", at_every_size(&picture, kept));
     let mut picture = busy();
@@ -122,7 +122,7 @@ fn a_request_that_ended_while_its_dialog_was_open() {
     );
     let withdrawn = end(without(busy(), HeldOutcome::Withdrawn, None));
     assert_snapshot!("settled_withdrawn", withdrawn);
-    assert!(end(expired()).contains("→ DENIED: nobody decided"));
+    assert!(end(expired()).contains("→ DENIED: no answer"));
 }
 
 /// Types all proofs. The focus ends on the button that passes.
@@ -219,7 +219,7 @@ fn the_queue_in_rare_states() {
     let marked = |stage: &mut TestConsole| {
         open_batch(stage, 2);
         stage.press(KeyCode::Esc);
-        stage.shows("2 marked, B opens them");
+        stage.shows("2 marked, B to open");
     };
     assert_snapshot!("marked", at_every_size(&three(), marked));
     let searching = |stage: &mut TestConsole| {

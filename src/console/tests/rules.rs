@@ -127,11 +127,11 @@ fn waiting_critical_requests_are_named_despite_many_other_arrivals() {
         .collect();
     let mut stage = TestConsole::new(snapshot([onboarding()]), SMALL);
     stage.snapshot(snapshot([vec![onboarding()], all.clone()].concat()));
-    stage.shows("40 arrivals held back so that no row moves");
+    stage.shows("40 new requests: press u to show");
     stage.hides("CRITICAL");
     all.push(user_ban());
     stage.snapshot(snapshot([vec![onboarding()], all].concat()));
-    stage.shows("CRITICAL c-118 and 40 more held back: u merges");
+    stage.shows("CRITICAL c-118 and 40 more not shown: press u");
     stage.shows("+41 (u)  due 01:00");
     assert_snapshot!(stage.picture());
 }
@@ -208,7 +208,7 @@ fn a_denial_is_overridden_only_through_the_palette() {
         at: stage.now,
     }];
     stage.snapshot(overruled);
-    stage.shows("! OVERRIDE c-9: a denial was overruled by op-1@ops. :ack-override");
+    stage.shows("! OVERRIDE c-9: op-1@ops overruled a denial. :ack-override");
     stage.press(KeyCode::Char('2'));
     stage.shows("! OVERRIDE c-9");
     let asked = palette(&mut stage, "ack-override");
@@ -232,9 +232,9 @@ fn only_a_held_denial_can_be_overridden() {
     palette(&mut stage, "override c-77");
     stage.shows("c-77 is not held");
     palette(&mut stage, "override c-119");
-    stage.shows("c-119 overrules nothing");
+    stage.shows("no policy denies c-119");
     palette(&mut stage, "override");
-    stage.shows("which one? `override c-12`");
+    stage.shows("enter a request, such as `override c-12`");
 }
 
 fn broken() -> RuntimeSnapshot {
@@ -316,7 +316,7 @@ fn a_stopped_recording_cannot_be_acknowledged() {
     stage.shows("no chain is broken");
     stage.open();
     stage.type_text("understood");
-    stage.shows("Deciding is disabled: nothing can be recorded");
+    stage.shows("Deciding is disabled: cannot write records");
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn the_palette_finds_commands_and_decides_nothing() {
     palette(&mut stage, "filter risk>=high");
     stage.shows("filter: risk>=high (3 of 5)");
     palette(&mut stage, "filter nope:x");
-    stage.shows("`nope:x`: column 1: `nope` is no field");
+    stage.shows("`nope:x`: column 1: unknown field `nope`");
     palette(&mut stage, "filter");
     stage.hides("filter:");
     // An incomplete command is completed, not run.
@@ -345,7 +345,7 @@ fn the_palette_finds_commands_and_decides_nothing() {
         [],
         "asks while requests are held"
     );
-    stage.shows("Leave the console");
+    stage.shows("Quit the console");
 }
 
 #[test]
@@ -367,7 +367,7 @@ fn the_seek_command_shows_the_event_in_the_record() {
     stage.press(KeyCode::Char(':'));
     stage.type_text("seek x");
     stage.press(KeyCode::Enter);
-    stage.shows("to which event? `seek 120`");
+    stage.shows("enter an event number, such as `seek 120`");
 }
 
 fn click(stage: &mut TestConsole, column: u16, row: u16) -> Vec<ConsoleRequest> {

@@ -435,7 +435,7 @@ fn rule_08_an_arrival_moves_no_row_and_enter_opens_the_selected_request() {
     assert!(before.is_some());
     let other = live.ask("user.ban", json!({"user": "m"}), 2);
     assert_eq!(row(&live, "c-1"), before, "{}", live.stage.text());
-    live.stage.shows("+1 held back (u)");
+    live.stage.shows("1 new (u)");
     live.stage.shows("c-2");
     live.press(KeyCode::Enter);
     live.wait(DIALOG_ARMING_TIME);

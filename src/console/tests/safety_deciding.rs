@@ -40,7 +40,7 @@ fn rule_09_a_batch_decides_each_reviewed_request_separately() {
     let high = live.ask("ticket.delete", json!({}), 4);
     live.select("c-4");
     live.press(KeyCode::Char(' '));
-    live.stage.shows("c-4 cannot be marked: it is of high risk");
+    live.stage.shows("c-4 cannot be marked: its risk is high");
     for id in ["c-1", "c-3"] {
         live.select(id);
         live.press(KeyCode::Char(' '));
@@ -51,7 +51,7 @@ fn rule_09_a_batch_decides_each_reviewed_request_separately() {
     live.presses(KeyCode::Tab, 3);
     live.press(KeyCode::Enter);
     live.stage
-        .shows("2 requests, each decided and recorded by itself");
+        .shows("2 requests, decided and recorded one by one");
     live.stage.shows("c-1  hash");
     live.stage.hides("c-2  hash");
     live.stage.shows("c-3  hash");
@@ -139,7 +139,7 @@ fn rule_12_a_settled_request_loses_its_controls_at_once() {
     let held = live.held("c-1");
     let reply = live.decide(deny(&held, "op-2"));
     assert!(matches!(reply, Reply::Decided(_)));
-    live.stage.shows("nothing can be decided here any more");
+    live.stage.shows("the request is no longer held");
     live.stage.shows("op-2");
     live.stage.hides("[ Pass ]");
     for key in [KeyCode::Enter, KeyCode::Tab, KeyCode::Enter] {
@@ -209,9 +209,10 @@ fn rule_15_the_asking_agent_never_approves() {
     live.stage.shows("│ Bot │");
     live.open("c-1");
     live.fill("c-1", "understood");
-    live.stage.shows("Pass is disabled: `Bot` is who asks");
+    live.stage
+        .shows("Pass is disabled: `Bot` made this request");
     live.press(KeyCode::Enter);
-    live.stage.shows("cannot pass: `Bot` is who asks");
+    live.stage.shows("cannot pass: `Bot` made this request");
     live.undecided(&["c-1"]);
     // The engine refuses a decision that bypasses the button.
     let held = live.held("c-1");
@@ -234,7 +235,7 @@ fn rule_15_the_asking_agent_never_approves() {
     // An operator cannot use a name that the record reserves for agents.
     live.press(KeyCode::Esc);
     live.command("operator agent bot");
-    live.stage.shows("is how agents are named in the record");
+    live.stage.shows("is reserved for agents in the record");
     assert_eq!(live.rehearsal.snapshot().operator, "Bot");
 }
 
@@ -270,7 +271,7 @@ fn rule_17_a_denied_request_asks_no_operator_and_a_retry_joins_the_held_request(
     let mut live = LiveConsole::new();
     let denied = live.ask_told("unknown.action", json!({}));
     assert_eq!(denied.unwrap_err().code, DenyCode::UnknownAction);
-    live.stage.shows("No gates held");
+    live.stage.shows("No requests are held");
     assert_eq!(live.held_on_disk(), [] as [&str; 0]);
     let gone = live.ask("note.add", json!({"n": 1}), 1);
     gone.abort();
@@ -301,11 +302,11 @@ fn rule_18_a_denial_carries_its_reason_and_needs_fewer_keys_than_a_pass() {
         live.press(key);
     }
     let denied = live.told(&mut asked).unwrap().unwrap_err();
-    assert_eq!(denied.reason, "refused by op-1: not this ticket");
+    assert_eq!(denied.reason, "denied by op-1: not this ticket");
     let blocked = live.on_disk("checkpoint_blocked");
     assert_eq!(
         field(&blocked, "reason"),
-        ["refused by op-1: not this ticket"]
+        ["denied by op-1: not this ticket"]
     );
     live.stage.shows("c-1 DENIED and recorded");
     // Passing the same request takes more keys.
@@ -336,6 +337,6 @@ fn rule_18_a_denial_carries_its_reason_and_needs_fewer_keys_than_a_pass() {
     live.wait(DIALOG_ARMING_TIME);
     live.presses(KeyCode::Tab, 2);
     live.press(KeyCode::Enter);
-    live.stage.shows("cannot deny: a reason is needed");
+    live.stage.shows("cannot deny: enter a reason");
     assert_eq!(live.held_on_disk(), ["c-3"]);
 }

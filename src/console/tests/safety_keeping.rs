@@ -24,7 +24,7 @@ fn rule_19_a_denial_is_overridden_only_by_id_and_shown_until_acknowledged() {
     // Neither Enter nor a batch opens an override.
     live.select("c-1");
     live.press(KeyCode::Char(' '));
-    live.stage.shows("a denial is never overruled in a batch");
+    live.stage.shows("a batch cannot overrule a denial");
     live.open("c-1");
     live.types(REASON);
     live.presses(KeyCode::Tab, 3);
@@ -48,7 +48,7 @@ fn rule_19_a_denial_is_overridden_only_by_id_and_shown_until_acknowledged() {
     let overruled = live.on_disk("policy_override");
     assert_eq!(overruled.len(), 1, "{}", live.stage.text());
     assert_eq!(overruled[0]["justification"], json!(REASON));
-    let banner = "! OVERRIDE c-1: a denial was overruled by op-1. :ack-override";
+    let banner = "! OVERRIDE c-1: op-1 overruled a denial. :ack-override";
     for tab in ['1', '2', '4'] {
         live.press(KeyCode::Char(tab));
         live.stage.shows(banner);
@@ -88,7 +88,7 @@ fn rule_20_every_way_of_quitting_leaves_the_request_held() {
         live.press(KeyCode::Esc);
     }
     live.press(KeyCode::Char('q'));
-    live.stage.shows("1 request is held");
+    live.stage.shows("1 request is waiting");
     live.press(KeyCode::Enter);
     live.undecided(&["c-1"]);
     assert!(live.waits(&asked));
@@ -259,6 +259,6 @@ fn rule_24_the_number_of_recent_passes_is_shown() {
     live.open("c-3");
     live.fill("c-3", "understood");
     live.stage.shows("PACE");
-    live.stage.shows("2 passed in the last ten minutes");
+    live.stage.shows("you passed 2 in 10 min (viewed");
     assert_eq!(live.on_disk("checkpoint_passed").len(), 2);
 }

@@ -25,20 +25,20 @@ const SIZES: [(u16, u16); 3] = [WIDE, SMALL, TINY];
 fn a_finished_or_changed_request_is_not_shown_as_running() {
     let mut stage = TestConsole::new(busy(), WIDE);
     stage.open_gate("c-121");
-    stage.shows("Request exactly as it will run");
+    stage.shows("Request (exact)");
     stage.shows("seen 100 %");
     stage.snapshot(with_other(&other_request()));
-    stage.shows("Request as it was before");
-    stage.hides("exactly as it will run");
+    stage.shows("Request (previous)");
+    stage.hides("(exact)");
     stage.hides("seen");
     let (before, now) = (ticket_delete().request_hash, other_request().request_hash);
     stage.shows(&format!("hash {} → {}", before.short(4), now.short(4)));
     stage.wait(DIALOG_ARMING_TIME);
     stage.press(KeyCode::Enter);
-    stage.shows("Request exactly as it will run");
+    stage.shows("Request (exact)");
     stage.shows(&format!("hash {}  ", now.short(4)));
     stage.snapshot(expired());
-    stage.shows("Request as it was asked");
+    stage.shows("Request (as requested)");
     stage.hides("seen");
 }
 
@@ -64,10 +64,14 @@ fn a_reason_that_blocks_both_decisions_is_shown_for_both() {
         what: "the disk hangs".to_owned(),
     };
     for (picture, word, why) in [
-        (stalled, "DENIED  BARRED", "nothing can be recorded"),
+        (stalled, "DENIED  DISABLED", "cannot write records"),
         (read_only, "DENIED  READ-ONLY", "read-only"),
-        (broken(busy()), "DENIED  BARRED", "chain broken: Esc, then"),
-        (poisoned, "DENIED  BARRED", "nothing can be recorded"),
+        (
+            broken(busy()),
+            "DENIED  DISABLED",
+            "chain broken: Esc, then",
+        ),
+        (poisoned, "DENIED  DISABLED", "cannot write records"),
     ] {
         for size in SIZES {
             let mut stage = TestConsole::new(picture.clone(), size);
@@ -96,11 +100,11 @@ fn a_hint_about_the_files_disappears_when_it_is_outdated() {
     stage.press(KeyCode::Char('4'));
     found(&mut stage, newer(&faulty()));
     stage.press(KeyCode::Char('L'));
-    stage.shows("errors block the load");
+    stage.shows("fix the errors first");
     found(&mut stage, newer(&faulty()));
-    stage.shows("errors block the load");
+    stage.shows("fix the errors first");
     found(&mut stage, newer(&tighter()));
-    stage.hides("errors block the load");
+    stage.hides("fix the errors first");
     stage.shows("next due in");
 }
 
@@ -136,7 +140,7 @@ fn page_down_shows_the_rest_of_the_review_and_of_a_changed_request() {
         stage.open_gate("c-121");
         reviewing(&mut stage);
         stage.shows("PgDn: more below");
-        stage.shows("Pass now is disabled: review not fully seen (PgDn)");
+        stage.shows("Pass now is disabled: scroll down first (PgDn)");
         stage.press(KeyCode::PageDown);
         stage.shows("PgUp");
         stage.presses(KeyCode::PageDown, 9);
@@ -154,7 +158,7 @@ fn page_down_shows_the_rest_of_the_review_and_of_a_changed_request() {
         stage.key(KeyCode::PageDown);
     }
     stage.paint();
-    stage.shows("review not fully seen (PgUp)");
+    stage.shows("scroll up first (PgUp)");
     stage.presses(KeyCode::PageUp, 9);
     stage.presses(KeyCode::PageDown, 9);
     stage.shows("type the hash first");
@@ -164,7 +168,7 @@ fn page_down_shows_the_rest_of_the_review_and_of_a_changed_request() {
     stage.snapshot(with_other(&other_request()));
     stage.wait(DIALOG_ARMING_TIME);
     stage.presses(KeyCode::PageDown, 9);
-    stage.shows("what you had typed, not sent");
+    stage.shows("your input, not sent");
     let end = stage.text();
     // Typed lines count as lines too: no key press is lost at the end.
     stage.presses(KeyCode::Down, 9);
@@ -184,7 +188,7 @@ fn a_batch_passes_only_after_all_planned_records_were_on_screen() {
     review_batch(&mut stage);
     stage.press(KeyCode::Tab);
     assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
-    stage.shows("cannot pass: review not fully seen (PgDn)");
+    stage.shows("cannot pass: scroll down first (PgDn)");
     // The request covers the review, so the review does not count as seen meanwhile.
     stage.press(KeyCode::F(6));
     stage.presses(KeyCode::PageDown, 9);
@@ -258,7 +262,7 @@ fn the_reload_state_is_hidden_if_there_are_no_files() {
         let mut stage = TestConsole::new(super::sample_atlases::studied(busy()), size);
         stage.press(KeyCode::Char('4'));
         stage.hides("RELOAD");
-        stage.hides("not looked at yet");
+        stage.hides("not checked yet");
     }
 }
 

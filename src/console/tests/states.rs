@@ -162,7 +162,7 @@ fn a_changed_request_discards_the_input_and_shows_the_difference() {
     let dropped = stage.press(KeyCode::Enter);
     assert_eq!(dropped, [thrown_away], "it is arming again");
     stage.wait(DIALOG_ARMING_TIME);
-    stage.shows("what you had typed, not sent");
+    stage.shows("your input, not sent");
     assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
     stage.shows("ARMING");
     stage.wait(DIALOG_ARMING_TIME);
@@ -237,10 +237,10 @@ fn a_failed_write_reads_back_what_is_on_disk() {
         purpose: TrailPurpose::ReadBack,
     };
     assert_eq!(fail(&mut stage), [asked]);
-    stage.shows("it could not be recorded, so it does not count: disk full");
-    stage.shows("reading back what is on disk");
+    stage.shows("could not be recorded, so it has no effect: disk full");
+    stage.shows("reading back from disk");
     stage.press(KeyCode::F(6));
-    stage.shows("reading back what is on disk");
+    stage.shows("reading back from disk");
     let mut found = events("s-12", 17, 6);
     for event in &mut found {
         event.parent_span_id = Some("span-1".parse().unwrap());
@@ -255,7 +255,7 @@ fn a_failed_write_reads_back_what_is_on_disk() {
         TrailPurpose::ReadBack,
         Ok(others),
     ));
-    stage.shows("read back: nothing of this decision is on disk");
+    stage.shows("read back: this decision is not on disk");
     for (read, shown) in [
         (Ok(found), "is on disk as event"),
         (Err("EIO".to_owned()), "EIO"),
@@ -305,7 +305,7 @@ fn the_number_of_recent_passes_and_the_time_per_pass_are_shown() {
     stage.presses(KeyCode::PageDown, 3);
     stage.presses(KeyCode::Tab, 3);
     stage.press(KeyCode::Enter);
-    stage.shows("3 passed in the last ten minutes, after 42 s, ?, ?");
+    stage.shows("you passed 3 in 10 min (viewed 42 s, ?, ?)");
 }
 
 // The countdown is visible during typing, and the typed text survives the deadline.
@@ -319,7 +319,7 @@ fn answers_of_an_expired_request_return_when_it_is_asked_again() {
     stage.shows("Deciding is disabled: time is up");
     stage.shows("00:00 left");
     stage.snapshot(expired());
-    stage.shows("EXPIRED at 14:05:21 → DENIED: nobody decided");
+    stage.shows("EXPIRED at 14:05:21 → DENIED: no answer");
     stage.shows("CLOSED");
     stage.hides("over ");
     stage.shows("dup of 4398");
@@ -377,7 +377,7 @@ fn opening_another_request_keeps_the_minimised_dialog_as_a_draft() {
     stage.snapshot(expired());
     stage.shows("EXPIRED");
     stage.press(KeyCode::F(3));
-    stage.shows("what you had typed, not sent");
+    stage.shows("your input, not sent");
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn a_changed_file_is_shown_as_newer_and_a_file_with_errors_is_not_loaded() {
         stage.shows("E013 NEWER payments.yaml:16:11");
         assert_snapshot!(format!("kept_old_problem_{name}"), stage.text());
         assert_eq!(stage.press(KeyCode::Char('L')), []);
-        stage.shows("errors block");
+        stage.shows("fix the errors first");
         assert_eq!(
             stage.app.layers.len(),
             0,
@@ -141,7 +141,7 @@ fn a_changed_file_is_shown_as_newer_and_a_file_with_errors_is_not_loaded() {
         );
         found(&mut stage, newer(&tighter()));
         stage.hides("KEPT OLD");
-        stage.hides("errors block");
+        stage.hides("fix the errors first");
         assert_snapshot!(format!("file_newer_{name}"), stage.text());
         found(
             &mut stage,
@@ -233,7 +233,7 @@ fn loading_asks_for_confirmation_with_the_focus_on_the_harmless_button() {
         found(&mut stage, newer(&tighter()));
         assert_eq!(stage.press(KeyCode::Char('L')), []);
         stage.wait(DIALOG_ARMING_TIME);
-        stage.shows("[ Keep what is loaded ]");
+        stage.shows("[ Keep current ]");
         assert_snapshot!(format!("load_{name}"), stage.picture());
         assert_eq!(stage.press(KeyCode::Enter), [], "Enter keeps");
         assert_eq!(stage.app.layers.len(), 0);
@@ -270,8 +270,8 @@ fn a_weaker_gate_shows_a_warning_and_needs_the_typed_hash() {
     found(&mut stage, newer(&weaker()));
     stage.press(KeyCode::Char('L'));
     stage.wait(DIALOG_ARMING_TIME);
-    stage.shows("AGENTS MAY BE STOPPED LESS");
-    stage.shows("! gate `large` fires at other times");
+    stage.shows("WEAKER RULES FOR AGENTS");
+    stage.shows("! checkpoint `large` has another trigger");
     assert_snapshot!("load_weaker", stage.picture());
     stage.presses(KeyCode::Tab, 2);
     assert_eq!(stage.press(KeyCode::Enter), [], "nothing was typed");
@@ -345,12 +345,12 @@ fn undo_loads_the_previous_atlases() {
     stage.press(KeyCode::Char('4'));
     stage.press(KeyCode::Char('U'));
     stage.wait(DIALOG_ARMING_TIME);
-    stage.shows("Go back to what was loaded before?");
-    stage.shows("! gate `all` is gone");
-    stage.shows("a restart loads what they say");
+    stage.shows("Restore the previous Atlases?");
+    stage.shows("! checkpoint `all` is removed");
+    stage.shows("a restart loads them again");
     stage.shows("before  sha ");
-    stage.shows("as the hash before begins");
-    stage.shows("[ Go back ]");
+    stage.shows("(previous hash)");
+    stage.shows("[ Restore ]");
     stage.hides("new ");
     assert_snapshot!("undo", stage.text());
     stage.press(KeyCode::Tab);
@@ -368,7 +368,7 @@ fn a_console_that_is_read_only_or_has_a_broken_record_offers_no_load() {
     broken.chain.verdict = ChainVerdict::Unreadable {
         what: "gone".to_owned(),
     };
-    for (snapshot, words) in [(read_only, "read-only"), (broken, "nothing is loaded")] {
+    for (snapshot, words) in [(read_only, "read-only"), (broken, "cannot load")] {
         let mut stage = TestConsole::new(snapshot, (120, 36));
         stage.press(KeyCode::Char('4'));
         found(&mut stage, newer(&tighter()));
@@ -393,7 +393,7 @@ fn a_request_evaluated_before_the_last_load_can_only_be_denied() {
     snapshot.held = busy().held;
     let mut stage = TestConsole::new(snapshot, (120, 36));
     stage.press(KeyCode::Char('4'));
-    stage.shows("judged before the last load");
+    stage.shows("under an older Atlas");
     stage.press(KeyCode::Char('1'));
     stage.open_gate("c-121");
     stage.shows("Atlas changed");
@@ -426,7 +426,7 @@ fn the_editor_opens_the_file_at_the_line_of_the_problem_or_part() {
     let mut stage = TestConsole::new(studied(idle()), (120, 36));
     stage.press(KeyCode::Char('4'));
     assert_eq!(stage.press(KeyCode::Char('e')), []);
-    stage.shows("it has no file");
+    stage.shows("has no file");
 }
 
 #[test]
@@ -434,7 +434,7 @@ fn shadow_evaluation_lists_the_differing_results() {
     for (name, size) in SIZES {
         let mut stage = stage(busy(), size);
         assert!(stage.press(KeyCode::Char('Z')).is_empty());
-        stage.shows("no files look on");
+        stage.shows("shadow mode is off");
         found(&mut stage, newer(&tighter()));
         let asked = stage.press(KeyCode::Char('S'));
         assert!(

@@ -45,7 +45,7 @@ fn a_frozen_thread_shows_the_time_the_cause_and_the_proposals_held_back() {
             stage.shows(text);
         }
         stage.shows("(TRUE or TRUE) and TRUE = TRUE");
-        stage.shows("a must signal, or it leaves both peak and high");
+        stage.shows("a must signal, or phase and intensity drop");
         assert_snapshot!(sized("threads_frozen", size), stage.text());
     }
     let stage = shown(two(), WIDE);
@@ -142,8 +142,8 @@ fn the_difference_compares_every_proposal_with_the_stored_summary() {
     for size in SIZES {
         let mut stage = shown(two(), size);
         key(&mut stage, '=');
-        stage.shows("Kept against 2 held back ");
-        stage.shows("Kept against 2 held back  FROZEN ");
+        stage.shows("Summary and 2 held back ");
+        stage.shows("Summary and 2 held back  FROZEN ");
         stage.shows("NOT APPLIED, held back by the peak guardrail");
         assert_snapshot!(sized("threads_diff", size), stage.text());
         stage.press(KeyCode::End);
@@ -164,7 +164,7 @@ fn the_difference_compares_every_proposal_with_the_stored_summary() {
     thawed.threads = thawed.threads.iter().map(thaw).collect();
     thawed.revision += 1;
     stage.snapshot(thawed);
-    stage.shows("Nothing is held back any more");
+    stage.shows("Nothing is held back now");
     let mut stage = shown(with(fixture::idle(), [calm()]), WIDE);
     key(&mut stage, '=');
     stage.shows("no proposal is held back");
@@ -221,9 +221,9 @@ fn a_late_event_does_not_switch_the_screen() {
     assert_eq!(stage.app.tab, Tab::Threads);
     stage.press(KeyCode::Esc);
     stage.message(found(Ok(None)));
-    stage.shows("the record of s-12 has no such event any more");
+    stage.shows("the event is not in the record of s-12");
     stage.message(found(Err("disk\u{202e}".to_owned())));
-    stage.shows("cannot be read: disk\\u{202e}");
+    stage.shows("cannot read the record: disk\\u{202e}");
 }
 
 #[test]
@@ -305,7 +305,7 @@ fn the_search_covers_all_texts_of_a_thread_and_its_keys_trigger_no_action() {
     }
     let mut stage = shown(two(), WIDE);
     assert_eq!(key(&mut stage, 'n'), []);
-    stage.shows("no thread matches; / looks for one");
+    stage.shows("no match; / searches threads");
     key(&mut stage, '/');
     // Both match: next, around the end, and back.
     stage.event(&Event::Paste("t-\u{202e}\nx".to_owned()));
@@ -360,7 +360,7 @@ fn the_legend_explains_every_term() {
 fn drift_is_flagged_only_after_a_confirmation_that_defaults_to_cancel() {
     let mut stage = shown(two(), WIDE);
     assert_eq!(key(&mut stage, 'w'), []);
-    stage.shows("Say that t-31 drifts?");
+    stage.shows("Flag drift in t-31?");
     assert_eq!(stage.press(KeyCode::Enter), []);
     stage.hides("drifts?");
     key(&mut stage, 'w');
@@ -370,7 +370,7 @@ fn drift_is_flagged_only_after_a_confirmation_that_defaults_to_cancel() {
     let act = || ThreadAction::FlagDrift;
     assert_eq!(asked, [ConsoleRequest::ActOnThread(thread(), act())]);
     stage.message(ConsoleMessage::ThreadActed(thread(), act(), Ok(())));
-    stage.shows("drift of t-31 flagged and recorded");
+    stage.shows("drift in t-31 flagged and recorded");
     let refused = Err(DecisionRefusal::Unavailable("full disk".to_owned()));
     stage.message(ConsoleMessage::ThreadActed(thread(), act(), refused));
     stage.shows("not recorded");
@@ -409,18 +409,18 @@ fn an_edit_names_the_state_it_is_based_on_and_a_rejected_text_is_kept() {
         ConsoleMessage::ThreadEdited(Box::new(edit.clone()), Ok(text.to_owned()))
     };
     assert_eq!(stage.message(edited(&edit, &edit.text)), []);
-    stage.shows("nothing was changed");
+    stage.shows("no changes");
 
     let broken = edit.text.replace("dedupe", "de\"dupe");
     let kept = stage.message(edited(&edit, &broken));
     let why = "expected `,` or `}` at line 4 column 14";
     let draft = Some(json!({"text": broken, "why": why}));
     assert_eq!(kept, [ConsoleRequest::KeepThreadDraft(thread(), draft)]);
-    stage.shows("e opens your text again");
-    stage.shows("your text is kept: e");
+    stage.shows("e reopens your text");
+    stage.shows("rejected edit: e");
     let again = editing(&mut stage);
     assert!(again.text.contains("de\"dupe"), "{}", again.text);
-    assert!(again.text.contains("It was not taken"), "{}", again.text);
+    assert!(again.text.contains("was rejected"), "{}", again.text);
 
     let mine = again.text.replace("de\"dupe", "mine");
     let asked = stage.message(edited(&again, &mine));
@@ -432,7 +432,7 @@ fn an_edit_names_the_state_it_is_based_on_and_a_rejected_text_is_kept() {
         shape,
         if_match: edit.etag.clone(),
     };
-    let draft = Some(json!({"text": mine, "why": "it was never answered"}));
+    let draft = Some(json!({"text": mine, "why": "cra did not reply"}));
     let kept = ConsoleRequest::KeepThreadDraft(thread(), draft);
     assert_eq!(
         asked,
@@ -447,7 +447,7 @@ fn an_edit_names_the_state_it_is_based_on_and_a_rejected_text_is_kept() {
         "the memento has changed".to_owned(),
     ));
     stage.message(ConsoleMessage::ThreadActed(thread(), act.clone(), refused));
-    stage.shows("e opens your text beside what is kept now");
+    stage.shows("e shows both texts");
     let once_more = editing(&mut stage);
     assert_eq!(Some(once_more.etag), newer.etag());
     assert!(once_more.text.contains("\"mine ACME"), "{}", once_more.text);
@@ -457,7 +457,7 @@ fn an_edit_names_the_state_it_is_based_on_and_a_rejected_text_is_kept() {
     let done = stage.message(ConsoleMessage::ThreadActed(thread(), act, Ok(())));
     assert_eq!(done, [ConsoleRequest::KeepThreadDraft(thread(), None)]);
     stage.shows("its next turn must follow it");
-    stage.hides("your text is kept");
+    stage.hides("rejected edit");
     assert!(!editing(&mut stage).text.contains("mine"));
     let failed = ConsoleMessage::ThreadEdited(Box::new(edit), Err("no editor".to_owned()));
     assert_eq!(stage.message(failed), []);
@@ -478,7 +478,7 @@ fn an_edited_or_drifting_thread_is_marked() {
     stage.shows(" EDITED ");
     stage.press(KeyCode::Tab);
     stage.press(KeyCode::End);
-    stage.shows("edited by an operator since the last turn");
+    stage.shows("edited by an operator: the next turn");
     stage.shows("drift flagged by op-2");
 }
 

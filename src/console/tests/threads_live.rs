@@ -79,8 +79,7 @@ fn operator_commands_on_a_conversation_are_recorded_unless_it_changed() {
     let stale = editing(&mut live);
     live.turn(&turn(3, "purge more"));
     edit(&mut live, stale, "clean up", "mine");
-    live.stage
-        .shows("e opens your text beside what is kept now");
+    live.stage.shows("e shows both texts");
     assert_eq!(live.on_disk("memento_edited"), Vec::<Value>::new());
 
     let fresh = editing(&mut live);
@@ -100,7 +99,7 @@ fn operator_commands_on_a_conversation_are_recorded_unless_it_changed() {
     live.press(KeyCode::Char('w'));
     live.press(KeyCode::Tab);
     live.press(KeyCode::Enter);
-    live.stage.shows("drift of s-1 flagged and recorded");
+    live.stage.shows("drift in s-1 flagged and recorded");
     assert_eq!(live.on_disk("drift_flagged").len(), 1);
 
     // The next turn must follow the edit, even at the peak.
@@ -149,11 +148,11 @@ fn a_rejected_edit_is_restored_after_a_restart_until_it_is_accepted() {
     let stale = editing(&mut live);
     live.turn(&turn(2, "purge all"));
     edit(&mut live, stale, "clean up", "mine");
-    live.stage.shows("your text is kept: e");
+    live.stage.shows("rejected edit: e");
 
     live.again(|_| {});
     live.press(KeyCode::Char('3'));
-    live.stage.shows("your text is kept: e");
+    live.stage.shows("rejected edit: e");
     let fresh = editing(&mut live);
     assert!(fresh.text.contains("\"mine\""), "{}", fresh.text);
     assert!(
@@ -168,12 +167,12 @@ fn a_rejected_edit_is_restored_after_a_restart_until_it_is_accepted() {
     let mended = editing(&mut live);
     edit(&mut live, mended, "\"mine", "\"mine\"");
     live.stage.shows("s-1 edited and recorded");
-    live.stage.hides("your text is kept");
+    live.stage.hides("rejected edit");
 
     live.again(|_| {});
     live.press(KeyCode::Char('3'));
     live.stage.shows("ARC       mine");
-    live.stage.hides("your text is kept");
+    live.stage.hides("rejected edit");
     assert!(live.rehearsal.snapshot().thread_drafts.is_empty());
 }
 
@@ -217,8 +216,7 @@ fn an_operator_hands_a_thread_over_to_another_session() {
     assert_eq!(handed, [wanted]);
     live.press(KeyCode::Tab);
     live.press(KeyCode::End);
-    live.stage
-        .shows("handed over to s-2: its next turn takes it up");
+    live.stage.shows("handed over to s-2 at its next turn");
 
     live.again(|restart| restart.access(ConsoleAccess::ReadOnly));
     live.press(KeyCode::Char('3'));
@@ -244,9 +242,9 @@ fn a_thread_names_its_owner_and_the_writes_that_were_refused() {
     stage.shows("s-07");
     stage.press(KeyCode::Tab);
     stage.press(KeyCode::End);
-    stage.shows("REFUSED 2 writes of other sessions, the last by s-66 at ");
+    stage.shows("REFUSED 2 writes from other sessions, last by s-66 at ");
     let mut unowned = thread;
     unowned.owner = None;
     let stage = pictured(with(fixture::idle(), [unowned]));
-    stage.shows("no owner: `:hand-over SESSION` gives it one");
+    stage.shows("no owner: use `:hand-over SESSION`");
 }

@@ -93,12 +93,12 @@ fn an_event_is_marked_with_a_letter_and_jumped_to_from_another_session() {
     archive.press(&mut stage, KeyCode::Esc);
     archive.open(&mut stage, "s-12");
     archive.keys(&mut stage, "'b");
-    stage.shows("no event is marked b");
+    stage.shows("no bookmark b");
     archive.keys(&mut stage, "'a");
     stage.shows(">a   6 ");
     stage.shows("Event 6");
     archive.keys(&mut stage, "m1");
-    stage.shows("a letter, please");
+    stage.shows("press a letter");
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn seeking_an_event_shows_it_despite_folds_and_filters() {
     stage.shows(">    9");
     stage.hides("filter type");
     archive.enter(&mut stage, ':', "seek 15");
-    stage.shows("no event 15: they are 0 to 14");
+    stage.shows("no event 15: events are 0 to 14");
 }
 
 // covers T32
@@ -150,7 +150,7 @@ fn a_replay_steps_jumps_to_checkpoints_and_plays_until_a_stop() {
     stage.shows("paused at 6 of 14");
     stage.shows("STATE@6  working · held: ticket.delete");
     archive.keys(&mut stage, "]");
-    stage.shows("no checkpoint behind this event");
+    stage.shows("no checkpoint after this event");
     archive.keys(&mut stage, "ggs ");
     stage.shows("PLAYING at 0 of 14");
     stage.shows("stop on: deny (s)");
@@ -217,7 +217,7 @@ fn an_event_is_copied_in_export_form_and_a_cut_copy_is_reported() {
         panic!("{copied:?}");
     };
     assert_eq!(line.len(), MAX_COPY_BYTES);
-    stage.shows("CUT: 73728 of 1000");
+    stage.shows("only 73728 of 1000");
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn an_event_after_a_removed_one_shows_a_wrong_link() {
     archive.enter(&mut stage, ':', "seek 6");
     archive.press(&mut stage, KeyCode::Tab);
     archive.keys(&mut stage, "jjjjjjj");
-    stage.shows("event 5 is not there");
+    stage.shows("event 5 is missing");
     stage.shows(" WRONG");
     stage.shows("1 missing");
 }
@@ -286,11 +286,11 @@ fn a_check_shows_its_progress_and_esc_stops_it() {
     );
     stage.paint();
     stage.shows("VERIFYING 42 %, 84 of 200 records");
-    stage.shows("Esc stops it");
+    stage.shows("Esc to stop");
     assert!(!progress.is_cancelled());
     archive.press(&mut stage, KeyCode::Esc);
     assert!(progress.is_cancelled());
-    stage.shows("the check was stopped: nothing was proven");
+    stage.shows("verification stopped: nothing is proven");
     stage.shows("not verified yet");
     stage.hides("VERIFYING");
     // A result that arrives after the stop is still valid.
@@ -308,7 +308,7 @@ fn a_verdict_is_shown_in_words_and_at_each_event() {
     assert_eq!(stage.press(KeyCode::Char('v')), [], "one check at a time");
     stage.message(archive.checked(1));
     stage.shows("SEALED 0..13, UNSEALED tail 1");
-    stage.shows("were it cut off, nobody could tell until the next seal");
+    stage.shows("its removal would go unnoticed until the next seal");
     stage.shows("    13 S ");
     stage.shows("    14 ? ");
     let what = "the hash differs".to_owned();
@@ -316,17 +316,17 @@ fn a_verdict_is_shown_in_words_and_at_each_event() {
     stage.shows("BROKEN at 3: the hash differs");
     stage.shows("     3 X ");
     stage.shows("     4 ? ");
-    stage.shows("Nothing from there on is proven.");
+    stage.shows("Nothing is proven from there on.");
     stage.shows("! CHAIN BROKEN in s-09");
     stage.message(found(VerificationVerdict::Truncated {
         found: 15,
         expected: 20,
     }));
-    stage.shows("TRUNCATED: 15 of 20 events are there");
-    stage.shows("The end of this session was cut off");
+    stage.shows("TRUNCATED: 15 of 20 events found");
+    stage.shows("The end of this session was removed");
     let what = "it is another one".to_owned();
     stage.message(found(VerificationVerdict::Diverged { sequence: 0, what }));
-    stage.shows("from event 0 on it was written anew");
+    stage.shows("it was rewritten from event 0 on");
     archive.press(&mut stage, KeyCode::Esc);
     stage.shows("DIVERGED");
 }
@@ -350,7 +350,7 @@ fn an_export_writes_the_whole_session_and_never_overwrites_a_file() {
     let path = folder.path().join("a.jsonl");
     let before = std::fs::read(&path).unwrap();
     archive.enter(&mut stage, 'E', path.to_str().unwrap());
-    stage.shows("nothing was written: ");
+    stage.shows("export failed: ");
     assert_eq!(std::fs::read(&path).unwrap(), before);
     archive.enter(&mut stage, 'E', "a.doc");
     stage.shows(".jsonl .csv .html .otlp or .golden");
@@ -367,13 +367,13 @@ fn two_sessions_are_compared() {
     archive.keys(&mut stage, "D");
     stage.shows("compare s-09 with which session?");
     archive.press(&mut stage, KeyCode::Enter);
-    stage.shows("that is the same session");
+    stage.shows("choose another session");
     archive.press(&mut stage, KeyCode::Home);
     let asked = stage.press(KeyCode::Enter);
     stage.shows("reading both sessions...");
     archive.serve(&mut stage, asked.clone());
-    stage.shows("They part at the first step:");
-    stage.shows("b  0 session_started: a session of docs-bot begins");
+    stage.shows("They differ from step 1:");
+    stage.shows("b  0 session_started: session of docs-bot started");
     archive.press(&mut stage, KeyCode::Esc);
     stage.shows("Sessions");
     archive.serve(&mut stage, asked);
@@ -404,7 +404,7 @@ fn a_filter_is_remembered_edited_and_cleared() {
         "hgih\n".to_owned(),
     ));
     archive.press(&mut stage, KeyCode::Enter);
-    stage.shows("column 7: `hgih` is not a tier");
+    stage.shows("column 7: `hgih` is not a risk tier");
     stage.shows("low, medium, high or critical");
     stage.press(KeyCode::Backspace);
     stage.hides("column 7");
@@ -421,7 +421,7 @@ fn a_prompt_takes_every_key_until_it_is_closed() {
     stage.shows("search> q?12vD");
     stage.ctrl('c');
     stage.hides("search>");
-    stage.shows("Ctrl-C again leaves");
+    stage.shows("press Ctrl-C again to quit");
 }
 
 #[test]
@@ -442,11 +442,11 @@ fn a_search_wraps_around_and_hides_nothing() {
         stage.shows(shown);
     }
     archive.enter(&mut stage, '/', "nowhere at all");
-    stage.shows("0/0 nowhere");
+    stage.shows("0/0 no match");
     stage.shows(">    8");
     archive.press(&mut stage, KeyCode::Esc);
     archive.keys(&mut stage, "n");
-    stage.shows("nothing was looked for");
+    stage.shows("nothing to search");
 }
 
 #[test]

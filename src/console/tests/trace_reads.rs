@@ -85,13 +85,13 @@ fn a_session_is_read_in_windows_requested_one_by_one() {
         next.iter().map(shape).collect::<Vec<_>>(),
         [("outline", 4000), ("fold", 0)]
     );
-    stage.shows("reading 33 %, Esc stops");
+    stage.shows("reading 33 %, Esc: stop");
     stage.press(KeyCode::Esc);
-    stage.shows("stopped; r goes on");
+    stage.shows("stopped; r to resume");
     let late = answer(&archive, &mut stage, next[0].clone());
     assert_eq!(shapes(late), [], "nothing more is asked for");
     stage.press(KeyCode::Down);
-    stage.shows("read to 66 %, r goes on");
+    stage.shows("read to 66 %, r: resume");
     let asked = shapes(stage.press(KeyCode::Char('r')));
     assert!(asked.contains(&("outline", 8000)), "{asked:?}");
 }
@@ -125,13 +125,13 @@ fn a_filter_scans_in_windows_shows_partial_results_and_can_be_stopped() {
     stage.type_text("type:checkpoint");
     let asked = asks(stage.press(KeyCode::Enter));
     assert_eq!(asked.iter().map(shape).collect::<Vec<_>>(), [("scan", 0)]);
-    stage.shows("looking...");
+    stage.shows("searching...");
     stage.shows("0 so far, 0 %");
     let first = asks(answer(&archive, &mut stage, asked[0].clone()));
     stage.shows("79 so far, 66 %");
     stage.shows(">   100     ");
     stage.press(KeyCode::Esc);
-    stage.shows("stopped; r goes on");
+    stage.shows("stopped; r to resume");
     stage.press(KeyCode::Down);
     stage.shows("79 in 66 %, stopped");
     let scan = first
@@ -202,7 +202,7 @@ fn a_read_error_is_shown_and_retried_on_demand() {
         answer(&broken, &mut stage, ask);
     }
     stage.shows("! no such session");
-    stage.shows("r reads it again");
+    stage.shows("r: resume");
     let again = stage.press(KeyCode::Char('r'));
     archive.serve(&mut stage, again);
     stage.shows("session_started bot");
@@ -244,7 +244,7 @@ fn quitting_the_console_ends_reads_and_leaves_no_partial_file() {
             path: path.clone(),
         },
     );
-    let bytes = Err("the console was left".to_owned());
+    let bytes = Err("the console quit".to_owned());
     assert_eq!(told, TraceReadResult::Exported { path, bytes });
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

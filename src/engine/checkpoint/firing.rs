@@ -49,7 +49,7 @@ impl SingleFiring {
 
     fn missing(key: &str) -> Self {
         Self::unjudged(format!(
-            "it cannot be judged: the trigger data has no `{key}`"
+            "the checkpoint cannot be evaluated: the trigger data has no `{key}`"
         ))
     }
 }
@@ -63,7 +63,7 @@ pub(super) fn firing(
     let atlas = match Atlas::from_manifest(&manifest(config, definition)) {
         Ok(loaded) => loaded.atlas,
         Err(error) => {
-            return SingleFiring::unjudged(format!("it is not a valid checkpoint: {error}"));
+            return SingleFiring::unjudged(format!("the checkpoint is not valid: {error}"));
         }
     };
     let happened = match TriggerFacts::read(data) {
@@ -86,7 +86,7 @@ pub(super) fn firing(
             Ok(Truth::Unknown) => {
                 let paths = condition.paths().join("`, `");
                 return SingleFiring::unjudged(format!(
-                    "its condition on `{paths}` cannot be judged"
+                    "the condition on `{paths}` cannot be evaluated"
                 ));
             }
             Err(unjudged) => return unjudged,
@@ -159,7 +159,7 @@ fn read_field<T: serde::de::DeserializeOwned>(
 ) -> Result<Option<T>, String> {
     let part = data.get(key).cloned().map(serde_json::from_value);
     part.transpose()
-        .map_err(|error| format!("it cannot be judged: `{key}`: {error}"))
+        .map_err(|error| format!("the checkpoint cannot be evaluated: `{key}`: {error}"))
 }
 
 /// Trigger data after parsing.
@@ -178,7 +178,9 @@ impl<'d> TriggerFacts<'d> {
         let text = |key: &str| match data.get(key) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.as_str())),
-            Some(_) => Err(format!("it cannot be judged: `{key}` is not text")),
+            Some(_) => Err(format!(
+                "the checkpoint cannot be evaluated: `{key}` must be text"
+            )),
         };
         Ok(Self {
             action: text("action_id")?,
@@ -216,7 +218,7 @@ impl<'d> TriggerFacts<'d> {
         }
         let compiled = Condition::compile(condition).map_err(|errors| {
             let first = errors.first().map(ToString::to_string).unwrap_or_default();
-            SingleFiring::unjudged(format!("its condition cannot be evaluated: {first}"))
+            SingleFiring::unjudged(format!("the condition cannot be evaluated: {first}"))
         })?;
         let session = self
             .session

@@ -68,7 +68,7 @@ impl fmt::Display for Caller {
                 pid: Some(pid),
                 ..
             } => write!(f, "at the socket (uid {uid}, pid {pid})"),
-            Self::Http(address) => write!(f, "by HTTP ({address})"),
+            Self::Http(address) => write!(f, "over HTTP ({address})"),
         }
     }
 }

@@ -391,30 +391,30 @@ pub enum DecisionRefusal {
         .0.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default())]
     AlreadySettled(Box<SettledRequest>),
     /// The request differs from the one that the operator saw.
-    #[error("the request changed since it was shown; look at it again")]
+    #[error("the request changed since you opened it; review it again")]
     RequestChanged,
     /// The Atlases under which the request was judged are no longer loaded.
-    #[error("the Atlas changed since this was asked; it can only be denied")]
+    #[error("the Atlas changed since this request; you can only deny it")]
     AtlasChanged,
     /// A denial without a reason.
-    #[error("a reason is needed to deny a request of this tier")]
+    #[error("enter a reason to deny a request of this risk")]
     ReasonMissing,
     /// The operator already gave the first approval; another operator has to give the second.
-    #[error("{0} gave 1 of 2; somebody else gives 2 of 2")]
+    #[error("{0} approved (1 of 2); a second operator must approve")]
     SameOperator(String),
     /// The requester of an action can never approve it.
-    #[error("`{0}` is who asks, and can never approve it")]
+    #[error("`{0}` made this request and cannot approve it")]
     Requester(String),
     /// The claim differs from the one that the operator saw.
-    #[error("{}", .0.as_ref().map_or_else(|| "nobody claims it by now".to_owned(), |by| format!("{by} claims it by now")))]
+    #[error("{}", .0.as_ref().map_or_else(|| "the claim was released".to_owned(), |by| format!("{by} claimed the request")))]
     ClaimChanged(Option<String>),
     /// There is nothing of that kind to acknowledge.
-    #[error("there is nothing to acknowledge")]
+    #[error("nothing to acknowledge")]
     NothingToAcknowledge,
     /// The operator name is not valid.
     #[error("{0}")]
     BadName(String),
     /// The record could not be made durable.
-    #[error("it could not be recorded, so it does not count: {0}")]
+    #[error("could not be recorded, so it has no effect: {0}")]
     Unavailable(String),
 }

@@ -28,7 +28,7 @@ pub(in crate::engine) fn fired_at_start<'a>(
                 fired.push(FiredCheckpoint {
                     atlas,
                     checkpoint,
-                    why: "session_start: every session begins here".to_owned(),
+                    why: "fires at the start of every session".to_owned(),
                     certain: certainly_holds(checkpoint, &facts),
                     matches: Vec::new(),
                 });
@@ -97,20 +97,20 @@ pub(in crate::engine) fn fired_on_event<'a>(
         };
         match occasion {
             TriggerEvent::ErrorReported => {
-                fire_all(CheckpointEvent::Error, "error_occurred: it was reported");
+                fire_all(CheckpointEvent::Error, "the agent reported an error");
             }
             TriggerEvent::ContextRequested => fire_all(
                 CheckpointEvent::ExplicitRequest,
-                "explicit_request: the agent asked for context",
+                "the agent asked for context",
             ),
             TriggerEvent::CheckpointRequested(name) => {
                 fire_all(
                     CheckpointEvent::Named(name),
-                    "interactive: the agent asked for it",
+                    "the agent asked for this checkpoint",
                 );
             }
             TriggerEvent::SessionEnd => {
-                fire_all(CheckpointEvent::SessionEnd, "session_end: it ends");
+                fire_all(CheckpointEvent::SessionEnd, "the session ends");
             }
             TriggerEvent::Input { seen, .. } => {
                 for (checkpoint, found) in seen.checkpoints(number, atlas) {
@@ -128,14 +128,14 @@ pub(in crate::engine) fn fired_on_event<'a>(
             TriggerEvent::ActionSucceeded(action) | TriggerEvent::ActionFailed(action) => {
                 if let TriggerEvent::ActionFailed(_) = occasion {
                     for (_, checkpoint) in atlas.checkpoints_for_event(CheckpointEvent::Error) {
-                        fire(checkpoint, &|| format!("error_occurred: `{action}` failed"));
+                        fire(checkpoint, &|| format!("`{action}` failed"));
                     }
                 }
                 let matches = ActionMatches::of(std::slice::from_ref(atlas), action);
                 for matched in matches.checkpoints_after() {
                     let pattern = matched.pattern;
                     fire(matched.item, &|| {
-                        format!("action_post: `{action}` matches `{pattern}`")
+                        format!("`{action}` ended and matches `{pattern}`")
                     });
                 }
             }
@@ -204,7 +204,7 @@ fn fired_custom_checkpoints<'a>(
         let (why, certain) = match customs.firing(atlas, checkpoint, custom, facts) {
             CustomTriggerFiring::DoesNotFire { .. } => continue,
             CustomTriggerFiring::Fires { why, certain } => (why, certain),
-            CustomTriggerFiring::Ask => ("custom: its extension has to be asked".to_owned(), false),
+            CustomTriggerFiring::Ask => ("its extension must be called first".to_owned(), false),
         };
         if may_fire(customs.extensions, checkpoint, facts) {
             fired.push(FiredCheckpoint {
@@ -226,7 +226,7 @@ fn certainly_holds(checkpoint: &Checkpoint, facts: &Facts<'_>) -> bool {
 }
 
 fn keywords_found(found: &[KeywordMatch]) -> String {
-    format!("keyword: found {}", KeywordMatch::describe(found))
+    format!("keywords found: {}", KeywordMatch::describe(found))
 }
 
 fn interval_over(
@@ -240,13 +240,12 @@ fn interval_over(
     if let Trigger::TimeInterval(interval) = &checkpoint.trigger {
         let last = beat.map_or(session.conversation_started_at(), |beat| beat.at);
         let seconds = interval.as_secs();
-        return (now.since(last) >= *interval)
-            .then(|| format!("time_interval: {seconds} s have passed"));
+        return (now.since(last) >= *interval).then(|| format!("{seconds} s have passed"));
     }
     if let Trigger::CountInterval(interval) = &checkpoint.trigger {
         let last = beat.map_or(0, |beat| beat.actions);
         return (session.conversation_actions().saturating_sub(last) >= *interval)
-            .then(|| format!("count_interval: {interval} actions have run"));
+            .then(|| format!("{interval} actions have run"));
     }
     None
 }

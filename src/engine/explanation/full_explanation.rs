@@ -311,13 +311,13 @@ impl Engine {
     /// Explains a held request, as of the time it was requested.
     fn explain_held_fully(&self, gate: &GateId) -> Result<FullExplanation, String> {
         let held = self.state.held.get(gate).map(|waiting| &waiting.held);
-        let held = held.ok_or_else(|| format!("`{gate}` is not held any more"))?;
+        let held = held.ok_or_else(|| format!("`{gate}` is no longer held"))?;
         let session = self.state.sessions.get(&held.session);
         let session = session.ok_or_else(|| no_session(&held.session))?;
         let mut account = match &held.subject {
             HeldSubject::Action(ActionCall { .. }) => {
                 let told = self.explain_held(gate, held.opened_at);
-                let told = told.ok_or_else(|| format!("`{gate}` is not held any more"))?;
+                let told = told.ok_or_else(|| format!("`{gate}` is no longer held"))?;
                 FullExplanation::of_action(told)
             }
             HeldSubject::SessionStart => self.explain_start(session, held.opened_at),
@@ -379,18 +379,20 @@ pub(super) fn session_gates(session: &Session) -> Option<String> {
         StartState::Open if session.pending.is_empty() => None,
         StartState::Open => {
             let gates: Vec<_> = session.pending.iter().map(ToString::to_string).collect();
-            Some(format!("its session waits for {} first", gates.join(", ")))
+            Some(format!("the session must pass {} first", gates.join(", ")))
         }
-        StartState::Held(gate) => Some(format!(
-            "its session's start is held at {gate}, that comes first"
-        )),
+        StartState::Held(gate) => {
+            Some(format!("the session must pass its start gate {gate} first"))
+        }
         StartState::Lapsed { .. } => {
-            Some("its session's start gates are put up again first".to_owned())
+            Some("the session must pass its start gates again first".to_owned())
         }
-        StartState::Refused { .. } => Some("its session was refused: it may do nothing".to_owned()),
+        StartState::Refused { .. } => {
+            Some("the session was denied at its start: it may not act".to_owned())
+        }
     }
 }
 
 fn no_session(session: &SessionId) -> String {
-    format!("there is no session `{session}` any more")
+    format!("session `{session}` no longer exists")
 }

@@ -45,7 +45,7 @@ pub fn preview_handlers(
             && listed.triggers.contains(&custom.trigger_id)
         {
             let name = &custom.trigger_id;
-            *why = format!("custom: `{name}` is not asked here, so it counts as fired");
+            *why = format!("trigger `{name}` is not called here, so it counts as fired");
         }
         handlers.extend(
             checkpoint_handlers(checkpoint, listed)
@@ -64,8 +64,8 @@ pub fn preview_handlers(
         let handler = &missing.handler;
         *verdict = ExplainedVerdict::Denied(DenialReply {
             code: DenyCode::Extension,
-            reason: format!("no handler called `{handler}` may be asked"),
-            help: Some("allow it in the operator's list (`--extensions FILE`)".to_owned()),
+            reason: format!("handler `{handler}` is not in the operator's list"),
+            help: Some("add it to the operator's list (`--extensions FILE`)".to_owned()),
             gate: None,
         });
     }

@@ -175,8 +175,8 @@ fn unfired(checkpoint: &Checkpoint, occasion: TriggerEvent<'_>) -> CheckpointOut
             if checkpoint.id != name =>
         {
             CheckpointOutcome::NotFired {
-                wanted: format!("to be asked for as `{}`", checkpoint.id),
-                actual: format!("`{name}` was"),
+                wanted: format!("a request for `{}`", checkpoint.id),
+                actual: format!("a request for `{name}`"),
             }
         }
         (Trigger::Custom(custom), TriggerEvent::Input { .. }) if custom.on_input => {
@@ -195,7 +195,7 @@ pub(super) fn skipped(trigger: &Trigger) -> CheckpointOutcome {
     let at = match trigger {
         Trigger::Keyword(_) => "input",
         Trigger::TimeInterval(_) | Trigger::CountInterval(_) => {
-            "intervals, when an action is asked for or input comes"
+            "intervals, checked at each action or input"
         }
         Trigger::SessionStart => "the start of a session",
         Trigger::SessionEnd => "the end of a session",
@@ -209,7 +209,7 @@ pub(super) fn skipped(trigger: &Trigger) -> CheckpointOutcome {
         Trigger::ErrorOccurred => "errors",
     };
     CheckpointOutcome::Skipped {
-        why: format!("it fires at {at}"),
+        why: format!("fires at {at}"),
     }
 }
 
@@ -223,7 +223,7 @@ pub(super) fn condition_fails() -> CheckpointOutcome {
 fn not_found(keywords: &Keywords) -> CheckpointOutcome {
     let texts: Vec<_> = keywords.texts().collect();
     let (quantity, actual) = match keywords.mode() {
-        MatchMode::All => ("all", "not all of them found"),
+        MatchMode::All => ("all", "not all found"),
         MatchMode::Any | MatchMode::Phrase | MatchMode::Regex | MatchMode::Fuzzy => {
             ("one", "none found")
         }
@@ -246,7 +246,7 @@ fn context_evidence<'a>(
             not_found(keywords)
         } else {
             CheckpointOutcome::Fired {
-                why: format!("on_match: found {}", KeywordMatch::describe(&found)),
+                why: format!("keywords found: {}", KeywordMatch::describe(&found)),
             }
         };
         Some(ContextEvidence {

@@ -176,7 +176,7 @@ impl Engine {
             found.extend(others.map(|checkpoint| {
                 let outcome = if checkpoint.kind == moment.kind {
                     super::CheckpointOutcome::Skipped {
-                        why: "it did not fire; what it looked at is not kept".to_owned(),
+                        why: "did not fire; its input is not stored".to_owned(),
                     }
                 } else {
                     skipped(&checkpoint.trigger)

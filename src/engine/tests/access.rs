@@ -52,9 +52,12 @@ fn under(rules: &str) -> EngineBench {
 fn an_atlas_with_api_keys_admits_only_agents_with_a_known_key() {
     let mut bench = under("{type: authenticated, api_keys: ['sk-acme-*', other]}");
     for (key, told) in [
-        (None, "lets nobody in who shows no key"),
-        (Some("sk-evil-1"), "does not know the key that was shown"),
-        (Some(""), "does not know the key that was shown"),
+        (None, "requires an API key, and none was sent"),
+        (
+            Some("sk-evil-1"),
+            "does not accept the API key that was sent",
+        ),
+        (Some(""), "does not accept the API key that was sent"),
     ] {
         let refused = bench.connect("s-1", "x", key);
         let denied = bench.denied(refused);
@@ -100,7 +103,7 @@ fn requests_per_minute_limit_counts_all_sessions_of_a_key() {
     for fourth in [bench.request("s-2", "a.b", json!({})), bench.resolve(None)] {
         let denied = bench.denied(fourth);
         assert_eq!(denied.code, DenyCode::Limit);
-        assert_eq!(denied.help.as_deref(), Some("ask again in 60 s"));
+        assert_eq!(denied.help.as_deref(), Some("try again in 60 s"));
     }
     let other = bench.connect("s-3", "z", Some("sk-2"));
     assert!(matches!(bench.reply(other), Reply::Started(_)));
@@ -164,19 +167,19 @@ fn session_takeover_attempts_are_recorded_in_that_session() {
     assert_eq!(recorded_misuse(&bench, "session_takeover"), [""; 0]);
 
     bench.connect("s-1", "another", None);
-    let told = "somebody at the socket (uid 7, pid 42) named this session and showed a wrong key, \
+    let told = "a caller at the socket (uid 7, pid 42) named this session with a wrong key, \
                 and was refused";
     assert_eq!(recorded_misuse(&bench, "session_takeover"), [told]);
     let record = bench.drafts().last().unwrap();
     assert_eq!(record.session_id.as_str(), "s-1");
     // On disk before the refusal is sent, at every level of detail.
     assert_eq!(record.durability, crate::trace::event::Durability::Sync);
-    for (secret, told) in [(None, "showed no key"), (Some("no"), "showed a wrong key")] {
+    for (secret, told) in [(None, "without its key"), (Some("no"), "with a wrong key")] {
         bench.advance(60);
         let refused = bench.claim_to_own("s-2", secret);
         assert_eq!(bench.denied(refused).code, DenyCode::Session);
         let last = recorded_misuse(&bench, "session_takeover").pop().unwrap();
-        let told = format!("by HTTP (127.0.0.1:4711) named this session and {told}");
+        let told = format!("over HTTP (127.0.0.1:4711) named this session {told}");
         assert!(last.contains(&told), "{last}");
     }
     // A session that does not exist or has ended cannot be taken over.
@@ -203,7 +206,7 @@ fn repeated_takeover_attempts_are_counted_and_recorded_once_a_minute() {
     let all = recorded_misuse(&bench, "session_takeover");
     assert_eq!(all.len(), 2);
     assert!(
-        all[1].ends_with("; 999 more like it since the last that is recorded"),
+        all[1].ends_with(" (999 more since the last record)"),
         "{all:?}"
     );
     // Any later command of the session reports them too, and its end reports them at once.
@@ -220,7 +223,7 @@ fn repeated_takeover_attempts_are_counted_and_recorded_once_a_minute() {
     bench.end("s-1");
     let all = recorded_misuse(&bench, "session_takeover");
     assert_eq!(all.len(), 4);
-    assert!(all[3].contains("; 1 more like it"), "{all:?}");
+    assert!(all[3].contains("(1 more since"), "{all:?}");
 }
 
 #[test]
@@ -248,11 +251,11 @@ fn reports_of_unknown_runs_are_recorded_at_a_bounded_rate() {
     let all = recorded_misuse(&bench, "unknown_execution");
     assert_eq!(all.len(), 1);
     assert!(
-        all[0].contains("was not allowed, or was completed before"),
+        all[0].contains("was not allowed, or is already complete"),
         "{all:?}"
     );
     bench.end("s-1");
     let all = recorded_misuse(&bench, "unknown_execution");
     assert!(all[1].contains("run `forged` was not allowed"), "{all:?}");
-    assert!(all[1].contains("; 198 more like it"), "{all:?}");
+    assert!(all[1].contains("(198 more since"), "{all:?}");
 }

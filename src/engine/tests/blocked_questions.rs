@@ -128,7 +128,10 @@ fn a_session_behind_its_start_gate_is_asked_nothing_at_other_gates() {
     assert_tells_nothing(&pending);
     let denied = context(&mut pending, Some("named"));
     let denied = pending.denied(denied).clone();
-    assert!(denied.reason.contains("`c-1` stands before"), "{denied:?}");
+    assert!(
+        denied.reason.contains("must pass `c-1` first"),
+        "{denied:?}"
+    );
     assert!(denied.help.is_some_and(|help| help.contains("c-1")));
 
     let mut lapsed = bench();

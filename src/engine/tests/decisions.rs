@@ -216,9 +216,9 @@ fn a_refusal_carries_its_reason_to_the_agent_and_the_record() {
     );
     let refusal = bench.refuse("c-2", "wrong tenant");
     assert_eq!(bench.outcome(refusal), HeldOutcome::Denied);
-    assert_eq!(bench.denied(delete).reason, "refused by op-1: wrong tenant");
+    assert_eq!(bench.denied(delete).reason, "denied by op-1: wrong tenant");
     let blocked = &bench.payloads("action_blocked")[0];
-    assert_eq!(blocked["reason"], "refused by op-1: wrong tenant");
+    assert_eq!(blocked["reason"], "denied by op-1: wrong tenant");
     let gates = bench.payloads("checkpoint_blocked");
     assert_eq!(gates.len(), 4);
     assert!(

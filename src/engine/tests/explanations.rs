@@ -39,7 +39,7 @@ fn every_checkpoint_explains_its_expected_and_actual_value() {
         actual: actual.to_owned(),
     };
     let skipped = CheckpointOutcome::Skipped {
-        why: "it fires at the start of a session".to_owned(),
+        why: "fires at the start of a session".to_owned(),
     };
     assert_eq!(
         outcomes,
@@ -47,7 +47,7 @@ fn every_checkpoint_explains_its_expected_and_actual_value() {
             ("onboarding", &skipped),
             (
                 "admin-gate",
-                &not("a locked one of [admin-support]", "[basic-support]")
+                &not("a locked capability of [admin-support]", "[basic-support]")
             ),
             (
                 "delete-confirm",
@@ -55,7 +55,7 @@ fn every_checkpoint_explains_its_expected_and_actual_value() {
             ),
             (
                 "high-risk-gate",
-                &not("tier high or higher", "detected tier low")
+                &not("risk high or higher", "detected risk low")
             ),
         ]
     );
@@ -178,16 +178,13 @@ fn input_is_explained_checkpoint_by_checkpoint() {
     };
     assert_eq!(
         named("refund"),
-        "fired: keyword: found `refund` at character 9"
+        "fired: keywords found: `refund` at character 9"
     );
-    assert_eq!(
-        named("both"),
-        "wanted all of [refund, now], not all of them found"
-    );
+    assert_eq!(named("both"), "wanted all of [refund, now], not all found");
     assert_eq!(named("bots"), "wanted when, its condition does not hold");
     assert_eq!(named("clock"), "wanted 300 seconds, 0 seconds");
     assert_eq!(named("count"), "wanted 5 actions, 0 actions");
-    assert_eq!(named("config.action_pre.1"), "skipped: it fires at actions");
+    assert_eq!(named("config.action_pre.1"), "skipped: fires at actions");
     assert_eq!(
         words(&told.contexts[0].outcome),
         "wanted one of [formula], none found"
@@ -240,7 +237,7 @@ fn due_intervals_come_before_a_request_and_the_most_specific_key_applies() {
         .find(|checkpoint| checkpoint.checkpoint_id == "config.action_pre.1");
     assert_eq!(
         words(&general.unwrap().outcome),
-        "wanted no key closer than `delete_*`, `delete_user` matches delete_user as well"
+        "wanted no closer pattern than `delete_*`, `delete_user` also matches delete_user"
     );
     assert!(matches!(asked(300).verdict, ExplainedVerdict::Held { gates } if gates == ["clock"]));
 }

@@ -62,7 +62,7 @@ fn a_custom_trigger_that_fires_or_fails_holds_the_request() {
     for (outcome, told) in [
         (Ok(json!(true)), "fires"),
         (Ok(json!({"triggered": true, "reason": "angry"})), "angry"),
-        (Ok(json!("yes")), "could not tell"),
+        (Ok(json!("yes")), "failed, so it counts as fired"),
         (
             Err("no answer within 5 ms".to_owned()),
             "no answer within 5 ms",
@@ -236,7 +236,7 @@ fn a_validator_that_fails_never_lets_an_answer_pass() {
         assert!(problems(&failing, ask)[0].contains("gone"));
         let mut unknown = validated(on_invalid, Extensions::default());
         let ask = unknown.answer("c-1", json!([{"ticket": "T-1"}]));
-        assert!(problems(&unknown, ask)[0].contains("not there"));
+        assert!(problems(&unknown, ask)[0].contains("not available"));
         assert_eq!(unknown.held_ids(), ["c-1"]);
     }
     // A plain rejection is different: the steward defines its consequence.

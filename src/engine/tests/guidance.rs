@@ -146,10 +146,13 @@ fn a_budget_drops_low_priority_advice_and_never_a_gate() {
     assert_eq!(
         skipped,
         [
-            (json!("low"), json!("max_checkpoints_per_input is used up")),
+            (
+                json!("low"),
+                json!("limit reached: max_checkpoints_per_input")
+            ),
             (
                 json!("high"),
-                json!("max_context_injection_size is used up")
+                json!("limit reached: max_context_injection_size")
             ),
         ]
     );

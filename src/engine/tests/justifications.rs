@@ -45,7 +45,7 @@ fn answers_are_the_justification_where_no_reason_was_typed() {
         (
             "",
             json!({"acknowledge": "understood"}),
-            "acknowledged: I have looked at this request: Look",
+            "acknowledged: I have reviewed this request: Look",
         ),
         (
             "{question_id: q, question: Where?, response_type: choice, options: [eu, us]}, \
@@ -63,7 +63,7 @@ fn answers_are_the_justification_where_no_reason_was_typed() {
         (
             "{question_id: q, question: Anything else?, required: false}",
             json!({}),
-            "no answer was given, and none was required",
+            "no answer was given; none was required",
         ),
     ];
     for (questions, answers, expected) in cases {

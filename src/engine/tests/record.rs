@@ -489,7 +489,7 @@ fn extension_texts_are_recorded_without_secrets() {
         .unwrap();
     assert_eq!(
         mood["trigger_condition"],
-        json!("custom: `mood` fires: [redacted] is weak")
+        json!("trigger `mood` fires: [redacted] is weak")
     );
     assert_eq!(mood["redacted"][0]["paths"], json!(["trigger_condition"]));
     let invalid = &bench.payloads("checkpoint_response")[0];

@@ -135,15 +135,15 @@ fn a_deletion_is_held_at_every_gate_that_applies() {
     );
     assert_eq!(
         held.gates[0].why,
-        "capability_access: `admin-support` is locked"
+        "needs the capability `admin-support`, which is locked"
     );
     assert_eq!(
         held.gates[1].why,
-        "action_pre: `ticket.delete` matches `*.delete`"
+        "`ticket.delete` matches the rule `*.delete`"
     );
     assert_eq!(
         held.gates[2].why,
-        "risk_threshold: detected tier high is at least high"
+        "detected risk is high (fires at high and above)"
     );
     bench.pass("c-2");
     bench.allowed(delete);
@@ -236,7 +236,7 @@ actions: [{action_id: promote}, {action_id: retire}]
     assert_eq!(bench.denied(early).code, DenyCode::CapabilityLocked);
     assert_eq!(
         bench.denied(early).help.as_deref(),
-        Some("it is unlocked by passing `promote`")
+        Some("to unlock the capability, pass `promote`")
     );
 
     bench.request("s-1", "promote", json!({}));

@@ -108,7 +108,7 @@ fn a_session_is_denied_when_every_other_one_is_busy() {
     let ask = bench.start("new");
     let denied = bench.denied(ask);
     assert_eq!(denied.code, DenyCode::Overload);
-    assert!(denied.reason.contains("wait or work"), "{denied:?}");
+    assert!(denied.reason.contains("none is idle"), "{denied:?}");
 }
 
 #[test]

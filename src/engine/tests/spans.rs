@@ -242,7 +242,7 @@ fn a_checkpoint_is_recorded_from_firing_to_completion() {
         bench.payloads("checkpoint_triggered"),
         [
             json!({"checkpoint_id": "word", "checkpoint_type": "keyword_match", "mode": "advisory",
-            "trigger_condition": "keyword: found `refund` at character 2",
+            "trigger_condition": "keywords found: `refund` at character 2",
             "trigger_data": {"input_hash": hash, "matches": [{"keyword": "refund", "position": 2}]},
             "priority": 600, "input_hash": hash})
         ]
@@ -261,7 +261,7 @@ fn a_checkpoint_is_recorded_from_firing_to_completion() {
         bench.payloads("checkpoint_completed")[1],
         json!({"checkpoint_id": "ask", "checkpoint_type": "approval", "duration_ms": 3000,
             "contexts_injected": [], "action_taken": "block",
-            "block_reason": "refused by op-1: no need"})
+            "block_reason": "denied by op-1: no need"})
     );
 }
 

@@ -35,17 +35,17 @@ impl UnknownUsage {
         if limit.scope() == LimitScope::Session {
             return None;
         }
-        let lost = "the state was changed while no console was open, so what was used is not known";
+        let lost = "the state was changed while cra was not running, so the usage is unknown";
         match limit {
             Limit::Rate { window, .. } => self.is_recent(*window, now).then(|| {
                 let (seconds, since) = (window.as_secs(), self.since.time_of_day());
                 format!(
-                    "{lost}: it counts as used up for {seconds} s from {since} UTC; ask again then"
+                    "{lost}; the limit counts as used up for {seconds} s from {since} UTC: try again after that"
                 )
             }),
             Limit::Budget { .. } => self.budgets.then(|| {
                 format!(
-                    "{lost}: it counts as used up until an operator loads another version of the Atlas"
+                    "{lost}; the limit counts as used up until an operator loads another version of the Atlas"
                 )
             }),
         }

@@ -112,17 +112,17 @@ impl Adapter for Codex {
     fn trust_problem(&self, trust: &str, file: &Path) -> Option<&'static str> {
         match codex_trust(trust, file) {
             CodexTrust::Trusted => None,
-            CodexTrust::Missing => {
-                Some("Codex does not trust it yet, so it is not run: open /hooks in Codex")
-            }
+            CodexTrust::Missing => Some(
+                "Codex does not trust the hooks yet and does not run them: open /hooks in Codex",
+            ),
             CodexTrust::Off => {
-                Some("Codex has it switched off: open /hooks in Codex, or config.toml")
+                Some("the hooks are switched off in Codex: open /hooks in Codex, or config.toml")
             }
         }
     }
 
     fn trust_advice(&self) -> Option<&'static str> {
-        Some("Codex runs no hook before it is trusted: open /hooks there, and trust each of them")
+        Some("Codex runs only trusted hooks: open /hooks in Codex and trust each hook")
     }
 
     fn limits(&self) -> AgentLimits {

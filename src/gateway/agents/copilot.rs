@@ -185,7 +185,7 @@ impl Adapter for Copilot {
             on_late_hook: "goes on",
             on_broken_hook: "stops",
             asks_user: "yes, not in the cloud",
-            uncovered: "what it is told: prompts are recorded, never held",
+            uncovered: "prompts: they are recorded, never held",
         }
     }
 }

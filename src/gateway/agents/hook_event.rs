@@ -12,16 +12,16 @@ use crate::base::json::{self, JsonFault, JsonFaultKind, StrictJsonError};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadablePayload {
     /// The payload is not JSON.
-    #[error("it is not JSON ({0})")]
+    #[error("the payload is not JSON ({0})")]
     Json(String),
     /// Two parsers could read the payload in two ways.
-    #[error("it is ambiguous ({0})")]
+    #[error("the payload is ambiguous ({0})")]
     Ambiguous(JsonFault),
     /// The payload is not an object.
-    #[error("it is not an object")]
+    #[error("the payload is not an object")]
     Shape,
     /// The payload does not name its event.
-    #[error("it names no event")]
+    #[error("the payload names no event")]
     NoEvent,
 }
 
@@ -314,7 +314,7 @@ fn unknown_event_kind(event: &str, fields: &PayloadFields) -> HookEventKind {
     HookEventKind::BeforeTool {
         reference: reference(fields),
         call: call_id(fields),
-        actions: Err(format!("the event `{event}` is not known here")),
+        actions: Err(format!("the event `{event}` is unknown")),
     }
 }
 
@@ -355,7 +355,7 @@ fn read_before_tool(agent: CodingAgent, fields: &PayloadFields) -> HookEventKind
         None => HookEventKind::BeforeTool {
             reference: reference(fields),
             call: call_id(fields),
-            actions: Err("it names no tool".to_owned()),
+            actions: Err("the event names no tool".to_owned()),
         },
     }
 }

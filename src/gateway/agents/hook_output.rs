@@ -91,7 +91,7 @@ impl HookOutput {
     #[must_use]
     pub fn unreadable(agent: CodingAgent, why: &UnreadablePayload) -> Self {
         Self::denial(&format!(
-            "cra: this hook cannot be read, so nothing goes on: {why}. Is `cra hook {}` the right one?",
+            "cra: this hook cannot be read, so it is denied: {why}. Is `cra hook {}` the right command?",
             agent.as_str()
         ))
     }

@@ -201,7 +201,7 @@ fn mission(input: &Map<String, Value>) -> Result<String, String> {
 }
 
 fn missing_param_error(name: &str) -> String {
-    format!("does not say its `{name}`")
+    format!("has no `{name}`")
 }
 
 /// Names of parameters that hold one path.
@@ -363,11 +363,11 @@ fn all_texts(input: &Map<String, Value>, names: &[&str]) -> Result<Vec<String>, 
 }
 
 fn no_text(name: &str) -> String {
-    format!("has a `{name}` that is no text")
+    format!("has a `{name}` that is not text")
 }
 
 fn conflict_error(name: &str, times: usize) -> String {
-    format!("says {times} different things as its `{name}`")
+    format!("has {times} different values for `{name}`")
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ impl SettingsFile {
         let path = fs::canonicalize(path)?;
         let found = fs::metadata(&path)?;
         if !found.is_file() || found.len() > MAX_BYTES {
-            return Err(io::Error::other("it is no file of settings"));
+            return Err(io::Error::other("not a settings file"));
         }
         Ok(Self {
             text: Some(fs::read_to_string(&path)?),
@@ -60,7 +60,9 @@ impl SettingsFile {
     /// unchanged then.
     pub fn replace_text(&self, new: Option<&str>) -> io::Result<Option<PathBuf>> {
         if Self::read(&self.path)?.text != self.text {
-            return Err(io::Error::other("somebody else has changed it meanwhile"));
+            return Err(io::Error::other(
+                "another process changed the file meanwhile",
+            ));
         }
         let backup = match &self.text {
             Some(text) => Some(self.write_backup(text)?),
@@ -85,7 +87,7 @@ impl SettingsFile {
                 written => return written.map(|()| name.into()),
             }
         }
-        Err(io::Error::other("there are too many backups beside it"))
+        Err(io::Error::other("too many backups next to the file"))
     }
 }
 

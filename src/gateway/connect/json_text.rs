@@ -12,7 +12,7 @@ use crate::base::json;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonEditError {
     /// The text is not JSON.
-    #[error("it is not JSON at line {line}, column {column}: {what}")]
+    #[error("not JSON at line {line}, column {column}: {what}")]
     Syntax {
         /// The line, from 1.
         line: usize,
@@ -22,7 +22,7 @@ pub enum JsonEditError {
         what: String,
     },
     /// A value has another type than it should.
-    #[error("line {line}: `{name}` is not {wanted}")]
+    #[error("line {line}: `{name}` must be {wanted}")]
     WrongType {
         /// The line, from 1.
         line: usize,
@@ -32,7 +32,7 @@ pub enum JsonEditError {
         wanted: &'static str,
     },
     /// A name occurs twice, so it is unclear which one counts.
-    #[error("line {line}: `{name}` is there twice")]
+    #[error("line {line}: `{name}` occurs twice")]
     DuplicateName {
         /// The line of the second one, from 1.
         line: usize,
@@ -138,7 +138,7 @@ impl JsonText {
             }
         })?;
         let text = Self(text.to_owned());
-        text.check_object("the whole", &text.root()?)?;
+        text.check_object("the file", &text.root()?)?;
         Ok(text)
     }
 
@@ -155,7 +155,7 @@ impl JsonText {
         walk.value().ok_or_else(|| JsonEditError::Syntax {
             line: self.line(walk.at),
             column: 1,
-            what: "it cannot be read".to_owned(),
+            what: "cannot be read".to_owned(),
         })
     }
 

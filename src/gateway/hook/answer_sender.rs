@@ -45,7 +45,7 @@ pub fn send_answers(answerer: &AnswerSender, line: &AnswerLine) -> AnswerOutcome
     let Some(key) = line.key(answerer.secret) else {
         let (session, gate) = (&line.session, &line.gate);
         return AnswerOutcome::Refused(format!(
-            "cra: the token is not the one for `{session}` at `{gate}`: run the command as the denial has it"
+            "cra: the token does not fit `{session}` at `{gate}`: run the command exactly as in the denial"
         ));
     };
     let params = json!({
@@ -85,7 +85,7 @@ fn refusal(answerer: &AnswerSender, line: &AnswerLine, error: &CallError) -> Str
     };
     let command = answerer.command.line(&line.session, &line.token, &asked);
     format!(
-        "cra: your answers were taken, and there is more to answer at {}.\n{}\n{command}",
+        "cra: your answers were accepted. There are more questions at {}.\n{}\n{command}",
         asked.gate,
         questions::describe(&asked)
     )

@@ -32,7 +32,7 @@ pub(in crate::gateway) fn secret_named(folder: &Path, name: &str) -> io::Result<
     secret.map_err(|_| {
         let path = folder.join(name);
         io::Error::other(format!(
-            "`{}` is no secret: take it away, and begin new sessions in the agents",
+            "`{}` has no valid secret: remove the file, and start new sessions in the agents",
             path.display()
         ))
     })

@@ -39,7 +39,7 @@ pub(super) fn decide(told: &HookEvent, options: &HookOptions) -> HookVerdict {
         return HookVerdict::pass(None);
     }
     let Some(session) = session(told) else {
-        let reason = "cra: the hook names no session, so nothing goes on".to_owned();
+        let reason = "cra: the hook names no session, so it is denied".to_owned();
         return HookVerdict::Deny { reason };
     };
     if let Some(verdict) = answer_command::verdict(told, options, &session) {
@@ -166,7 +166,7 @@ impl HookConversation<'_> {
             HookEventKind::Prompt { id, text } => match text {
                 Some(text) => self.handle_prompt(id.as_deref(), text),
                 None => Ok(HookVerdict::Deny {
-                    reason: "cra: nobody can tell what was said: the prompt is no text".to_owned(),
+                    reason: "cra: the prompt is not text, so it is denied".to_owned(),
                 }),
             },
             HookEventKind::BeforeTool {
@@ -177,7 +177,7 @@ impl HookConversation<'_> {
                 Ok(_) if !self.questions.is_empty() => Ok(self.deny_until_answered()),
                 Ok(actions) => self.request_actions((reference, call.as_deref()), actions),
                 Err(why) => Ok(HookVerdict::Deny {
-                    reason: format!("cra: nobody can tell what this would do: {why}"),
+                    reason: format!("cra: this call cannot be evaluated, so it is denied: {why}"),
                 }),
             },
             HookEventKind::AfterTool {
@@ -239,7 +239,7 @@ impl HookConversation<'_> {
             Err(CallError::Fault(_)) => {
                 let used = used.map_or_else(String::new, |used| format!(": `{used}`"));
                 let message = format!(
-                    "`{tool}` ran without being asked for ({reference}), or cra began anew since{used}"
+                    "`{tool}` ran without a request ({reference}), or cra restarted since then{used}"
                 );
                 let kind = "ran_unasked";
                 let error = json!({"error_type": kind, "message": message, "recoverable": true});
@@ -318,9 +318,9 @@ impl HookConversation<'_> {
             .answer_command
             .line(&self.session, &token, asked);
         self.questions.push(format!(
-            "cra: held at {}, and its questions are yours to answer.\n{}\nAnswer by running exactly this command in \
-             your shell, with your answers filled in (write a single quote as \\u0027), and nothing else with \
-             it:\n{command}",
+            "cra: held at {}. You must answer its questions.\n{}\nTo answer, run exactly this command in your \
+             shell, with your answers filled in (write a single quote as \\u0027), and add nothing \
+             else:\n{command}",
             asked.gate,
             questions::describe(asked)
         ));
@@ -330,8 +330,8 @@ impl HookConversation<'_> {
         let questions = self.questions.join("\n\n");
         HookVerdict::Deny {
             reason: format!(
-                "{questions}\nThen repeat this tool call unchanged: once its questions are answered it is judged \
-                 again and, if nothing else stands in its way, let through once."
+                "{questions}\nThen repeat this tool call unchanged. After your answers, cra checks the call again \
+                 and, if nothing else blocks it, allows it once."
             ),
         }
     }
@@ -418,7 +418,7 @@ impl HookConversation<'_> {
             };
             // Only an answer with the name of a run is a permission.
             if !allowed.get("execution").is_some_and(Value::is_string) {
-                let why = "an answer that allows nothing".to_owned();
+                let why = "it has no `execution`".to_owned();
                 return Err(CallError::Unreadable(why));
             }
             self.injected.extend(injected_in(&allowed));
@@ -435,7 +435,7 @@ impl HookConversation<'_> {
             approved: approved
                 .pop()
                 .filter(|_| all)
-                .map(|by| format!("cra: {by} let it pass")),
+                .map(|by| format!("cra: approved by {by}")),
         })
     }
 }
@@ -463,7 +463,7 @@ fn turn_words(turned: &Value) -> Option<String> {
     let closed = closed.into_iter().flatten().filter_map(Value::as_str);
     let mut words: Vec<_> = closed.map(|point| format!("Closed: {point}")).collect();
     if turned.get("frozen") == Some(&json!(true)) {
-        words.push("This conversation is at its peak: its summary stays as it is.".to_owned());
+        words.push("This conversation is at its peak: its summary stays unchanged.".to_owned());
     }
     join_texts(words)
 }

@@ -136,7 +136,10 @@ impl AuthenticatedCall {
             .find(|(name, _)| *name == method)
             .ok_or_else(|| CallFault::unknown_call(method))?;
         let Value::Object(mut fields) = params else {
-            return Err(CallFault::wrong_params("", "the parameters are an object"));
+            return Err(CallFault::wrong_params(
+                "",
+                "the parameters must be an object",
+            ));
         };
         let key = take_key(&mut fields)?;
         let call = read(Value::Object(fields))?;

@@ -84,10 +84,10 @@ impl FromStr for Challenge {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProofError {
     /// The answer has no proof.
-    #[error("it has no proof")]
+    #[error("the answer has no proof")]
     Missing,
     /// The proof does not fit this challenge, request, answer and key.
-    #[error("its proof does not verify")]
+    #[error("the proof of the answer is not valid")]
     Wrong,
     /// The challenge has the wrong form.
     #[error("`challenge` must be {CHALLENGE_BYTES} random bytes in base64")]

@@ -36,11 +36,11 @@ pub(in crate::gateway) fn describe(asked: &AgentQuestions) -> String {
     }
     let _ = write!(
         text,
-        "Unanswered, it is denied at {} UTC.",
+        "Without an answer, the request is denied at {} UTC.",
         asked.deadline.time_of_day()
     );
     if asked.operator {
-        text.push_str(" An operator has to answer as well.");
+        text.push_str(" An operator must answer, too.");
     }
     text
 }
@@ -97,8 +97,8 @@ fn rules(question: &CompiledQuestion) -> Vec<String> {
     let mut rules = Vec::new();
     if question.response_type() == ResponseType::Boolean {
         rules.extend(match question.expect() {
-            ExpectedAnswer::True => Some("passes only with true".to_owned()),
-            ExpectedAnswer::False => Some("passes only with false".to_owned()),
+            ExpectedAnswer::True => Some("must be true to pass".to_owned()),
+            ExpectedAnswer::False => Some("must be false to pass".to_owned()),
             ExpectedAnswer::Any => None,
         });
     }
@@ -185,16 +185,16 @@ pub(in crate::gateway) fn describe_accepted(gate: &str, result: &Value) -> Strin
     let until = until.and_then(|text| text.parse::<Timestamp>().ok());
     let next = match (until, result.get("needs_operator")) {
         (Some(until), _) => format!(
-            "Repeat the same tool call, unchanged: it is let through once, until {} UTC.",
+            "Repeat the same tool call unchanged: it is allowed once, until {} UTC.",
             until.time_of_day()
         ),
         (None, Some(Value::Bool(true))) => {
-            "An operator has to answer as well: repeat the same tool call, unchanged, and it waits for that."
+            "An operator must answer, too: repeat the same tool call unchanged; it waits for the operator."
                 .to_owned()
         }
-        (None, _) => "Go on: repeat the tool call that was denied.".to_owned(),
+        (None, _) => "Now repeat the tool call that was denied.".to_owned(),
     };
     let handed = injected_text(&injected_in(result));
-    let texts = [format!("cra: your answers at {gate} were taken. {next}")];
+    let texts = [format!("cra: your answers at {gate} were accepted. {next}")];
     join_texts(texts.into_iter().chain(handed).collect()).unwrap_or_default()
 }

@@ -209,7 +209,7 @@ fn read_all(folder: &Path) -> Vec<StoredReport> {
 fn read_one(file: &Path) -> io::Result<RejectedAnswer> {
     // A report is a regular file, not a link or a pipe.
     if !fs::symlink_metadata(file)?.is_file() {
-        return Err(io::Error::other("it is not a file"));
+        return Err(io::Error::other("not a regular file"));
     }
     let mut text = String::new();
     File::open(file)?
@@ -224,7 +224,7 @@ fn unreadable(file: &Path, error: &io::Error) -> RejectedAnswer {
     RejectedAnswer {
         by: "an unknown program".to_owned(),
         session: None,
-        socket: PathBuf::from("an unknown place"),
+        socket: PathBuf::from("an unknown socket"),
         reason: sanitize(&format!(
             "the report `{}` cannot be read: {error}",
             file.display()
@@ -253,7 +253,7 @@ mod tests {
     fn a_report_is_private_reads_back_and_stays_after_it_is_recorded() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(RejectedAnswerReports::read(folder.path()).summary(), None);
-        let left = report("it has no proof");
+        let left = report("the answer has no proof");
         left.write_report(folder.path()).unwrap();
         let reports = RejectedAnswerReports::read(folder.path());
         assert_eq!(reports.new.len(), 1);
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!((reports.new.len(), reports.recorded.len()), (0, 1));
         let told = reports.summary().unwrap();
         assert!(told.contains("ANOTHER PROCESS gave an answer at /run/cra/console.sock"));
-        assert!(told.contains("it has no proof"), "{told}");
+        assert!(told.contains("the answer has no proof"), "{told}");
     }
 
     #[test]

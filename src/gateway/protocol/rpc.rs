@@ -104,7 +104,7 @@ fn request_fault(line: &[u8], error: &StrictJsonError) -> CallFault {
         StrictJsonError::Data(error) => error,
     };
     let why = match line.trim_ascii_start().first() {
-        Some(b'[') => "batches are not taken: one message a line".to_owned(),
+        Some(b'[') => "batches are not supported: send one message per line".to_owned(),
         Some(_) | None => format!("not a JSON-RPC 2.0 request: {error}"),
     };
     CallFault::new(CallFault::REQUEST, why)

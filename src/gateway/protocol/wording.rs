@@ -21,7 +21,7 @@ impl KeyRemedy {
         match self {
             Self::Connect(agent) => format!("run `cra connect {agent}`"),
             Self::Key => {
-                "start it with `--key` and what `cra trace key --answers` prints".to_owned()
+                "start it with `--key` and the output of `cra trace key --answers`".to_owned()
             }
         }
     }
@@ -35,20 +35,20 @@ pub(in crate::gateway) fn denial_text(error: &CallError, remedy: KeyRemedy) -> S
             format!("{}{}", refusal_text(fault), rules.unwrap_or_default())
         }
         CallError::Unreachable(_) => format!(
-            "cra: {error}, so nothing is allowed. Start it with `cra` in a terminal of its own, and try again."
+            "cra: {error}, so nothing is allowed. Start the console with `cra` in another terminal, and try again."
         ),
         CallError::Disconnected | CallError::TimedOut | CallError::Unreadable(_) => {
             format!(
-                "cra: {error}, so this is denied. Ask the operator to look at the console, and try again."
+                "cra: {error}, so this is denied. Ask the operator to check the console, and try again."
             )
         }
         CallError::Unproven { .. } => format!(
             "cra: {error}, so this is denied. Another process may listen there: ask the operator to run \
-             `cra doctor`. If the console's key was changed, {} once more.",
+             `cra doctor`. If the console's key was changed, {} again.",
             remedy.text()
         ),
         CallError::NoKey(_) => format!(
-            "cra: {error}, so no answer can be verified and this is denied. To put it right, {}.",
+            "cra: {error}, so no answer can be verified and this is denied. To fix this, {}.",
             remedy.text()
         ),
         CallError::Refused(_) | CallError::Unwritable(_) | CallError::NoChallenge(_) => {
@@ -81,7 +81,7 @@ pub(in crate::gateway) fn injected_text(given: &Injected) -> Option<String> {
         |guidance: &&InjectedGuidance| guidance.block.format == GuidanceFormat::SystemInstruction;
     let system = given.guidance.iter().filter(is_system).map(|guidance| {
         let content = guidance.block.content.trim();
-        format!("System instruction, ahead of everything below: {content}")
+        format!("System instruction, with priority over everything below: {content}")
     });
     let contexts = given
         .contexts
@@ -95,7 +95,7 @@ pub(in crate::gateway) fn injected_text(given: &Injected) -> Option<String> {
     let withdrawn = given
         .withdrawn
         .iter()
-        .map(|context| format!("What {context} said no longer holds."));
+        .map(|context| format!("The guidance of {context} no longer applies."));
     join_texts(
         system
             .chain(contexts)

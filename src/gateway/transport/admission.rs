@@ -22,10 +22,10 @@ const RESERVED_FRACTION: usize = 8;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PeerRefusal {
     /// Another user, the superuser included.
-    #[error("it belongs to user {0}, and only this user may connect")]
+    #[error("the process belongs to user {0}; only the console's user may connect")]
     OtherUser(u32),
     /// The system does not name the user.
-    #[error("the system does not say whose it is: {0}")]
+    #[error("the user of the process is unknown: {0}")]
     Unknown(io::Error),
 }
 

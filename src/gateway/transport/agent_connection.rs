@@ -106,8 +106,8 @@ impl AgentConnection {
 fn no_key(session: &SessionId) -> CallFault {
     CallFault::from(DenialReply {
         code: DenyCode::Session,
-        reason: format!("session `{session}` was not begun here"),
-        help: Some("show its `key`, which session.start answers with".to_owned()),
+        reason: format!("session `{session}` was not started on this connection"),
+        help: Some("send its `key`, from the result of session.start".to_owned()),
         gate: None,
     })
 }

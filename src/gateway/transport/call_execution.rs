@@ -77,7 +77,7 @@ impl StartParams {
 fn secret_fault(error: getrandom::Error) -> CallFault {
     CallFault::from(DenialReply {
         code: DenyCode::Unavailable,
-        reason: format!("no secret could be made: {error}"),
+        reason: format!("cra could not create a secret: {error}"),
         help: None,
         gate: None,
     })
@@ -207,11 +207,8 @@ impl CompletedParams {
 fn unknown_run(name: &ExternalName) -> CallFault {
     CallFault::from(DenialReply {
         code: DenyCode::BadRequest,
-        reason: format!(
-            "no run is known by the reference `{}`",
-            one_line(name.as_str())
-        ),
-        help: Some("name it by its `execution`; references do not outlive the console".to_owned()),
+        reason: format!("no run has the reference `{}`", one_line(name.as_str())),
+        help: Some("use its `execution`; references are lost when cra restarts".to_owned()),
         gate: None,
     })
 }
@@ -251,7 +248,7 @@ fn serialize_result(result: &impl Serialize) -> Result<Value, CallFault> {
     serde_json::to_value(result).map_err(|error| {
         CallFault::from(DenialReply {
             code: DenyCode::Unavailable,
-            reason: format!("the answer cannot be written: {error}"),
+            reason: format!("the answer cannot be serialized: {error}"),
             help: None,
             gate: None,
         })

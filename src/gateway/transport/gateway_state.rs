@@ -82,14 +82,14 @@ impl ConnectionShortage {
             ..
         } = self;
         let outcome = match self.outcome {
-            ShortageOutcome::IdleClosed => "idle ones were closed to make room",
-            ShortageOutcome::Refused => "agents were turned away",
+            ShortageOutcome::IdleClosed => "idle connections were closed",
+            ShortageOutcome::Refused => "agents were refused",
         };
         let process = self
             .busiest_process
             .map(|pid| format!("; process {pid} has the most"));
         format!(
-            "connections of the {interface} ran short ({most} in all), and {outcome}{}",
+            "the {interface} reached its limit of {most} connections: {outcome}{}",
             process.unwrap_or_default()
         )
     }

@@ -59,7 +59,7 @@ const MAX_STREAMS: usize = 64;
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
     /// Other machines could connect.
-    #[error("`{0}` is not on this machine alone")]
+    #[error("`{0}` is not a loopback address")]
     NotLoopback(SocketAddr),
     /// The system refuses to listen.
     #[error("cannot listen at `{0}`: {1}")]
@@ -77,10 +77,10 @@ impl HttpError {
     #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
-            Self::NotLoopback(_) => "name an address such as 127.0.0.1:8377",
-            Self::Io(..) => "name another port",
-            Self::Address(..) => "make room in that folder, or name another with --data-dir",
-            Self::Token(..) => "chmod 600 it, or take it away: another one is made",
+            Self::NotLoopback(_) => "use an address such as 127.0.0.1:8377",
+            Self::Io(..) => "use another port",
+            Self::Address(..) => "free space in that folder, or use another with --data-dir",
+            Self::Token(..) => "run chmod 600 on it, or remove it: cra creates another",
         }
     }
 }
@@ -228,7 +228,7 @@ fn token(folder: &Path) -> Result<Digest, HttpError> {
     let mode = found.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
         return Err(failed(io::Error::other(format!(
-            "others may read it: its mode is {mode:o}, and has to be 600"
+            "the file must have mode 0600 (is 0{mode:o})"
         ))));
     }
     Ok(token)

@@ -13,10 +13,10 @@ const MAX_PATH: usize = 107;
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
     /// The path is too long.
-    #[error("`{}` is too long for a socket: {MAX_PATH} bytes at most", .0.display())]
+    #[error("`{}` is too long for a socket path (at most {MAX_PATH} bytes)", .0.display())]
     TooLong(PathBuf),
     /// Another user could put another socket there.
-    #[error("`{}` is not only ours: its mode is {mode:o}, and has to be 700", folder.display())]
+    #[error("`{}` must have mode 0700 (is 0{mode:o})", folder.display())]
     SharedFolder {
         /// The folder.
         folder: PathBuf,
@@ -44,11 +44,11 @@ impl SocketError {
     #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
-            Self::TooLong(_) => "name a shorter path with --socket",
-            Self::SharedFolder { .. } => "chmod 700 it, or name another path with --socket",
-            Self::InUse(_) => "close that console, or give this one a --socket of its own",
-            Self::NotASocket(_) => "move that file away, or name another path with --socket",
-            Self::Io { .. } => "name another path with --socket",
+            Self::TooLong(_) => "use a shorter path with --socket",
+            Self::SharedFolder { .. } => "run chmod 700 on it, or use another path with --socket",
+            Self::InUse(_) => "close that console, or use another path with --socket",
+            Self::NotASocket(_) => "move that file away, or use another path with --socket",
+            Self::Io { .. } => "use another path with --socket",
         }
     }
 }

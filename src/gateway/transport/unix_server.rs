@@ -120,10 +120,10 @@ impl BoundSocket {
         match Self::identify(&self.path) {
             Ok(now) if now == *self => None,
             Ok(_) => Some(format!(
-                "SOMEBODY ELSE listens at {path}: agents ask them, not this console; stop the agents and look who it is"
+                "ANOTHER PROCESS listens at {path}: agents ask it, not this console; stop the agents and find that process"
             )),
             Err(_) => Some(format!(
-                "{path} is gone: agents cannot ask, and are denied; start cra again"
+                "{path} is gone: agents cannot connect and are denied; restart cra"
             )),
         }
     }
@@ -169,7 +169,7 @@ async fn accept_connections(listener: UnixListener, shared: SocketState, uid: u3
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be taken");
+                tracing::warn!(%error, "a connection could not be accepted");
                 // Probably too many files are open: some have to be closed first, by this process or
                 // another.
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -181,7 +181,7 @@ async fn accept_connections(listener: UnixListener, shared: SocketState, uid: u3
         let from = match check_peer(peer, uid) {
             Ok(from) => from,
             Err(refusal) => {
-                tracing::warn!(%refusal, "a process was turned away at the socket");
+                tracing::warn!(%refusal, "a process was refused at the socket");
                 continue;
             }
         };
@@ -203,7 +203,7 @@ async fn accept_connections(listener: UnixListener, shared: SocketState, uid: u3
 
 async fn refuse_connection(mut stream: UnixStream, most: usize) {
     use tokio::io::AsyncWriteExt;
-    let why = format!("no connection is free, of {most} in all; try again later");
+    let why = format!("all {most} connections are in use; try again later");
     let line = rpc::answer(None, Err(CallFault::new(CallFault::BUSY, why)));
     // A client that does not read the line sees that the connection is closed.
     let _ = stream.try_write(line.as_bytes());

@@ -50,7 +50,7 @@ fn signals_are_optional_and_limited_to_eight() {
     let eight = with("/signals/items", Some(json!(vec![item.clone(); 8])));
     assert!(ThreadMemento::from_value(&eight).is_ok());
     let nine = with("/signals/items", Some(json!(vec![item; 9])));
-    assert!(refused(&nine).starts_with("signals.items: 9 signals are more than 8"));
+    assert!(refused(&nine).starts_with("signals.items: 9 signals exceed the limit of 8"));
 }
 
 fn holds_to(table: &[(&str, Option<Value>, &str)]) {
@@ -70,11 +70,11 @@ fn memento_that_breaks_the_contract_is_rejected_with_its_path() {
     holds_to(&[
         ("/mementoId", Some(json!("")), "mementoId: is empty"),
         ("/threadId", Some(json!(7)), "threadId: invalid type: integer `7`"),
-        ("/createdTs", Some(json!("yesterday")), "createdTs: is no time"),
-        ("/createdTs", Some(json!("2026-01-31T23:59:59+01:00")), "createdTs: is no time"),
-        ("/createdTs", Some(json!("2026-02-30T23:59:59Z")), "createdTs: is no time"),
-        ("/version", Some(json!("memento-v0.1")), "version: `memento-v0.1` is not `memento-v0.2`"),
-        ("/arc", Some(long(201)), "arc: has 201 characters, and may have 200"),
+        ("/createdTs", Some(json!("yesterday")), "createdTs: must be a time"),
+        ("/createdTs", Some(json!("2026-01-31T23:59:59+01:00")), "createdTs: must be a time"),
+        ("/createdTs", Some(json!("2026-02-30T23:59:59Z")), "createdTs: must be a time"),
+        ("/version", Some(json!("memento-v0.1")), "version: must be `memento-v0.2`, not `memento-v0.1`"),
+        ("/arc", Some(long(201)), "arc: has 201 characters, and at most 200 are allowed"),
         ("/arc", Some(json!("")), "arc: is empty"),
         ("/arc", None, "memento: missing field `arc`"),
         ("/next/0", Some(long(201)), "next[0]: has 201 characters"),
@@ -89,7 +89,7 @@ fn affect_that_breaks_the_contract_is_rejected_with_its_path() {
     holds_to(&[
         ("/affect", None, "memento: missing field `affect`"),
         ("/affect/mood", Some(json!(1)), "affect.mood: unknown field `mood`"),
-        ("/affect/points", Some(json!(six)), "affect.points: 6 points are more than 5"),
+        ("/affect/points", Some(json!(six)), "affect.points: 6 points exceed the limit of 5"),
         ("/affect/points/0/intensity", Some(json!(1.01)), "affect.points[0].intensity: 1.01 is not"),
         ("/affect/points/0/intensity", Some(json!(-0.1)), "affect.points[0].intensity: -0.1 is not"),
         ("/affect/points/0/label", Some(long(65)), "affect.points[0].label: has 65 characters"),
@@ -126,20 +126,24 @@ fn invalid_or_oversized_json_is_rejected() {
     let deep = format!("{{\"extra\":{}", "[".repeat(100_000));
     assert!(refused(deep.as_bytes()).starts_with("extra: unknown field"));
     let large = " ".repeat(crate::base::limits::MAX_MEMENTO_BYTES + 1);
-    assert!(refused(large.as_bytes()).contains("bytes are more than"));
+    assert!(refused(large.as_bytes()).contains("bytes exceed the limit of"));
     let double = memento().to_string().replacen('{', "{\"arc\":\"x\",", 1);
-    assert!(refused(double.as_bytes()).starts_with("arc: the key is there twice"));
+    assert!(refused(double.as_bytes()).starts_with("arc: duplicate key"));
 }
 
 #[test]
 fn list_in_place_of_an_object_is_rejected() {
     let points = json!([["m-0", "tense", 0.5, "low", "model"]]);
     for (path, value, wanted) in [
-        ("/affect/points", points, "points: is a list, and no object"),
+        (
+            "/affect/points",
+            points,
+            "points: must be an object, not a list",
+        ),
         (
             "/affect/rollup",
             json!(["peak", "high", "2026-01-31T23:59:59Z"]),
-            "rollup: is a list",
+            "rollup: must be an object, not a list",
         ),
     ] {
         let refused = refused(&with(path, Some(value)));
@@ -163,7 +167,10 @@ fn list_in_place_of_an_object_is_rejected() {
     let refused = ThreadMemento::read(list.as_bytes())
         .unwrap_err()
         .to_string();
-    assert!(refused.starts_with("memento: is a list"), "{refused}");
+    assert!(
+        refused.starts_with("memento: must be an object"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -176,7 +183,7 @@ fn proposal_exceeding_the_limits_is_rejected() {
         (json!({}), "shape: missing field `arc`"),
         (
             json!({"arc": "x", "next": vec!["y"; 7]}),
-            "next: 7 items are more than 6",
+            "next: 7 items exceed the limit of 6",
         ),
         (
             json!({"arc": "x", "next": ["y".repeat(161)]}),

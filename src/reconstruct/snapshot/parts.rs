@@ -57,7 +57,7 @@ impl ConfidenceLevel {
 
     fn of_number(number: f64, look: &JsonView<'_>) -> Option<(Self, String)> {
         if !(0.0..=100.0).contains(&number) {
-            look.add_fault("is not between 0 and 1, nor a share in per cent");
+            look.add_fault("must be a number from 0 to 1 or a percentage");
             return None;
         }
         let share = if number > 1.0 { number / 100.0 } else { number };
@@ -232,8 +232,8 @@ impl Insight {
     /// True if the file says that the insight is not settled.
     #[must_use]
     pub fn is_unresolved(&self) -> bool {
-        let said = [&self.importance, &self.status].into_iter().flatten();
-        said.map(|text| text.to_lowercase()).any(|text| {
+        let texts = [&self.importance, &self.status].into_iter().flatten();
+        texts.map(|text| text.to_lowercase()).any(|text| {
             ["unresolved", "exploration", "open", "uncertain"]
                 .iter()
                 .any(|word| text.contains(word))
@@ -270,9 +270,9 @@ impl Tradeoff {
             status: look.at("status").text(),
             resolution: look.at("resolution").text(),
         };
-        let said = [&tradeoff.dimension, &tradeoff.tension, &tradeoff.resolution];
-        if said.into_iter().all(Option::is_none) {
-            look.add_fault("does not say what it is about");
+        let texts = [&tradeoff.dimension, &tradeoff.tension, &tradeoff.resolution];
+        if texts.into_iter().all(Option::is_none) {
+            look.add_fault("has no description");
             return None;
         }
         Some(tradeoff)
@@ -281,8 +281,8 @@ impl Tradeoff {
     /// True if the trade-off is not resolved.
     #[must_use]
     pub fn is_unresolved(&self) -> bool {
-        let said = self.status.as_deref().map(str::to_lowercase);
-        said.map_or(self.resolution.is_none(), |status| {
+        let status = self.status.as_deref().map(str::to_lowercase);
+        status.map_or(self.resolution.is_none(), |status| {
             status.contains("unresolved") || status.contains("open")
         })
     }
@@ -459,8 +459,8 @@ impl Artifact {
         };
         if self.is_record() {
             let (named, id) = (capitalised(&named), &self.id);
-            return format!("{named} has {details}: `cra trace show {id}` prints it.");
+            return format!("{named} has {details}. Run `cra trace show {id}` to print it.");
         }
-        format!("We created {named}, with {details}. Would you like me to review that part?")
+        format!("We created {named}, with {details}. Would you like me to review that section?")
     }
 }

@@ -35,7 +35,7 @@ impl Actor {
                 delivery: DeliveryTime::Later,
                 session,
                 status: FinalStatus::Timeout,
-                summary: Some(format!("no word from the agent for {hours} hours")),
+                summary: Some(format!("the agent sent nothing for {hours} hours")),
             };
             let effects = self
                 .engine

@@ -238,7 +238,7 @@ impl Actor {
         self.copies.state = match kept {
             Ok(()) => HeadCopyState::Written,
             Err(what) => {
-                tracing::error!(what, "the head of the log cannot be kept elsewhere");
+                tracing::error!(what, "the copy of the log head cannot be written");
                 HeadCopyState::Failed { what }
             }
         };

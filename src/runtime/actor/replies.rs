@@ -67,7 +67,7 @@ pub(in super::super) fn stall_denial(what: &str) -> DenialReply {
     DenialReply {
         code: DenyCode::Unavailable,
         reason: format!("nothing can be recorded now, so nothing is allowed: {what}"),
-        help: Some("the operator sees this too; ask again when that has changed".to_owned()),
+        help: Some("the operator sees this, too; try again later".to_owned()),
         gate: None,
     }
 }
@@ -77,10 +77,10 @@ pub(super) fn faulty_record_denial(fault: &RecordFault) -> DenialReply {
     DenialReply {
         code: DenyCode::Unavailable,
         reason: format!(
-            "the record does not hold, so nothing is allowed: {}",
+            "the record is damaged, so nothing is allowed: {}",
             fault.what
         ),
-        help: Some("the operator sees this too, and can go on once they know of it".to_owned()),
+        help: Some("the operator sees this, too, and must acknowledge it first".to_owned()),
         gate: None,
     }
 }
@@ -114,7 +114,7 @@ pub(super) fn unavailable_denial(what: &str) -> DenialReply {
     DenialReply {
         code: DenyCode::Unavailable,
         reason: format!("nothing can be recorded, so nothing is allowed: {what}"),
-        help: Some("the operator sees this too, and has to restart cra".to_owned()),
+        help: Some("the operator sees this, too, and must restart cra".to_owned()),
         gate: None,
     }
 }

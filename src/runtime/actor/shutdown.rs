@@ -90,7 +90,7 @@ impl Actor {
             // A file system that does not respond must not keep the console from ending.
             let kept = tokio::time::timeout(HEAD_FILE_TIMEOUT, self.copies.next_result()).await;
             let Ok(kept) = kept else {
-                self.on_head_copied(Err("it takes too long".to_owned()));
+                self.on_head_copied(Err("it takes too long to write".to_owned()));
                 return;
             };
             self.on_head_copied(kept);

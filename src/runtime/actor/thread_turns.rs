@@ -150,7 +150,7 @@ impl Actor {
         let now = self.clock.now();
         let name = thread.as_ref().map_or("", ExternalName::as_str);
         let what = format!(
-            "this session was refused the thread `{}`: {refused}",
+            "the thread `{}` was denied to this session: {refused}",
             one_line(name)
         );
         let is_foreign = denied.code == DenyCode::Thread;
@@ -206,41 +206,42 @@ fn thread_denial(refused: &threads::ThreadRefusal) -> DenialReply {
     let (code, help) = match refused {
         Foreign | Turn(TurnRefusal::NotOwner) => (
             DenyCode::Thread,
-            "name a thread of your own, or have its session hand it over with thread.hand_over; \
-             the operator can do that too",
+            "use a thread of this session, or have the owner hand the thread over with thread.hand_over; \
+             the operator can hand it over, too",
         ),
         Unverified => (
             DenyCode::Thread,
-            "name a new thread, or wait until the operator hands this one over to your session",
+            "use a new thread, or wait until the operator hands this one over to your session",
         ),
         Unreadable => (
             DenyCode::BadRequest,
-            "name another thread; `cra thread list` says why this one cannot be read",
+            "use another thread; `cra thread list` shows why this one cannot be read",
         ),
         OwnLimit => (
             DenyCode::Limit,
-            "go on in a thread you have; one makes room when its summary is not frozen and nothing is held back",
+            "continue in an existing thread; cra can drop a thread when its summary is not frozen and no \
+             proposal is held back",
         ),
         ProcessLimit => (
             DenyCode::Limit,
-            "go on in a thread you have, or end a session with session.end: its threads make room when nothing is \
-             frozen or held back in them",
+            "continue in an existing thread, or end a session with session.end: cra can then drop its \
+             threads, if nothing in them is frozen or held back",
         ),
         Full => (
             DenyCode::Limit,
-            "go on in a thread you have; threads of ended sessions make room a day after their last turn",
+            "continue in an existing thread; cra drops threads of ended sessions a day after their last turn",
         ),
         NoSession(_) => (
             DenyCode::BadRequest,
-            "start the other session first, and name it as session.start did",
+            "start the other session first, and use its name from session.start",
         ),
         NoThread => (
             DenyCode::BadRequest,
-            "a thread begins with its first turn; name one that you began",
+            "a thread starts with its first turn; use the name of an existing thread",
         ),
         Turn(TurnRefusal::MessageIdReused(_) | TurnRefusal::ResponseExpired(_)) => (
             DenyCode::BadRequest,
-            "give every message a name of its own; a retry sends the same message again",
+            "use a new id for every message; a retry sends the same message again",
         ),
         Turn(TurnRefusal::Stale { .. } | TurnRefusal::NoMemento) => (
             DenyCode::BadRequest,

@@ -93,7 +93,7 @@ fn extension(
     let name = item.require("name", faults)?;
     let id = name.text(faults)?;
     if !is_restricted(&id) {
-        let message = "a name has letters, digits, dots, dashes and underscores";
+        let message = "a name may have only letters, digits, dots, dashes and underscores";
         name.report(Code::BadId, message, faults);
         return None;
     }
@@ -103,7 +103,11 @@ fn extension(
     let answers = item.require("answers", faults)?;
     let roles = answers.items(faults);
     if answers.is_list() && roles.is_empty() {
-        answers.report(Code::EmptyPattern, "it is asked for nothing", faults);
+        answers.report(
+            Code::EmptyPattern,
+            "`answers` must list at least one kind of question",
+            faults,
+        );
     }
     let roles: Vec<_> = roles
         .iter()
@@ -125,7 +129,11 @@ fn extension(
     if let Some(handles) = item.get("handles")
         && !registry.table().handlers.contains(&id)
     {
-        handles.report(Code::Contradiction, "only a `handler` handles", faults);
+        handles.report(
+            Code::Contradiction,
+            "only an extension with the role `handler` may have `handles`",
+            faults,
+        );
     }
     Some(())
 }
@@ -197,7 +205,7 @@ fn timeout(item: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Dur
     let timeout = Duration::from_millis(written.count(faults)?);
     if timeout.is_zero() || timeout > MAX_EXTENSION_TIMEOUT {
         let most = MAX_EXTENSION_TIMEOUT.as_millis();
-        let message = format!("an answer is waited for between 1 and {most} ms");
+        let message = format!("`timeout_ms` must be between 1 and {most}");
         written.report(Code::OutOfRange, &message, faults);
         return None;
     }
@@ -215,14 +223,14 @@ fn build_extension(
     match (&wasm, &http, &command) {
         (Some(_), None, None) | (None, Some(_), None) | (None, None, Some(_)) => {}
         _ => {
-            let message = "it is exactly one of `wasm`, `http` and `command`";
+            let message = "an extension must have exactly one of `wasm`, `http` and `command`";
             item.report(Code::Contradiction, message, faults);
             return None;
         }
     }
     for key in ["fuel", "memory_bytes"] {
         if let (Some(limit), None) = (item.get(key), &wasm) {
-            let message = format!("`{key}` belongs to `wasm`");
+            let message = format!("`{key}` is allowed only with `wasm`");
             limit.report(Code::Contradiction, &message, faults);
         }
     }
@@ -251,7 +259,7 @@ fn accept_extension<E: Extension + 'static>(
     match made {
         Ok(extension) => Some(Arc::new(extension)),
         Err(fault) => {
-            let message = format!("it cannot be asked: {fault}");
+            let message = format!("the extension cannot be used: {fault}");
             place.report(Code::BadExtension, &message, faults);
             None
         }
@@ -265,7 +273,7 @@ fn wasm_limits(item: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option
         };
         let number = written.count(faults)?;
         if number == 0 || number > most {
-            let message = format!("`{key}` is between 1 and {most}");
+            let message = format!("`{key}` must be between 1 and {most}");
             written.report(Code::OutOfRange, &message, faults);
             return None;
         }
@@ -284,16 +292,16 @@ fn wasm_limits(item: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option
 }
 
 fn module(path: &Path) -> Result<Vec<u8>, String> {
-    let told = |error: std::io::Error| error.to_string();
-    let file = File::open(path).map_err(told)?;
-    if !file.metadata().map_err(told)?.is_file() {
-        return Err("it is not a file".to_owned());
+    let describe = |error: std::io::Error| error.to_string();
+    let file = File::open(path).map_err(describe)?;
+    if !file.metadata().map_err(describe)?.is_file() {
+        return Err("not a regular file".to_owned());
     }
     let mut bytes = Vec::new();
     let mut bounded = file.take(MAX_WASM_BYTES + 1);
-    bounded.read_to_end(&mut bytes).map_err(told)?;
+    bounded.read_to_end(&mut bytes).map_err(describe)?;
     if bytes.len() as u64 > MAX_WASM_BYTES {
-        return Err(format!("it has more than {MAX_WASM_BYTES} bytes"));
+        return Err(format!("the file has more than {MAX_WASM_BYTES} bytes"));
     }
     Ok(bytes)
 }

@@ -79,12 +79,12 @@ impl EventTypes {
             what,
         };
         if !can_be_registered(&name) {
-            let what = "a name has letters, digits, dots, dashes and underscores, and is not one \
-                        of cra's own";
+            let what = "a name may have only letters, digits, dots, dashes and underscores, and \
+                        must not be a type of cra";
             return Err(refuse(what.to_owned()));
         }
         if self.types.contains_key(&name) {
-            return Err(refuse("there is one already".to_owned()));
+            return Err(refuse("the name is already registered".to_owned()));
         }
         let fields = definition.schema.iter();
         let fields = fields.map(|(field, kind)| (field.as_str(), kind.as_str()));
@@ -121,8 +121,8 @@ impl EventTypes {
         let validate = validate.as_ref()?;
         match catch_unwind(AssertUnwindSafe(|| validate(details))) {
             Ok(true) => None,
-            Ok(false) => Some("its validation says no".to_owned()),
-            Err(_) => Some("its validation broke down".to_owned()),
+            Ok(false) => Some("its validation rejected the event".to_owned()),
+            Err(_) => Some("its validation crashed".to_owned()),
         }
     }
 

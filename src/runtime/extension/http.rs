@@ -38,7 +38,7 @@ impl HttpExtension {
         let request = request.header("Content-Type", "application/json");
         let mut response = request.send(question).map_err(|error| error.to_string())?;
         if !response.status().is_success() {
-            return Err(format!("it answered with status {}", response.status()));
+            return Err(format!("it returned status {}", response.status()));
         }
         let body = response.body_mut().with_config();
         let text = body.limit(MAX_EXTENSION_BYTES as u64).read_to_string();
@@ -52,7 +52,7 @@ impl Extension for HttpExtension {
         let (to, question) = (self.clone(), call.to_json().to_string());
         Box::pin(async move {
             let asked = tokio::task::spawn_blocking(move || to.ask(&question)).await;
-            asked.unwrap_or_else(|_| Err("it broke down".to_owned()))
+            asked.unwrap_or_else(|_| Err("it crashed".to_owned()))
         })
     }
 }

@@ -77,7 +77,7 @@ impl InlineExtensions {
                 }
             }
             let answered = asked.join();
-            answered.unwrap_or_else(|_| Err("it broke down".to_owned()))
+            answered.unwrap_or_else(|_| Err("it crashed".to_owned()))
         })
     }
 

@@ -165,10 +165,10 @@ impl Extension for ValidatorExtension {
     fn call<'a>(&'a self, call: &'a ExtensionCall, _: Client) -> Boxed<'a, Result<Value, String>> {
         Box::pin(async move {
             let CallQuestion::Validator { question, answer } = &call.question else {
-                return Err("it judges answers only".to_owned());
+                return Err("it only validates answers".to_owned());
             };
-            let said = self.0.validate(question, answer, &call.context).await?;
-            serde_json::to_value(said).map_err(|error| error.to_string())
+            let verdict = self.0.validate(question, answer, &call.context).await?;
+            serde_json::to_value(verdict).map_err(|error| error.to_string())
         })
     }
 }

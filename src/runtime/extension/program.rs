@@ -33,10 +33,10 @@ impl ProgramExtension {
     pub fn new(program: &str, arguments: Vec<String>) -> Result<Self, String> {
         let path = Path::new(program);
         if !path.is_absolute() {
-            return Err("a program is named by its whole path".to_owned());
+            return Err("the path of a program must be absolute".to_owned());
         }
         if !path.is_file() {
-            return Err("there is no such program".to_owned());
+            return Err("the program does not exist".to_owned());
         }
         Ok(Self {
             program: program.to_owned(),
@@ -58,7 +58,7 @@ impl ProgramExtension {
             .spawn()
             .map_err(cannot)?;
         let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err("it cannot be talked to".to_owned());
+            return Err("its input and output cannot be opened".to_owned());
         };
         let mut text = Vec::new();
         let most = MAX_EXTENSION_BYTES as u64 + 1;

@@ -50,13 +50,13 @@ impl WasmExtension {
         config.consume_fuel(true).ignore_custom_sections(true);
         let engine = Engine::new(&config);
         if !bytes.starts_with(b"\0asm") {
-            return Err("it is no WebAssembly module".to_owned());
+            return Err("not a WebAssembly module".to_owned());
         }
         let module = Module::new(&engine, bytes).map_err(|error| one_line(&error))?;
         if let Some(import) = module.imports().next() {
             let (from, name) = (import.module(), import.name());
             return Err(format!(
-                "it imports `{from}.{name}`, and may import nothing"
+                "it imports `{from}.{name}`, but imports are not allowed"
             ));
         }
         for wanted in ["memory", "alloc", "answer"] {
@@ -79,7 +79,7 @@ impl WasmExtension {
         let fueled = store.set_fuel(loaded.limits.fuel);
         fueled.map_err(|error| one_line(&error))?;
         let answer = answer(loaded, &mut store, question).map_err(|error| one_line(&error))?;
-        let text = answer.ok_or("its answer lies outside its memory, or is too long")?;
+        let text = answer.ok_or("its answer is outside its memory, or too long")?;
         json::read(&text).map_err(|error| format!("its answer is {error}"))
     }
 }
@@ -119,14 +119,14 @@ fn answer(
     {
         return Ok(None);
     }
-    let told = answer.call(&mut *store, (at, length))?;
-    Ok(read(store, memory, told))
+    let packed = answer.call(&mut *store, (at, length))?;
+    Ok(read(store, memory, packed))
 }
 
-fn read(store: &Store<StoreLimits>, memory: Memory, told: i64) -> Option<Vec<u8>> {
-    let told = told.cast_unsigned();
-    let start = usize::try_from(told >> 32).ok()?;
-    let length = usize::try_from(told & u64::from(u32::MAX)).ok()?;
+fn read(store: &Store<StoreLimits>, memory: Memory, packed: i64) -> Option<Vec<u8>> {
+    let packed = packed.cast_unsigned();
+    let start = usize::try_from(packed >> 32).ok()?;
+    let length = usize::try_from(packed & u64::from(u32::MAX)).ok()?;
     if length > MAX_EXTENSION_BYTES {
         return None;
     }
@@ -136,11 +136,9 @@ fn read(store: &Store<StoreLimits>, memory: Memory, told: i64) -> Option<Vec<u8>
 
 fn one_line(error: &wasmi::Error) -> String {
     match error.as_trap_code() {
-        Some(TrapCode::OutOfFuel) => "it did more work than it may".to_owned(),
-        Some(TrapCode::GrowthOperationLimited) => {
-            "it wanted more memory than it may have".to_owned()
-        }
-        Some(trap) => format!("it broke down: {trap}"),
+        Some(TrapCode::OutOfFuel) => "it used up its fuel".to_owned(),
+        Some(TrapCode::GrowthOperationLimited) => "it exceeded its memory limit".to_owned(),
+        Some(trap) => format!("it crashed: {trap}"),
         None => crate::base::text::one_line(&error.to_string()),
     }
 }
@@ -151,7 +149,7 @@ impl Extension for WasmExtension {
         Box::pin(async move {
             // The module may run until its fuel is used up, so it must not block a shared thread.
             let asked = tokio::task::spawn_blocking(move || module.ask(&question)).await;
-            asked.unwrap_or_else(|_| Err("it broke down".to_owned()))
+            asked.unwrap_or_else(|_| Err("it crashed".to_owned()))
         })
     }
 }

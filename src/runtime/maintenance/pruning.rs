@@ -265,7 +265,7 @@ fn reason(rules: &[RetentionRule]) -> String {
         named.push(format!("and {} more", rules.len() - MAX_NAMED_RULES));
     }
     format!(
-        "older than the Atlases in force when they were recorded want: {}",
+        "older than the retention of the Atlases that were loaded at the time: {}",
         named.join(", ")
     )
 }

@@ -30,7 +30,7 @@ impl NoticeSender {
         match self.try_send(notice, now) {
             Ok(200..=299) => SendResult::Delivered,
             Ok(410) => SendResult::Unsubscribed,
-            Ok(status) => SendResult::Failed(format!("it answered with status {status}")),
+            Ok(status) => SendResult::Failed(format!("it returned status {status}")),
             Err(what) => SendResult::Failed(what),
         }
     }
@@ -77,7 +77,7 @@ mod tests {
             error: None,
             state: DeliveryState::Waiting { next_at: now },
         };
-        let told = "it is not encrypted: write `https`".to_owned();
-        assert_eq!(post.send(&notice, now), SendResult::Failed(told));
+        let fault = "the address is not encrypted: use `https`".to_owned();
+        assert_eq!(post.send(&notice, now), SendResult::Failed(fault));
     }
 }

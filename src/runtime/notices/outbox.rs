@@ -99,12 +99,12 @@ impl NoticeOutbox {
         now: Timestamp,
     ) -> Option<StateRow> {
         self.post.as_ref()?;
-        let told = |record: &&Record| {
+        let is_cause = |record: &&Record| {
             let envelope = record.envelope();
             envelope.is_ok_and(|envelope| envelope.event_id == notice.event.as_str())
         };
-        let Some(record) = records.iter().rev().find(told) else {
-            tracing::error!(event = %notice.event, "a notice names a record that is not there");
+        let Some(record) = records.iter().rev().find(is_cause) else {
+            tracing::error!(event = %notice.event, "the record of a notice is missing");
             self.over_limit += 1;
             self.update_summary();
             return None;
@@ -115,7 +115,10 @@ impl NoticeOutbox {
             .map_or(0, |lane| lane.count);
         let same = |kept: &&StoredNotice| kept.address == notice.address;
         if there + self.new_notices.iter().filter(same).count() >= MAX_NOTICES_PER_ADDRESS {
-            tracing::error!(notice.address, "a notice is not kept: too many wait for it");
+            tracing::error!(
+                notice.address,
+                "a notice was dropped: too many are waiting for this address"
+            );
             self.over_limit += 1;
             self.update_summary();
             return None;
@@ -221,7 +224,7 @@ impl NoticeOutbox {
             SendResult::Delivered => None,
             SendResult::Failed(what) => Some((what, RetryDecision::Retry)),
             SendResult::Unsubscribed => Some((
-                "it wants no more (status 410)".to_owned(),
+                "the receiver unsubscribed (status 410)".to_owned(),
                 RetryDecision::GiveUp,
             )),
         };
@@ -237,7 +240,7 @@ impl NoticeOutbox {
                 match kept.state {
                     DeliveryState::Waiting { next_at } => drop(lane.waiting.insert((next_at, id))),
                     DeliveryState::Failed { .. } => {
-                        tracing::error!(id, kept.address, what, "a notice is given up");
+                        tracing::error!(id, kept.address, what, "a notice was given up");
                     }
                 }
                 self.last_error = Some(what);

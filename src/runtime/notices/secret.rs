@@ -30,7 +30,7 @@ pub struct Secret(Vec<u8>);
 
 /// Reason why a text is not a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a secret is `whsec_` and 24 to 64 bytes in base64")]
+#[error("a secret must be `whsec_` and 24 to 64 bytes in base64")]
 pub struct SecretError;
 
 impl Secret {
@@ -52,7 +52,7 @@ impl Secret {
     /// A message; this does not happen with secrets created here.
     pub(super) fn sign(&self, id: &str, seconds: i64, body: &str) -> Result<String, String> {
         let mac = Hmac::<Sha256>::new_from_slice(&self.0);
-        let mut mac = mac.map_err(|error| format!("it cannot be signed: {error}"))?;
+        let mut mac = mac.map_err(|error| format!("the notice cannot be signed: {error}"))?;
         mac.update(format!("{id}.{seconds}.").as_bytes());
         mac.update(body.as_bytes());
         Ok(format!("v1,{}", BASE64.encode(mac.finalize().into_bytes())))
@@ -110,10 +110,12 @@ fn read_or_create_secret(folder: &Path) -> Result<Secret, String> {
     let found = path.metadata();
     let found = found.map_err(|error| failed(format!("cannot be used: {error}")))?;
     if found.permissions().mode() & 0o077 != 0 {
-        return Err(failed("can be read by others: chmod 600 it".to_owned()));
+        return Err(failed(
+            "can be read by other users: run chmod 600 on it".to_owned(),
+        ));
     }
     text.parse()
-        .map_err(|error: SecretError| failed(format!("is none: {error}")))
+        .map_err(|error: SecretError| failed(format!("is not valid: {error}")))
 }
 
 #[cfg(test)]
@@ -151,7 +153,7 @@ mod tests {
         assert_eq!(format!("{made:?}"), "Secret { .. }");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         let told = source.secret().unwrap_err();
-        assert!(told.contains("can be read by others"), "{told}");
+        assert!(told.contains("can be read by other users"), "{told}");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         fs::write(&path, "whsec_short").unwrap();
         let told = source.secret().unwrap_err();

@@ -100,7 +100,7 @@ impl ThreadStore {
         let oldest = ended.min_by_key(|thread| thread.last_turn());
         let victim = oldest.map(|thread| DroppedThread {
             thread: thread.id.clone(),
-            reason: "its session has ended, and its process began another thread",
+            reason: "its session has ended, and its process started another thread",
         });
         let victim = victim.or_else(|| self.oldest_own_thread(owner));
         victim.map(Some).ok_or(ThreadRefusal::ProcessLimit)
@@ -118,7 +118,7 @@ impl ThreadStore {
         let oldest = calm.min_by_key(|thread| thread.last_turn())?;
         Some(DroppedThread {
             thread: oldest.id.clone(),
-            reason: "its owner began another thread",
+            reason: "its owner started another thread",
         })
     }
 

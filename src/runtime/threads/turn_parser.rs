@@ -133,11 +133,11 @@ mod tests {
             ),
             (
                 r#"{"session": "s-1", "session": "s-2", "message_id": "m", "message": "go"}"#,
-                "session: the key is there twice",
+                "session: duplicate key",
             ),
             (
                 r#"{"session": "s-1", "message": "a", "message_id": "m", "message": "go"}"#,
-                "message: the key is there twice",
+                "message: duplicate key",
             ),
             (
                 r#"[{"session": "s-1", "message_id": "m", "message": "go", "signals": 4}]"#,
@@ -145,11 +145,11 @@ mod tests {
             ),
             (
                 r#"[{"session": "s-1", "message_id": "m", "message": "go", "pressure": [1, 2]}]"#,
-                "is a list, and no object",
+                "must be an object, not a list",
             ),
             (
                 r#"{"session": "s", "thread": null, "thread": "t", "message_id": "m", "message": "go"}"#,
-                "thread: the key is there twice",
+                "thread: duplicate key",
             ),
             (r#"[["s-1"]]"#, "[0]: invalid type: sequence"),
             (

@@ -12,10 +12,10 @@ use std::thread;
 use rusqlite::types::ValueRef;
 use rusqlite::{Row, params};
 
-use super::super::StoreError;
+use super::super::{StoreError, StoreReader as _};
 use super::damaged;
 use super::head_file::read_head;
-use super::reader::{StoreReader, count, digest, parsed};
+use super::reader::{SqliteReader, count, digest, parsed};
 use super::rows;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
@@ -40,7 +40,7 @@ const MIN_ROWS_FOR_THREADS: u64 = 4 * PIECE_EVENTS;
 
 /// Verifies the whole record.
 pub(super) fn verify(
-    reader: &StoreReader,
+    reader: &SqliteReader,
     trust: TrustAnchors,
     threads: usize,
     progress: &VerificationProgress,
@@ -61,7 +61,7 @@ pub(super) fn verify(
 
 /// Verifies the whole record on this many threads.
 fn verify_on_threads(
-    reader: &StoreReader,
+    reader: &SqliteReader,
     trust: TrustAnchors,
     kept: Option<&str>,
     threads: usize,
@@ -75,7 +75,7 @@ fn verify_on_threads(
     let mut verifier = LogVerifier::new(trust.with_log(log).with_signed_heads(seals));
     let rows = RowCheck::of(reader, &mut verifier, progress.clone())?;
     if rows.outside {
-        faults.push("there are events outside of the order of writing".to_owned());
+        faults.push("some events are not in the order of writing".to_owned());
     }
     let marks = if threads > 1 && rows.end > MIN_ROWS_FOR_THREADS {
         check_on_threads(reader, &rows, &mut verifier, threads)?
@@ -87,7 +87,7 @@ fn verify_on_threads(
     let found = rows.marks_in_index(reader)?;
     rows.check_not_cancelled()?;
     if found != marks || !rows.are_sessions_indexed(reader)? {
-        faults.push("the index does not lead to the events that are there".to_owned());
+        faults.push("the index does not match the events".to_owned());
     }
     for listed in &rows.listed {
         let (head, agent, started_at, ended) = listed;
@@ -140,7 +140,7 @@ struct KnownSession {
 
 impl RowCheck {
     fn of(
-        reader: &StoreReader,
+        reader: &SqliteReader,
         verifier: &mut LogVerifier,
         progress: VerificationProgress,
     ) -> Result<Self, StoreError> {
@@ -218,7 +218,7 @@ impl RowCheck {
         mix_bits(number(0) ^ third, of_session)
     }
 
-    fn marks_in_index(&self, reader: &StoreReader) -> Result<u64, StoreError> {
+    fn marks_in_index(&self, reader: &SqliteReader) -> Result<u64, StoreError> {
         let query =
             "SELECT position, session, sequence FROM events INDEXED BY sqlite_autoindex_events_1";
         let read = || {
@@ -234,7 +234,7 @@ impl RowCheck {
     }
 
     /// True if every session is found by its name.
-    fn are_sessions_indexed(&self, reader: &StoreReader) -> Result<bool, StoreError> {
+    fn are_sessions_indexed(&self, reader: &SqliteReader) -> Result<bool, StoreError> {
         let query = "SELECT number FROM sessions WHERE session_id = ?1";
         let small = (0_i64..).zip(&self.sessions);
         let small = small.filter_map(|(number, known)| Some((number, known.as_ref()?)));
@@ -271,18 +271,18 @@ impl RowCheck {
             Ok(_) | Err(_) => None,
         };
         let Some(known) = known else {
-            let what = "an event is of a session that is not listed".to_owned();
+            let what = "an event belongs to a session that is not listed".to_owned();
             hand(CheckedRecords::Bad(None, what));
             return position.saturating_add(1);
         };
         let mut bad = |what: &str| hand(CheckedRecords::Bad(Some(known.place), what.to_owned()));
         if position != expected {
-            bad("an event before it is missing");
+            bad("the event before it is missing");
         }
         let (Ok(ValueRef::Text(lines)), Ok(ValueRef::Blob(hashes))) =
             (row.get_ref(3), row.get_ref(4))
         else {
-            bad("is not text with its hashes");
+            bad("is not stored as text with hashes");
             return position.saturating_add(1);
         };
         let length = rows::length(hashes);
@@ -361,7 +361,7 @@ const PIECE_QUERY: &str = "SELECT position, session, sequence, records, hashes F
 
 /// Visits the rows that begin in a piece, until the verification is cancelled.
 fn each_row(
-    reader: &StoreReader,
+    reader: &SqliteReader,
     progress: &VerificationProgress,
     piece: std::ops::Range<u64>,
     mut take: impl FnMut(&Row<'_>),
@@ -377,7 +377,7 @@ fn each_row(
 
 /// Verifies all rows on one thread. Returns the sum of the marks of all rows.
 fn check_on_one_thread(
-    reader: &StoreReader,
+    reader: &SqliteReader,
     rows: &RowCheck,
     verifier: &mut LogVerifier,
 ) -> Result<u64, StoreError> {
@@ -425,13 +425,13 @@ impl CheckedRecords<'_> {
 type PieceResult = (u64, rusqlite::Result<CheckedPiece>);
 
 fn check_on_threads(
-    reader: &StoreReader,
+    reader: &SqliteReader,
     rows: &RowCheck,
     verifier: &mut LogVerifier,
     threads: usize,
 ) -> Result<u64, StoreError> {
     let readers: Vec<_> = (0..threads)
-        .map(|_| StoreReader::open(&reader.path))
+        .map(|_| SqliteReader::open(&reader.path))
         .collect::<Result<_, _>>()?;
     let next = AtomicU64::new(0);
     let pieces = rows.end.div_ceil(PIECE_EVENTS);
@@ -472,7 +472,7 @@ struct CheckedPiece {
 }
 
 fn check_piece(
-    reader: &StoreReader,
+    reader: &SqliteReader,
     rows: &RowCheck,
     piece: u64,
 ) -> rusqlite::Result<CheckedPiece> {

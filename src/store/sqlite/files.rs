@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::super::StoreError;
-use super::reader::StoreReader;
+use super::super::{StoreError, StoreReader as _};
+use super::reader::SqliteReader;
 use super::wal_end::{WalEnd, WalFault};
 use super::{open_error, with_suffix};
 use crate::base::id::SessionId;
@@ -126,7 +126,10 @@ impl StoreFiles {
         let wal_found = wal_file.metadata();
         let wal_found = wal_found.map_err(|error| open_error(&wal, &error))?;
         if FileId::from(&found) != opened {
-            return Err(open_error(database, &"it was replaced while it was opened"));
+            return Err(open_error(
+                database,
+                &"the file was replaced while cra opened it",
+            ));
         }
         // SQLite appends after the valid part of the log.
         let wal_end = match WalEnd::find(&wal_file, None) {
@@ -179,9 +182,9 @@ impl StoreFiles {
     fn check_changed_database(&self, stamp: StoreFileStamp) -> Result<(), String> {
         let shown = self.database.display();
         if stamp.size_bytes < self.stamp.size_bytes {
-            return Err(format!("`{shown}` was cut while cra was running"));
+            return Err(format!("`{shown}` was truncated while cra was running"));
         }
-        let found = StoreReader::open(&self.database).and_then(|reader| {
+        let found = SqliteReader::open(&self.database).and_then(|reader| {
             let log = reader.log()?;
             Ok((log.log, reader.structure_fault()?))
         });
@@ -203,7 +206,7 @@ impl StoreFiles {
         let wal_found = check_id(&self.wal, self.wal_id)?;
         if wrote != CommitEffect::Rewritten && found.len() < self.stamp.size_bytes {
             let shown = self.database.display();
-            return Err(format!("`{shown}` was cut while cra was running").into());
+            return Err(format!("`{shown}` was truncated while cra was running").into());
         }
         match wrote {
             CommitEffect::NothingNew if StoreFileStamp::from(&wal_found) == self.wal_stamp => {}
@@ -265,7 +268,7 @@ impl StoreFiles {
         let shown = self.wal.display();
         match fault {
             WalFault::Empty | WalFault::Damaged => {
-                format!("`{shown}` was cut or overwritten while cra was running")
+                format!("`{shown}` was truncated or overwritten while cra was running")
             }
             WalFault::Io(error) => format!("`{shown}` cannot be read: {error}"),
         }
@@ -292,12 +295,10 @@ fn check_id(path: &Path, id: FileId) -> Result<Metadata, String> {
     let shown = path.display();
     match fs::metadata(path) {
         Ok(found) if FileId::from(&found) == id => Ok(found),
-        Ok(_) => Err(format!(
-            "`{shown}` is another file now: it was replaced while cra was running"
-        )),
+        Ok(_) => Err(format!("`{shown}` was replaced while cra was running")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(format!(
-            "`{shown}` is gone: it was deleted or moved while cra was running"
+            "`{shown}` was deleted or moved while cra was running"
         )),
-        Err(error) => Err(format!("`{shown}` cannot be looked at: {error}")),
+        Err(error) => Err(format!("`{shown}` cannot be checked: {error}")),
     }
 }

@@ -65,7 +65,7 @@ fn write_heads(path: &Path, queue: &mpsc::Receiver<String>) {
         }
         if let Err(error) = write_head(path, &note) {
             let path = path.display();
-            tracing::error!(%path, %error, "the head beside the store cannot be written");
+            tracing::error!(%path, %error, "cannot write the head next to the store");
         }
         next_write = Instant::now() + MIN_WRITE_INTERVAL;
     }

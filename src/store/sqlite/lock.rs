@@ -81,7 +81,7 @@ impl StoreLock {
         let (since, what) = outage.split_once(' ').unwrap_or((outage, ""));
         let now = SystemClock.now();
         Some(format!(
-            "nothing could be recorded from {since} until {now}: {what}"
+            "cra could not record from {since} until {now}: {what}"
         ))
     }
 

@@ -446,8 +446,8 @@ fn rows_in_range(
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::StoreError;
     use super::super::super::writer::BatchWriter;
+    use super::super::super::{StoreError, StoreReader as _};
     use super::super::{FILE_NAME, connect, schema};
     use super::*;
 
@@ -475,11 +475,11 @@ mod tests {
         let mut writer = BatchWriter::new(SqliteMedium::new(connection, None).unwrap());
         let written = (0..1000).find_map(|n| Some((n, writer.write(&[&row(n)]).err()?)));
         let (acknowledged, failed) = written.unwrap();
-        let told = failed.to_string();
-        assert!(matches!(failed, StoreError::Poisoned { .. }), "{told}");
+        let text = failed.to_string();
+        assert!(matches!(failed, StoreError::Poisoned { .. }), "{text}");
         assert!(
-            told.contains("is full: ") && told.contains(" free, at least 1 MiB needed"),
-            "{told}"
+            text.contains("is full: ") && text.contains(" free, at least 1 MiB needed"),
+            "{text}"
         );
         assert!(acknowledged > 5, "{acknowledged}");
         // There is space again, but the content of the disk is still unknown.
@@ -490,7 +490,7 @@ mod tests {
         room.unwrap();
         assert_eq!(writer.write(&[&row(1001)]), Err(failed));
         drop(writer);
-        let reader = super::super::StoreReader::open(&path).unwrap();
+        let reader = super::super::SqliteReader::open(&path).unwrap();
         assert_eq!(reader.state().unwrap().len(), acknowledged);
     }
 }

@@ -125,7 +125,7 @@ fn check_heads(transaction: &Transaction<'_>) -> Result<(), StoreError> {
         return Ok(());
     }
     Err(StoreError::Damaged {
-        what: format!("{odd} sessions of format 1 do not have the events that were acknowledged"),
+        what: format!("{odd} sessions of format 1 lack acknowledged events"),
     })
 }
 

@@ -1,5 +1,6 @@
 //! Reading of the record, for the console and the command line.
 
+use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,9 @@ use std::str::FromStr;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Params, Row, params};
 
-use super::super::{AtlasText, LogState, RecordedSession, Seal, StateRow, StoreError};
+use super::super::{
+    AtlasText, LOG_AGENT, LogState, RecordedSession, Seal, StateRow, StoreError, StoreReader,
+};
 use super::head_file::read_head;
 use super::{damaged, open_error, rows, schema, with_suffix};
 use crate::base::digest::Digest;
@@ -21,12 +24,12 @@ use crate::trace::verification::{
 
 /// Read-only connection to the store.
 #[derive(Debug)]
-pub struct StoreReader {
+pub struct SqliteReader {
     pub(super) connection: Connection,
     pub(super) path: PathBuf,
 }
 
-impl StoreReader {
+impl SqliteReader {
     /// Opens the store file for reading. It may be in use by a console at the same time.
     ///
     /// # Errors
@@ -45,7 +48,7 @@ impl StoreReader {
                 schema::check_not_emptied(&path)?;
                 Err(StoreError::Foreign {
                     path: path.display().to_string(),
-                    what: "it is empty".to_owned(),
+                    what: "the file is empty".to_owned(),
                 })
             }
         }
@@ -58,133 +61,6 @@ impl StoreReader {
     pub(super) fn structure_fault(&self) -> Result<Option<String>, StoreError> {
         let found = self.query_one("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))?;
         Ok(found.filter(|found| found != "ok"))
-    }
-
-    /// All rows of state.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn state(&self) -> Result<Vec<StateRow>, StoreError> {
-        let query = "SELECT kind, key, body FROM state ORDER BY kind, key";
-        self.query_rows(query, [], |row| {
-            Ok(StateRow {
-                kind: row.get(0)?,
-                key: row.get(1)?,
-                body: Some(row.get(2)?),
-            })
-        })
-    }
-
-    /// Acknowledged ends of all chains.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn heads(&self) -> Result<Vec<ChainHead>, StoreError> {
-        let query = "SELECT session_id, count, hash, last_at FROM sessions ORDER BY session_id";
-        self.query_rows(query, [], head)
-    }
-
-    /// End of one chain, if it exists.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn head(&self, session: &SessionId) -> Result<Option<ChainHead>, StoreError> {
-        let query = "SELECT session_id, count, hash, last_at FROM sessions WHERE session_id = ?1";
-        self.query_one(query, [session.as_str()], head)
-    }
-
-    /// State of the log.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn log(&self) -> Result<LogState, StoreError> {
-        // The head file is read first: the store then covers it, even while a console keeps writing.
-        let kept_head = read_head(&self.path)?;
-        let log = self.query_one("SELECT log_id FROM log", [], |row| parsed(row, 0))?;
-        let log: SessionId = log.ok_or_else(|| StoreError::Damaged {
-            what: "it has lost the name of its log".to_owned(),
-        })?;
-        let newest = "SELECT size, note FROM seals ORDER BY size DESC LIMIT 1";
-        let seal = self.query_one(newest, [], seal)?;
-        let covered = match &seal {
-            None => None,
-            Some(seal) => self.query_one(
-                "SELECT position + ?2 - sequence FROM events WHERE sequence < ?2 AND session =
-                 (SELECT number FROM sessions WHERE session_id = ?1)
-                 ORDER BY sequence DESC LIMIT 1",
-                params![log.as_str(), seal.size.cast_signed()],
-                |row| count(row, 0),
-            )?,
-        };
-        Ok(LogState {
-            log,
-            seal,
-            sealed_records: covered.unwrap_or(0),
-            repair_note: None,
-            head_file_note: kept_head,
-        })
-    }
-
-    /// All signed heads of the log, the oldest first.
-    ///
-    /// # Errors
-    /// When they cannot be read.
-    pub fn seals(&self) -> Result<Vec<Seal>, StoreError> {
-        self.query_rows("SELECT size, note FROM seals ORDER BY size", [], seal)
-    }
-
-    /// Recorded sessions, newest first, without the log.
-    ///
-    /// # Errors
-    /// When they cannot be read.
-    pub fn sessions(&self) -> Result<Vec<RecordedSession>, StoreError> {
-        let query = "SELECT session_id, agent, started_at, last_at, count, ended FROM sessions
-                     WHERE session_id <> (SELECT log_id FROM log)
-                     ORDER BY started_at DESC, session_id";
-        let notes = self.session_notes()?;
-        self.query_rows(query, [], |row| {
-            let session = parsed(row, 0)?;
-            Ok(RecordedSession {
-                imports: notes.imports(&session),
-                session,
-                agent: row.get(1)?,
-                started_at: parsed(row, 2)?,
-                last_at: parsed(row, 3)?,
-                events: count(row, 4)?,
-                ended: row.get(5)?,
-            })
-        })
-    }
-
-    /// Records of all sessions in the order they were written, without the first `from`.
-    ///
-    /// # Errors
-    /// When they cannot be read.
-    pub fn records(&self, from: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
-        let query = "SELECT position, records, hashes FROM events WHERE position >=
-                     coalesce((SELECT max(position) FROM events WHERE position <= ?1), ?1)
-                     ORDER BY position";
-        self.records_from(query, [bounded(from)], from, limit)
-    }
-
-    /// Records of a session, starting at a sequence number.
-    ///
-    /// # Errors
-    /// When they cannot be read.
-    pub fn session_records(
-        &self,
-        session: &SessionId,
-        from: u64,
-        limit: usize,
-    ) -> Result<Vec<Record>, StoreError> {
-        let query = "WITH it AS (SELECT number FROM sessions WHERE session_id = ?1)
-                     SELECT sequence, records, hashes FROM events
-                     WHERE session = (SELECT number FROM it) AND sequence >=
-                     coalesce((SELECT max(sequence) FROM events
-                               WHERE session = (SELECT number FROM it) AND sequence <= ?2), ?2)
-                     ORDER BY sequence";
-        let params = params![session.as_str(), bounded(from)];
-        self.records_from(query, params, from, limit)
     }
 
     /// Records from a number on, from rows that begin with the number of their first record.
@@ -217,61 +93,6 @@ impl StoreReader {
         read().map_err(|error| damaged(&error))
     }
 
-    /// Hashes of a session's records, in order.
-    ///
-    /// # Errors
-    /// When they cannot be read.
-    pub fn hashes(&self, session: &SessionId) -> Result<Vec<Digest>, StoreError> {
-        let query = "SELECT records, hashes FROM events WHERE session =
-                     (SELECT number FROM sessions WHERE session_id = ?1) ORDER BY sequence";
-        let hashes = self.query_rows(query, [session.as_str()], |row| {
-            Ok(unpacked(row, 0)?.map(|(_, hash)| hash).collect::<Vec<_>>())
-        })?;
-        Ok(hashes.concat())
-    }
-
-    /// Events of a session, starting at a sequence number.
-    ///
-    /// # Errors
-    /// When they cannot be read.
-    pub fn events(
-        &self,
-        session: &SessionId,
-        from: u64,
-        limit: usize,
-    ) -> Result<Vec<Event>, StoreError> {
-        let records = self.session_records(session, from, limit)?;
-        let events = records.iter().map(Record::event_of);
-        events
-            .collect::<Result<_, _>>()
-            .map_err(|what| StoreError::Damaged { what })
-    }
-
-    /// Text of an Atlas that was in force once, by its digest.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn atlas(&self, hash: &str) -> Result<Option<AtlasText>, StoreError> {
-        let query = "SELECT hash, atlas_id, version, text FROM atlases WHERE hash = ?1";
-        self.query_one(query, [hash], |row| {
-            Ok(AtlasText {
-                hash: row.get(0)?,
-                atlas_id: row.get(1)?,
-                version: row.get(2)?,
-                text: row.get(3)?,
-            })
-        })
-    }
-
-    /// Verifies the whole record: every chain that has events or was ever acknowledged, and the log.
-    ///
-    /// # Errors
-    /// When the file cannot be read; faults of the record are verdicts, not errors.
-    pub fn verify(&self, trust: TrustAnchors) -> Result<VerificationReport, StoreError> {
-        let cores = std::thread::available_parallelism();
-        self.verify_on_threads(trust, cores.unwrap_or(NonZeroUsize::MIN))
-    }
-
     /// Verifies the whole record on this many threads.
     ///
     /// # Errors
@@ -281,26 +102,8 @@ impl StoreReader {
         trust: TrustAnchors,
         threads: NonZeroUsize,
     ) -> Result<VerificationReport, StoreError> {
-        super::file_verification::verify(
-            self,
-            trust,
-            threads.get(),
-            &VerificationProgress::default(),
-        )
-    }
-
-    /// Verifies the whole record with progress and cancellation.
-    ///
-    /// # Errors
-    /// When the file cannot be read, and when the verification was cancelled.
-    pub fn verify_with_progress(
-        &self,
-        trust: TrustAnchors,
-        progress: &VerificationProgress,
-    ) -> Result<VerificationReport, StoreError> {
-        let cores = std::thread::available_parallelism();
-        let cores = cores.unwrap_or(NonZeroUsize::MIN);
-        super::file_verification::verify(self, trust, cores.get(), progress)
+        let progress = VerificationProgress::default();
+        super::file_verification::verify(self, trust, threads.get(), &progress)
     }
 
     pub(super) fn query_one<T>(
@@ -328,6 +131,172 @@ impl StoreReader {
         let rows = statement.query_map(params, read);
         rows.and_then(Iterator::collect)
             .map_err(|error| damaged(&error))
+    }
+}
+
+impl StoreReader for SqliteReader {
+    fn state(&self) -> Result<Vec<StateRow>, StoreError> {
+        let query = "SELECT kind, key, body FROM state ORDER BY kind, key";
+        self.query_rows(query, [], |row| {
+            Ok(StateRow {
+                kind: row.get(0)?,
+                key: row.get(1)?,
+                body: Some(row.get(2)?),
+            })
+        })
+    }
+
+    fn heads(&self) -> Result<Vec<ChainHead>, StoreError> {
+        let query = "SELECT session_id, count, hash, last_at FROM sessions ORDER BY session_id";
+        self.query_rows(query, [], head)
+    }
+
+    fn head(&self, session: &SessionId) -> Result<Option<ChainHead>, StoreError> {
+        let query = "SELECT session_id, count, hash, last_at FROM sessions WHERE session_id = ?1";
+        self.query_one(query, [session.as_str()], head)
+    }
+
+    fn log(&self) -> Result<LogState, StoreError> {
+        // The head file is read first: the store then covers it, even while a console keeps writing.
+        let kept_head = read_head(&self.path)?;
+        let log = self.query_one("SELECT log_id FROM log", [], |row| parsed(row, 0))?;
+        let log: SessionId = log.ok_or_else(|| StoreError::Damaged {
+            what: "the name of the log is missing".to_owned(),
+        })?;
+        let newest = "SELECT size, note FROM seals ORDER BY size DESC LIMIT 1";
+        let seal = self.query_one(newest, [], seal)?;
+        let covered = match &seal {
+            None => None,
+            Some(seal) => self.query_one(
+                "SELECT position + ?2 - sequence FROM events WHERE sequence < ?2 AND session =
+                 (SELECT number FROM sessions WHERE session_id = ?1)
+                 ORDER BY sequence DESC LIMIT 1",
+                params![log.as_str(), seal.size.cast_signed()],
+                |row| count(row, 0),
+            )?,
+        };
+        Ok(LogState {
+            log,
+            seal,
+            sealed_records: covered.unwrap_or(0),
+            repair_note: None,
+            head_file_note: kept_head,
+        })
+    }
+
+    fn seals(&self) -> Result<Vec<Seal>, StoreError> {
+        self.query_rows("SELECT size, note FROM seals ORDER BY size", [], seal)
+    }
+
+    fn sessions(&self) -> Result<Vec<RecordedSession>, StoreError> {
+        let query = "SELECT session_id, agent, started_at, last_at, count, ended FROM sessions
+                     WHERE session_id <> (SELECT log_id FROM log)
+                     ORDER BY started_at DESC, session_id";
+        let notes = self.session_notes()?;
+        self.query_rows(query, [], |row| {
+            let session = parsed(row, 0)?;
+            Ok(RecordedSession {
+                imports: notes.imports(&session),
+                session,
+                agent: row.get(1)?,
+                started_at: parsed(row, 2)?,
+                last_at: parsed(row, 3)?,
+                events: count(row, 4)?,
+                ended: row.get(5)?,
+            })
+        })
+    }
+
+    fn records(&self, from: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
+        let query = "SELECT position, records, hashes FROM events WHERE position >=
+                     coalesce((SELECT max(position) FROM events WHERE position <= ?1), ?1)
+                     ORDER BY position";
+        self.records_from(query, [bounded(from)], from, limit)
+    }
+
+    fn session_records(
+        &self,
+        session: &SessionId,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        let query = "WITH it AS (SELECT number FROM sessions WHERE session_id = ?1)
+                     SELECT sequence, records, hashes FROM events
+                     WHERE session = (SELECT number FROM it) AND sequence >=
+                     coalesce((SELECT max(sequence) FROM events
+                               WHERE session = (SELECT number FROM it) AND sequence <= ?2), ?2)
+                     ORDER BY sequence";
+        let params = params![session.as_str(), bounded(from)];
+        self.records_from(query, params, from, limit)
+    }
+
+    fn hashes(&self, session: &SessionId) -> Result<Vec<Digest>, StoreError> {
+        let query = "SELECT records, hashes FROM events WHERE session =
+                     (SELECT number FROM sessions WHERE session_id = ?1) ORDER BY sequence";
+        let hashes = self.query_rows(query, [session.as_str()], |row| {
+            Ok(unpacked(row, 0)?.map(|(_, hash)| hash).collect::<Vec<_>>())
+        })?;
+        Ok(hashes.concat())
+    }
+
+    fn atlas(&self, hash: &str) -> Result<Option<AtlasText>, StoreError> {
+        let query = "SELECT hash, atlas_id, version, text FROM atlases WHERE hash = ?1";
+        self.query_one(query, [hash], |row| {
+            Ok(AtlasText {
+                hash: row.get(0)?,
+                atlas_id: row.get(1)?,
+                version: row.get(2)?,
+                text: row.get(3)?,
+            })
+        })
+    }
+
+    fn verify_with_progress(
+        &self,
+        trust: TrustAnchors,
+        progress: &VerificationProgress,
+    ) -> Result<VerificationReport, StoreError> {
+        let cores = std::thread::available_parallelism();
+        let cores = cores.unwrap_or(NonZeroUsize::MIN);
+        super::file_verification::verify(self, trust, cores.get(), progress)
+    }
+
+    fn log_session(&self) -> Result<Option<RecordedSession>, StoreError> {
+        let query = "SELECT session_id, started_at, last_at, count FROM sessions
+                     WHERE session_id = (SELECT log_id FROM log)";
+        self.query_one(query, [], |row| {
+            Ok(RecordedSession {
+                session: parsed(row, 0)?,
+                agent: LOG_AGENT.to_owned(),
+                started_at: parsed(row, 1)?,
+                last_at: parsed(row, 2)?,
+                events: count(row, 3)?,
+                ended: false,
+                imports: Vec::new(),
+            })
+        })
+    }
+
+    fn log_entries(&self, types: &[&str]) -> Result<Vec<Event>, StoreError> {
+        let query = "SELECT records, hashes FROM events WHERE session =
+                     (SELECT number FROM sessions WHERE session_id = (SELECT log_id FROM log))
+                     AND instr(records, ?1) > 0 ORDER BY sequence";
+        let mut found = BTreeMap::new();
+        for event_type in types {
+            let rows = self.query_rows(query, [format!(":{event_type}:")], |row| {
+                let records = unpacked(row, 0)?.map(|(text, hash)| (text.to_vec(), hash));
+                Ok(records.collect::<Vec<_>>())
+            })?;
+            for (text, hash) in rows.into_iter().flatten() {
+                let damaged = |what| StoreError::Damaged { what };
+                let text = String::from_utf8(text).map_err(|error| damaged(error.to_string()))?;
+                let record = Record::read(text, hash).map_err(damaged)?;
+                if record.envelope().map_err(damaged)?.event_type == *event_type {
+                    found.insert(record.sequence, record.event_of().map_err(damaged)?);
+                }
+            }
+        }
+        Ok(found.into_values().collect())
     }
 }
 
@@ -384,7 +353,7 @@ fn open_read_connection(path: &Path) -> Result<Connection, StoreError> {
             path,
             &format!(
                 "its disk is read-only, and the newest records are only in `{}`: copy both files to a \
-                 folder that can be written",
+                 writable folder",
                 wal.display()
             ),
         )),
@@ -446,11 +415,11 @@ pub(super) fn digest(row: &Row<'_>, index: usize) -> rusqlite::Result<Digest> {
     match row.get_ref(index)? {
         ValueRef::Blob(bytes) => {
             let bytes = bytes.try_into();
-            let bytes = bytes.map_err(|_| unreadable(index, "a hash has 32 bytes"))?;
+            let bytes = bytes.map_err(|_| unreadable(index, "a hash must have 32 bytes"))?;
             Ok(Digest::from_bytes(bytes))
         }
         ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Text(_) => {
-            Err(unreadable(index, "a hash is 32 bytes"))
+            Err(unreadable(index, "a hash must be 32 bytes"))
         }
     }
 }

@@ -74,7 +74,7 @@ pub(super) fn unpacked<'r>(
 ) -> Result<impl Iterator<Item = (&'r [u8], Digest)>, &'static str> {
     let (hashes, odd) = hashes.as_chunks::<HASH>();
     if hashes.is_empty() || !odd.is_empty() {
-        return Err("has not one hash for each of its records");
+        return Err("does not have one hash per record");
     }
     let last = hashes.len() - 1;
     let mut rest = lines;

@@ -166,7 +166,7 @@ pub(super) fn inspect(connection: &Connection, path: &Path) -> Result<DatabaseKi
         }),
         (_, _, _) => Err(StoreError::Foreign {
             path: path(),
-            what: "it is a database of another program".to_owned(),
+            what: "the database belongs to another program".to_owned(),
         }),
     }
 }
@@ -228,7 +228,7 @@ pub(super) fn prepare(
             check_shape(&transaction)?;
             transaction.commit().map_err(failed)?;
             Ok(Some(format!(
-                "the store was brought from format {format} to format {FORMAT}: {moved} events moved"
+                "cra updated the store from format {format} to format {FORMAT}: {moved} events moved"
             )))
         }
     }
@@ -252,13 +252,17 @@ fn check_shape(connection: &Connection) -> Result<(), StoreError> {
         made.unwrap_or_default()
     });
     let found = schema_objects(connection).map_err(|error| super::damaged(&error))?;
-    let missing = ours.difference(&found).map(|thing| (thing, "is missing"));
-    let odd = found.difference(ours).map(|thing| (thing, "is not ours"));
+    let missing = ours
+        .difference(&found)
+        .map(|thing| (thing, "is missing or was changed"));
+    let odd = found
+        .difference(ours)
+        .map(|thing| (thing, "is unknown or was changed"));
     let mut odd = odd.chain(missing);
     odd.next().map_or(Ok(()), |((kind, name, _), what)| {
         let name = crate::base::text::one_line(name);
         Err(StoreError::Damaged {
-            what: format!("the {kind} `{name}` {what}, or has another shape"),
+            what: format!("the {kind} `{name}` {what}"),
         })
     })
 }

@@ -37,7 +37,7 @@ pub(super) fn inspect(store: &Path) -> Result<Option<String>, StoreError> {
     if lost > 0 {
         return Err(StoreError::Damaged {
             what: format!(
-                "`{}` is damaged behind {} whole commits, and at least {lost} that were acknowledged \
+                "`{}` is damaged after {} complete commits, and at least {lost} acknowledged commits \
                  would be lost",
                 path.display(),
                 found.commits

@@ -60,7 +60,7 @@ impl DiffStep {
     /// Converts an event to a step; `None` if another event reports the same fact.
     pub(super) fn from_event(event: &Event) -> Option<Self> {
         let word = canonical_type(&event.event_type);
-        let (kind, about, said) = parts(word, event)?;
+        let (kind, about, content) = parts(word, event)?;
         // All outcomes of a gate, and all outcomes of an action, share one key: they answer one question.
         let word = match kind {
             StepKind::Outcome => "outcome",
@@ -77,7 +77,7 @@ impl DiffStep {
         Some(Self {
             kind,
             key: format!("{word} {about}"),
-            content: said,
+            content,
             shown: StepSummary {
                 sequence: event.sequence,
                 event_type: quote_untrusted(&event.event_type),
@@ -98,14 +98,14 @@ fn parts(word: &str, event: &Event) -> Option<(StepKind, String, String)> {
     Some(match word {
         "checkpoint_completed" => return None,
         "session_started" => {
-            let said = format!("{} {}", named("agent_type"), named("intent"));
-            (StepKind::Session, String::new(), said)
+            let content = format!("{} {}", named("agent_type"), named("intent"));
+            (StepKind::Session, String::new(), content)
         }
         "session_ended" => (StepKind::Session, String::new(), named("final_status")),
         "checkpoint_triggered" => (StepKind::Checkpoint, named("checkpoint_id"), named("mode")),
         "checkpoint_response" => {
-            let said = format!("{} {}", named("validation_result"), answers(details));
-            (StepKind::Answer, named("checkpoint_id"), said)
+            let content = format!("{} {}", named("validation_result"), answers(details));
+            (StepKind::Answer, named("checkpoint_id"), content)
         }
         "checkpoint_passed" => (
             StepKind::Outcome,
@@ -124,19 +124,19 @@ fn parts(word: &str, event: &Event) -> Option<(StepKind, String, String)> {
             (StepKind::Action, named("action_type"), params)
         }
         "action_completed" => {
-            let said = match details.flag("success") {
+            let content = match details.flag("success") {
                 Some(true) => "completed",
                 Some(false) | None => "failed",
             };
-            (StepKind::Result, named("action_type"), said.to_owned())
+            (StepKind::Result, named("action_type"), content.to_owned())
         }
         "action_blocked" => {
-            let said = format!("blocked by {}", named("policy_id"));
-            (StepKind::Result, named("action_type"), said)
+            let content = format!("blocked by {}", named("policy_id"));
+            (StepKind::Result, named("action_type"), content)
         }
         "policy_checked" => {
-            let said = format!("{} {}", named("policy_id"), named("decision"));
-            (StepKind::Policy, named("action_type"), said)
+            let content = format!("{} {}", named("policy_id"), named("decision"));
+            (StepKind::Policy, named("action_type"), content)
         }
         "policy_override" | "risk_detected" | "risk_verified" => {
             let about = format!("{} {}", named("policy_id"), named("action_type"));

@@ -96,11 +96,12 @@ impl EventSchema {
         for (name, word) in fields {
             let wrong = |what: String| (name.to_owned(), what);
             if name == REDACTED {
-                let what = "it is where records say what was left out".to_owned();
+                let what = "this name is reserved for the list of redacted fields".to_owned();
                 return Err(wrong(what));
             }
             if name == NUMBERS_AS_TEXT {
-                let what = "it is where records list numbers that are written as text".to_owned();
+                let what =
+                    "this name is reserved for the list of numbers recorded as text".to_owned();
                 return Err(wrong(what));
             }
             let (kind, required) = match word.strip_suffix('?') {
@@ -116,7 +117,9 @@ impl EventSchema {
                 "any" => FieldKind::Any,
                 _ => {
                     let known = FIELD_KINDS.join("`, `");
-                    return Err(wrong(format!("a field is one of `{known}`")));
+                    return Err(wrong(format!(
+                        "the kind of a field must be one of `{known}`"
+                    )));
                 }
             };
             compiled.insert(name.to_owned(), SchemaField { kind, required });
@@ -129,9 +132,9 @@ impl EventSchema {
     pub fn first_mismatch(&self, details: &Map<String, Value>) -> Option<String> {
         for (name, field) in &self.0 {
             match details.get(name) {
-                None if field.required => return Some(format!("it has no `{name}`")),
+                None if field.required => return Some(format!("field `{name}` is missing")),
                 Some(value) if !field.kind.fits(value) => {
-                    return Some(format!("its `{name}` is not {}", field.kind.as_str()));
+                    return Some(format!("field `{name}` must be {}", field.kind.as_str()));
                 }
                 None | Some(_) => {}
             }
@@ -139,7 +142,7 @@ impl EventSchema {
         let mut names = details.keys();
         let strange = names.find(|name| !self.0.contains_key(*name))?;
         let strange: String = strange.chars().take(64).collect();
-        Some(format!("it has a field `{strange}` that is not declared"))
+        Some(format!("field `{strange}` is not declared"))
     }
 }
 
@@ -157,12 +160,12 @@ impl FieldKind {
 
     fn as_str(self) -> &'static str {
         match self {
-            Self::String => "a text",
+            Self::String => "a string",
             Self::Number => "a number",
             Self::Boolean => "true or false",
             Self::Object => "an object",
-            Self::Array => "a list",
-            Self::Any => "anything",
+            Self::Array => "an array",
+            Self::Any => "any value",
         }
     }
 }
@@ -190,13 +193,10 @@ mod tests {
         let good = json!({"analysis_type": "tone", "score": 0.5, "details": {}});
         assert_eq!(schema.first_mismatch(&details(&good)), None);
         let cases = [
-            (json!({"score": "high"}), "its `score` is not a number"),
-            (json!({"details": []}), "its `details` is not an object"),
-            (json!({"note": null}), "its `note` is not a text"),
-            (
-                json!({"more": 1}),
-                "it has a field `more` that is not declared",
-            ),
+            (json!({"score": "high"}), "field `score` must be a number"),
+            (json!({"details": []}), "field `details` must be an object"),
+            (json!({"note": null}), "field `note` must be a string"),
+            (json!({"more": 1}), "field `more` is not declared"),
         ];
         for (change, fault) in cases {
             let mut bad = details(&good);
@@ -207,7 +207,7 @@ mod tests {
         missing.remove("score");
         assert_eq!(
             schema.first_mismatch(&missing).as_deref(),
-            Some("it has no `score`")
+            Some("field `score` is missing")
         );
         for (name, kind) in [("x", "text"), ("x", "number??"), (REDACTED, "any")] {
             assert_eq!(EventSchema::compile([(name, kind)]).unwrap_err().0, name);

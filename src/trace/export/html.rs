@@ -138,24 +138,28 @@ fn write_head(
         .filter(|one| *one == VerdictClass::Imported)
         .count();
     let open = standing.filter(|one| *one == VerdictClass::Open).count();
-    let (class, said) = match (overviews.len(), broken, open, imported) {
-        (0, ..) => ("care", "Nothing is on record.".to_owned()),
-        (_, 0, 0, 0) => ("good", "Every chain is proven to its end.".to_owned()),
+    let (class, verdict) = match (overviews.len(), broken, open, imported) {
+        (0, ..) => ("care", "No sessions recorded.".to_owned()),
+        (_, 0, 0, 0) => ("good", "All records verified.".to_owned()),
         (all, 0, open, 0) => (
             "care",
-            format!("Every chain holds; of {open} of {all} the end is not proven."),
+            format!("No faults found; {open} of {all} chains are not fully proven."),
         ),
         (all, 0, _, imported) => (
             "care",
             format!(
-                "Every chain holds; {imported} of {all} were imported, and nothing before their import is proven."
+                "No faults found; {imported} of {all} chains were imported, and nothing before their \
+                 import is proven."
             ),
         ),
-        (all, broken, ..) => ("stop", format!("{broken} of {all} chains do NOT hold.")),
+        (all, broken, ..) => (
+            "stop",
+            format!("{broken} of {all} chains FAILED verification."),
+        ),
     };
     writeln!(
         out,
-        "<p class=\"verdict {class}\"><strong>{said}</strong></p>"
+        "<p class=\"verdict {class}\"><strong>{verdict}</strong></p>"
     )?;
     write_figures(out, overviews)?;
     write_facts(out, &report.facts)?;
@@ -179,8 +183,8 @@ fn write_figures(out: &mut impl Write, overviews: &[SessionOverview]) -> fmt::Re
             sum(&|state| state.blocked.count),
         ),
         (
-            "action asked for",
-            "actions asked for",
+            "action requested",
+            "actions requested",
             sum(&|state| state.actions.attempted),
         ),
         (
@@ -216,7 +220,7 @@ fn write_contents(out: &mut impl Write, overviews: &[SessionOverview]) -> fmt::R
         return Ok(());
     }
     out.write_str(
-        "<nav><table><thead><tr><th>Session</th><th>Agent</th><th>Began</th><th>Events</th>\
+        "<nav><table><thead><tr><th>Session</th><th>Agent</th><th>Started</th><th>Events</th>\
          <th>State</th><th>Chain</th></tr></thead><tbody>\n",
     )?;
     for (number, one) in overviews.iter().enumerate() {
@@ -265,7 +269,7 @@ fn write_session<S: EventSource>(
     })?;
     decisions.close(out, &state)?;
     spans.resolve_parents();
-    out.write_str("<h3>What happened</h3>\n<div class=\"events\">\n")?;
+    out.write_str("<h3>Events</h3>\n<div class=\"events\">\n")?;
     let (start, end) = covered.unwrap_or((Timestamp::from_micros(0), Timestamp::from_micros(0)));
     let mut timeline = Timeline {
         spans: &spans,
@@ -311,7 +315,7 @@ fn write_session_head(
         ),
         None => format!("not ended; {}", state.phase.text()),
     };
-    let lasted = match (agent.started_at, state.time) {
+    let duration = match (agent.started_at, state.time) {
         (Some(began), Some(last)) => format_duration(last.since(began)),
         (None, _) | (_, None) => String::new(),
     };
@@ -322,11 +326,11 @@ fn write_session_head(
         ("intent", intent),
         ("Atlases", &agent.atlases.join(", ")),
         (
-            "began",
+            "started",
             &agent.started_at.map(format_time).unwrap_or_default(),
         ),
         ("ended", &ended),
-        ("lasted", &lasted),
+        ("duration", &duration),
         ("events", &count_noun(state.events, "event")),
     ];
     out.write_str("<dl class=\"head\">")?;
@@ -337,19 +341,19 @@ fn write_session_head(
     write!(out, "<dt>last hash</dt><dd><code>{hash}</code></dd>")?;
     out.write_str("</dl>\n")?;
     let class = VerdictClass::of(checked).class();
-    let said = checked.map_or_else(|| "NOT CHECKED".to_owned(), ToString::to_string);
+    let verdict = checked.map_or_else(|| "NOT CHECKED".to_owned(), ToString::to_string);
     writeln!(
         out,
         "<p class=\"verdict {class}\"><strong>{}</strong> {}</p>",
-        EscapedText(&said),
+        EscapedText(&verdict),
         meaning(checked)
     )?;
     match state.pruned {
         0 => Ok(()),
         pruned => writeln!(
             out,
-            "<p class=\"verdict care\">The details of {} were dropped because they were old. Their \
-             place, time and hash are still here.</p>",
+            "<p class=\"verdict care\">The details of {} were pruned. Their position, time and hash \
+             are kept.</p>",
             count_noun(pruned, "event")
         ),
     }
@@ -357,13 +361,14 @@ fn write_session_head(
 
 fn write_footer(out: &mut impl Write) -> fmt::Result {
     out.write_str(
-        "<footer><h3>How to read this</h3>\n<p>A <em>gate</em> is a checkpoint that stops an agent until \
-         somebody answers. Events are in the order of their chain; each is indented below what caused it, \
-         and the bar at its right shows when that began and how long it lasted within its session. All \
-         times are UTC. Names of operators are claimed, not proven: each is what the operator said when cra was \
-         started.</p>\n<p>This page is a copy for reading, and a copy can be changed. The proof is \
-         the record itself: <code>cra trace verify</code> checks it, and the last hash above must be the \
-         one that it, or a witness, names.</p></footer>\n</main>\n</body>\n</html>\n",
+        "<footer><h3>How to read this report</h3>\n<p>A <em>gate</em> is a checkpoint that stops an agent \
+         until an operator or the agent answers its questions. Events are in the order of their chain. \
+         Each event is indented below its cause. The bar on the right shows when the event started and \
+         how long it lasted within its session. All times are UTC. Names of operators are claimed, not \
+         proven: operators enter their own names, and cra does not verify them.</p>\n<p>This page is a \
+         copy for reading, and a copy can be changed. The proof is the record: check it with \
+         <code>cra trace verify</code>, and compare the last hash above with the record or with a \
+         witness (a head of the log that is kept elsewhere).</p></footer>\n</main>\n</body>\n</html>\n",
     )
 }
 

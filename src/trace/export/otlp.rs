@@ -158,7 +158,7 @@ fn write_span(events: &[Event], spans: &SpanTree, out: &mut impl Write) -> std::
     }
     if let (Some(fields), true) = (span.as_object_mut(), stopped) {
         let why = events.iter().find(|event| is_stop(event)).map(sentence);
-        let why = why.unwrap_or_else(|| "what hangs below it was stopped".to_owned());
+        let why = why.unwrap_or_else(|| "a child span was blocked or failed".to_owned());
         let status = json!({ "code": ERROR, "message": why });
         fields.insert("status".to_owned(), status);
     }
@@ -213,22 +213,22 @@ fn decision_of(event: &Event) -> Option<&'static str> {
 }
 
 fn span_event(event: &Event) -> Value {
-    let mut told = vec![
+    let mut named = vec![
         ("cra.sequence", json!(event.sequence)),
         ("cra.event_id", json!(event.event_id.as_str())),
         ("cra.hash", json!(event.hash.to_string())),
         ("cra.summary", json!(sentence(event))),
     ];
     if event.pruned {
-        told.push(("cra.pruned", json!(true)));
+        named.push(("cra.pruned", json!(true)));
     } else {
         let payload = canonical(&Value::Object(event.payload.clone()));
-        told.push(("cra.payload", json!(payload)));
+        named.push(("cra.payload", json!(payload)));
     }
     json!({
         "timeUnixNano": unix_nanos(event.timestamp),
         "name": event.event_type,
-        "attributes": attributes(told),
+        "attributes": attributes(named),
     })
 }
 

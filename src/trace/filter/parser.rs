@@ -19,10 +19,10 @@ pub struct EventFilterError {
     pub help: &'static str,
 }
 
-const FIELDS: &str = "type: agent: actor: action: checkpoint: thread: risk>= after: before: text: or a word; - before it means not";
+const FIELDS: &str = "type: agent: actor: action: checkpoint: thread: risk>= after: before: text: or a word; - in front negates";
 const TIERS: &str = "low, medium, high or critical";
 const MOMENTS: &str = "14:02, 14:02:31, 2026-09-23 or 2026-09-23T14:02:31";
-const NAMES: &str = "a name, names apart by |, or a text in quotes";
+const NAMES: &str = "a name, names separated by |, or quoted text";
 
 /// True if a character ends an unquoted value.
 pub(super) fn ends_value(c: char) -> bool {
@@ -149,7 +149,7 @@ impl FilterInput {
             RiskComparison::Least
             | RiskComparison::More
             | RiskComparison::Most
-            | RiskComparison::Less => Err(self.error_at(start, "only `risk` has an order", FIELDS)),
+            | RiskComparison::Less => Err(self.error_at(start, "only `risk` takes < or >", FIELDS)),
         }
     }
 
@@ -161,9 +161,9 @@ impl FilterInput {
             "medium" | "med" => RiskTierInfo::Medium,
             "high" => RiskTierInfo::High,
             "critical" | "crit" => RiskTierInfo::Critical,
-            "" => return Err(self.error_at(start, "a tier is missing", TIERS)),
+            "" => return Err(self.error_at(start, "risk tier missing", TIERS)),
             _ => {
-                let what = format!("`{}` is not a tier", one_line(&word));
+                let what = format!("`{}` is not a risk tier", one_line(&word));
                 return Err(self.error_at(start, what, TIERS));
             }
         };
@@ -183,9 +183,9 @@ impl FilterInput {
         ];
         if !shapes.iter().any(|shape| has_shape(&word, shape)) {
             let what = if word.is_empty() {
-                "a moment is missing".to_owned()
+                "time missing".to_owned()
             } else {
-                format!("`{}` is not a moment", one_line(&word))
+                format!("`{}` is not a time", one_line(&word))
             };
             return Err(self.error_at(start, what, MOMENTS));
         }
@@ -201,7 +201,7 @@ impl FilterInput {
     fn must_end(&self, help: &'static str) -> Result<(), EventFilterError> {
         match self.peek() {
             Some(c) if !c.is_whitespace() => {
-                Err(self.error_at(self.at, "only one value can stand here", help))
+                Err(self.error_at(self.at, "only one value is allowed here", help))
             }
             Some(_) | None => Ok(()),
         }
@@ -228,7 +228,7 @@ impl FilterInput {
         }
         let word = self.bare();
         if word.is_empty() {
-            return Err(self.error_at(start, "a value is missing", NAMES));
+            return Err(self.error_at(start, "value missing", NAMES));
         }
         Ok(word)
     }
@@ -239,7 +239,7 @@ impl FilterInput {
             self.at += 1;
             match c {
                 '"' if text.is_empty() => {
-                    return Err(self.error_at(start, "a text is empty", NAMES));
+                    return Err(self.error_at(start, "quoted text is empty", NAMES));
                 }
                 '"' => return Ok(text),
                 '\\' => {
@@ -249,7 +249,7 @@ impl FilterInput {
                 c => text.push(c),
             }
         }
-        Err(self.error_at(start, "a text has no closing quote", NAMES))
+        Err(self.error_at(start, "closing quote missing", NAMES))
     }
 
     fn bare(&mut self) -> String {

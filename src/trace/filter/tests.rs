@@ -88,45 +88,45 @@ fn a_parse_error_names_its_column_and_the_allowed_input() {
         (
             "risk>=hgih",
             7,
-            "`hgih` is not a tier",
+            "`hgih` is not a risk tier",
             "low, medium, high or critical",
         ),
         (
             "risk>=",
             7,
-            "a tier is missing",
+            "risk tier missing",
             "low, medium, high or critical",
         ),
         (
             "type:",
             6,
-            "a value is missing",
-            "a name, names apart by |, or a text in quotes",
+            "value missing",
+            "a name, names separated by |, or quoted text",
         ),
         (
             "type:a|",
             8,
-            "a value is missing",
-            "a name, names apart by |, or a text in quotes",
+            "value missing",
+            "a name, names separated by |, or quoted text",
         ),
-        ("type>=a", 1, "only `risk` has an order", FIELDS_HELP),
+        ("type>=a", 1, "only `risk` takes < or >", FIELDS_HELP),
         (
             "x \"open",
             3,
-            "a text has no closing quote",
-            "a name, names apart by |, or a text in quotes",
+            "closing quote missing",
+            "a name, names separated by |, or quoted text",
         ),
         (
             "after:noon",
             7,
-            "`noon` is not a moment",
+            "`noon` is not a time",
             "14:02, 14:02:31, 2026-09-23 or 2026-09-23T14:02:31",
         ),
         (
             "-",
             2,
-            "a value is missing",
-            "a name, names apart by |, or a text in quotes",
+            "value missing",
+            "a name, names separated by |, or quoted text",
         ),
     ];
     for (text, column, what, help) in cases {
@@ -136,7 +136,7 @@ fn a_parse_error_names_its_column_and_the_allowed_input() {
     }
 }
 
-const FIELDS_HELP: &str = "type: agent: actor: action: checkpoint: thread: risk>= after: before: text: or a word; - before it means not";
+const FIELDS_HELP: &str = "type: agent: actor: action: checkpoint: thread: risk>= after: before: text: or a word; - in front negates";
 
 fn value() -> impl Strategy<Value = String> {
     prop_oneof![

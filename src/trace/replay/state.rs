@@ -133,11 +133,11 @@ impl ReplayPhase {
     pub fn text(self) -> &'static str {
         match self {
             Self::Unstarted => "not started",
-            Self::AtStart => "held at its start",
-            Self::StartLapsed => "nobody answered at its start",
-            Self::StartRefused => "refused at its start",
+            Self::AtStart => "held at start",
+            Self::StartLapsed => "no answer at start",
+            Self::StartRefused => "denied at start",
             Self::Working => "working",
-            Self::Held => "working, with something held",
+            Self::Held => "working, request held",
             Self::Ended => "ended",
         }
     }

@@ -24,7 +24,7 @@ pub enum StopCondition {
 /// Reason why a text is not a stop condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` does not say where to stop: type=PATTERN, checkpoint=ID, action=PATTERN or text=TEXT"
+    "`{text}` is not a stop condition: use type=PATTERN, checkpoint=ID, action=PATTERN or text=TEXT"
 )]
 pub struct StopConditionError {
     text: String,

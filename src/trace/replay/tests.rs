@@ -218,7 +218,7 @@ fn replay_stops_at_matching_events() {
     }
     for text in ["", "type", "type=", "colour=red", "=x"] {
         let error = text.parse::<StopCondition>().unwrap_err().to_string();
-        assert!(error.contains("does not say where to stop"), "{error}");
+        assert!(error.contains("is not a stop condition"), "{error}");
     }
 }
 

@@ -83,7 +83,7 @@ mod tests {
         let frozen = turned(1, "t-31", true, "kept_at_peak");
         assert_eq!(
             sentence(&frozen),
-            "turn m-1 of t-31 is SHOULD (rule 3), peak/high, FROZEN: what it proposes is held back"
+            "turn m-1 of t-31 is SHOULD (rule 3), peak/high, FROZEN: proposal saved for later"
         );
         assert_eq!(tone(&frozen), Tone::Care);
         assert_eq!(event_subject(&frozen), Some("t-31"));
@@ -92,7 +92,7 @@ mod tests {
         let open = turned(1, "t-31", false, "updated");
         assert_eq!(
             sentence(&open),
-            "turn m-1 of t-31 is SHOULD (rule 3), peak/high: its summary follows, version 4"
+            "turn m-1 of t-31 is SHOULD (rule 3), peak/high: summary updated to version 4"
         );
         assert_eq!(
             (tone(&open), EventMarks::from_event(&open).label()),
@@ -100,9 +100,9 @@ mod tests {
         );
         let about = json!({"thread_id": "t-31", "by": "op-1", "before": "a", "now": "b"});
         let edited = event(1, "memento_edited", about.clone());
-        assert_eq!(sentence(&edited), "op-1 writes the summary of t-31 anew");
+        assert_eq!(sentence(&edited), "op-1 rewrites the summary of t-31");
         let drifts = event(1, "drift_flagged", about);
-        assert_eq!(sentence(&drifts), "op-1 says that t-31 drifts");
+        assert_eq!(sentence(&drifts), "op-1 flags drift in t-31");
         assert_eq!((tone(&edited), tone(&drifts)), (Tone::Care, Tone::Care));
         let empty = event(1, "breakpoint_decided", json!({"thread": 7}));
         assert!(sentence(&empty).starts_with("turn ? of ? is ?"));

@@ -11,13 +11,13 @@ impl SentenceParts<'_> {
             .text("by")
             .map_or_else(|| "?".to_owned(), quote_untrusted);
         match canonical_type(&event.event_type) {
-            "log_started" => format!("the log begins, signed with {}", self.text("key")),
+            "log_started" => format!("log started, signing key {}", self.text("key")),
             "log_sealed" => {
                 let sessions = self.0.value("sessions").and_then(|list| list.as_array());
                 let count = sessions.map_or(0, Vec::len);
-                format!("the log says where {count} chains stand")
+                format!("log sealed; chains covered: {count}")
             }
-            "key_rotated" => format!("{by} hands over to the key {}", self.text("key")),
+            "key_rotated" => format!("{by} changes the key to {}", self.text("key")),
             "clock_moved" | "store_recovered" => self.text("what"),
             "trace_imported" => format!(
                 "{by} IMPORTED {}, {} events from {}{}",
@@ -38,7 +38,7 @@ impl SentenceParts<'_> {
                 self.text("reason")
             ),
             "hold_released" => format!(
-                "{by} ends the legal hold of {}{}",
+                "{by} ends the legal hold on {}{}",
                 self.text("held_session"),
                 self.with_prefix(": ", "reason")
             ),
@@ -63,7 +63,7 @@ impl SentenceParts<'_> {
             (_, None) => String::new(),
         };
         format!(
-            "{} writes the summary of {} anew{texts}",
+            "{} rewrites the summary of {}{texts}",
             self.text("by"),
             self.text("thread_id")
         )

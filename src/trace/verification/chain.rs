@@ -76,7 +76,7 @@ impl ChainCheck {
 
     /// Adds the next records. After the first fault the rest is only counted. Returns true if they follow
     /// the record before.
-    pub(super) fn link(&mut self, stretch: &RecordRun, said: &RecordContent<'_>) -> bool {
+    pub(super) fn link(&mut self, stretch: &RecordRun, content: &RecordContent<'_>) -> bool {
         self.read += stretch.count;
         if self.fault.is_some() {
             return false;
@@ -85,7 +85,7 @@ impl ChainCheck {
             self.fault = Some(VerificationVerdict::broken(self.count, what));
             return false;
         }
-        match said {
+        match content {
             RecordContent::Nothing | RecordContent::Entry(..) => {}
             RecordContent::First(agent) => self.facts.agent = Some(agent.clone()),
             RecordContent::Pruned(remains) => self.pruned.add(stretch.sequence, *remains),
@@ -121,7 +121,7 @@ impl ChainCheck {
         if let Some(sequence) = self.pruned.first_unexplained() {
             self.fail(VerificationVerdict::broken(
                 sequence,
-                "its content was removed, and no retention_applied of the log says so",
+                "its content was removed, but the log has no retention entry for it",
             ));
         }
     }

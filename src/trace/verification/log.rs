@@ -120,9 +120,9 @@ impl LogVerifier {
     pub fn push(&mut self, envelope: &Envelope<'_>, link: &RecordLink, text: &str) {
         let place = self.chain_index_of(envelope);
         let owner = self.owner(envelope.session_id);
-        let said = RecordContent::of(envelope, text, &link.hash, owner);
+        let content = RecordContent::of(envelope, text, &link.hash, owner);
         match place {
-            Ok(place) => self.push_run(place, &RecordRun::from(link), &said),
+            Ok(place) => self.push_run(place, &RecordRun::from(link), &content),
             Err(what) => self.report_unreadable(None, &what),
         }
     }
@@ -147,11 +147,11 @@ impl LogVerifier {
 
     /// Processes consecutive records that were already checked on their own. A record with content, and
     /// every log entry, comes alone.
-    pub fn push_run(&mut self, place: usize, stretch: &RecordRun, said: &RecordContent<'_>) {
+    pub fn push_run(&mut self, place: usize, stretch: &RecordRun, content: &RecordContent<'_>) {
         let Some(chain) = self.chains.get_mut(place) else {
             return;
         };
-        let follows = chain.link(stretch, said);
+        let follows = chain.link(stretch, content);
         if !follows {
             return;
         }
@@ -169,7 +169,7 @@ impl LogVerifier {
         }
         if is_log {
             self.unsealed.entries += count;
-            if let RecordContent::Entry(event_type, payload) = said {
+            if let RecordContent::Entry(event_type, payload) = content {
                 self.process_entry(event_type, payload, stretch.end.at);
             }
             self.tree.push(stretch.end.hash.as_bytes());
@@ -220,24 +220,24 @@ impl LogVerifier {
         }
         let last = chain.count.saturating_sub(1);
         let what = if chain.count == 0 {
-            Some("is listed, and has no events")
+            Some("listed, but has no events")
         } else if chain.count > head.count {
-            Some("has events that were never acknowledged")
+            Some("has events that cra never acknowledged")
         } else if chain.last_hash() != head.hash {
-            Some("the last event is not the one that was acknowledged")
+            Some("the last event differs from the acknowledged one")
         } else if chain
             .facts
             .agent
             .as_deref()
-            .is_some_and(|told| told != agent)
+            .is_some_and(|recorded| recorded != agent)
         {
-            Some("the list of sessions has another agent than its first event")
+            Some("agent differs between session list and first event")
         } else if chain.facts.started_at != Some(started_at.text()) {
-            Some("the list of sessions has another start than its first event")
+            Some("start time differs between session list and first event")
         } else if chain.facts.last_at != Some(head.last_at.text()) {
-            Some("the list of sessions has another time than its last event")
+            Some("time differs between session list and last event")
         } else if chain.facts.ended != matches!(ended, ListedEnd::Yes) {
-            Some("the list of sessions has another state than its events")
+            Some("state differs between session list and events")
         } else {
             None
         };
@@ -252,7 +252,7 @@ impl LogVerifier {
         if let Some(chain) = self.chains.get_mut(place) {
             chain.fail(VerificationVerdict::broken(
                 0,
-                "nothing was ever acknowledged about it",
+                "cra never acknowledged its events",
             ));
         }
     }
@@ -274,11 +274,9 @@ impl LogVerifier {
         }
         let seconds = span.as_secs();
         let what = if never {
-            "nothing of it was ever signed with the key".to_owned()
+            "no head of this log is signed with the key".to_owned()
         } else {
-            format!(
-                "{events} events over {seconds} s are not sealed, more than a crash can leave behind"
-            )
+            format!("{events} events over {seconds} s are unsealed, more than a crash explains")
         };
         let sealed = self.log_chain().map_or(0, |log| log.proven.sealed);
         self.fail_log(VerificationVerdict::diverged(sealed, what));
@@ -401,7 +399,7 @@ impl LogVerifier {
                     let first = applied.pruned.first().map_or(0, |range| range.0);
                     chain.fail(VerificationVerdict::diverged(
                         first,
-                        "what is left of pruned events is not what was left then",
+                        "pruned events changed after they were pruned",
                     ));
                 }
             }
@@ -432,7 +430,7 @@ impl LogVerifier {
                 let from = chain.sealed_count;
                 chain.fail(VerificationVerdict::diverged(
                     from,
-                    "has events that the log does not have",
+                    "has events that are missing in the log",
                 ));
             }
         }
@@ -451,7 +449,7 @@ impl LogVerifier {
             let from = chain.sealed_count;
             return chain.fail(VerificationVerdict::diverged(
                 from,
-                "its events are not the ones that the log has",
+                "its events differ from those in the log",
             ));
         }
         chain.sealed_count = chain.count;

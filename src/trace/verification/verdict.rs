@@ -62,7 +62,7 @@ impl VerificationReport {
         let mut checked = chains.find(|chain| chain.session == *session)?.clone();
         let log = self.log.as_ref().filter(|log| !log.verdict.is_sound());
         if let (Some(log), true) = (log, checked.verdict.is_sound()) {
-            let what = format!("the log over it does not hold: {}", log.verdict);
+            let what = format!("the log failed verification: {}", log.verdict);
             checked.verdict = VerificationVerdict::diverged(0, what);
         }
         Some(checked)
@@ -160,7 +160,7 @@ impl ImportEntry {
 
 impl fmt::Display for ImportEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let by = self.by.as_deref().unwrap_or("an operator not named");
+        let by = self.by.as_deref().unwrap_or("an unnamed operator");
         write!(f, "by {} at {}", one_line(by), one_line(&self.at))
     }
 }
@@ -174,7 +174,7 @@ impl fmt::Display for ChainVerification {
                 write!(f, " and {again}")?;
             }
             if self.verdict.is_sound() {
-                write!(f, ", linked from there on; nothing before that is proven")?;
+                write!(f, ", linked since; nothing before the import is proven")?;
             }
         }
         if self.pruned > 0 {
@@ -182,8 +182,8 @@ impl fmt::Display for ChainVerification {
         }
         match self.not_canonical {
             0 => Ok(()),
-            1 => write!(f, "; 1 line is not canonical, its hash holds"),
-            lines => write!(f, "; {lines} lines are not canonical, their hashes hold"),
+            1 => write!(f, "; 1 line is not canonical, its hash matches"),
+            lines => write!(f, "; {lines} lines are not canonical, their hashes match"),
         }
     }
 }
@@ -290,7 +290,7 @@ impl fmt::Display for VerificationVerdict {
             Self::Holds(proven) => write!(f, "{proven}"),
             Self::Diverged { sequence, what } => write!(f, "DIVERGED at {sequence}: {what}"),
             Self::Truncated { found, expected } => {
-                write!(f, "TRUNCATED: {found} of {expected} events are there")
+                write!(f, "TRUNCATED: {found} of {expected} events found")
             }
             Self::Broken { sequence, what } => write!(f, "BROKEN at {sequence}: {what}"),
         }

@@ -91,14 +91,14 @@ async fn every_agent_answers_from_its_shell_and_the_same_call_is_released_once()
         let passed = desk.says(agent, &before(agent, &command)).await;
         assert_eq!(denial(agent, &passed), None, "{agent}: {}", passed.out);
         let (said, done) = shell(&command).await;
-        assert!(done && said.contains("let through once"), "{agent}: {said}");
+        assert!(done && said.contains("allowed once"), "{agent}: {said}");
 
         // The same call runs, once.
         let released = desk.says(agent, &before(agent, MIGRATE)).await;
         assert_eq!(denial(agent, &released), None, "{agent}: {}", released.out);
         let later = desk.says(agent, &before(agent, MIGRATE)).await;
         let later = denial(agent, &later).unwrap();
-        assert!(later.contains("are yours to answer"), "{later}");
+        assert!(later.contains("You must answer its questions"), "{later}");
         assert_ne!(command_in(&later), command_in(&told), "{agent}");
     }
     let events = recorded(&desk, "claude-code.6bd73c2b-1").await;
@@ -135,7 +135,7 @@ async fn nothing_rides_along_with_the_command_that_answers() {
         let told = desk.says(agent, &before(agent, &command)).await;
         let why = denial(agent, &told);
         assert!(
-            why.is_some_and(|why| why.contains("are yours to answer")),
+            why.is_some_and(|why| why.contains("You must answer its questions")),
             "{command}"
         );
     }
@@ -336,7 +336,7 @@ async fn a_system_instruction_comes_first_and_what_follows_an_action_comes_with_
     let told = desk.says("claude-code", &start).await.json();
     let context = told["hookSpecificOutput"]["additionalContext"].as_str();
     let context = context.unwrap().to_owned();
-    let system = "System instruction, ahead of everything below: Answer in English.";
+    let system = "System instruction, with priority over everything below: Answer in English.";
     assert!(context.starts_with(system), "{context}");
     assert!(context.contains("Be brief."), "{context}");
     let mut tool =

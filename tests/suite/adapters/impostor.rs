@@ -88,7 +88,7 @@ async fn a_rejected_answer_is_reported_to_the_console_and_an_accepted_one_is_not
     assert_eq!(report.by, "cra hook codex");
     assert_eq!(report.session.as_deref(), Some("codex.019f0634-1"));
     assert_eq!(report.socket, desk.house.path());
-    assert_eq!(report.reason, "it has no proof");
+    assert_eq!(report.reason, "the answer has no proof");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,7 +147,7 @@ async fn a_refused_connection_is_a_denial_without_an_alarm_and_its_words_reach_n
     let told = desk.says("gemini", &before("gemini", HARMLESS)).await;
     let reason = denial("gemini", &told).unwrap_or_else(|| panic!("{}", told.out));
     assert!(
-        reason.contains("takes no request now (code -32004)"),
+        reason.contains("accepts no requests now (code -32004)"),
         "{reason}"
     );
     assert!(!reason.contains("go on without asking"), "{reason}");

@@ -58,11 +58,11 @@ fn evidence(told: &Value, id: &str) -> Value {
 fn explain_says_where_keywords_stand_in_input() {
     let said = explain(&["--input", "é, a wire for my refund"]);
     let lines = [
-        "FIRED      keyword: found `refund` at character 17, `wire` at character 5",
+        "FIRED      keywords found: `refund` at character 17, `wire` at character 5",
         "priority 600, advisory, Atlas com.example.reasons",
         "gives rules",
         "tells Ask for the receipt.",
-        "FIRED      on_match: found `refund` at character 17",
+        "FIRED      keywords found: `refund` at character 17",
         "not fired  wanted 60 seconds, actual 0 seconds",
     ];
     for line in lines {
@@ -96,10 +96,10 @@ fn explain_says_priority_atlas_effects_contexts_and_limits_of_a_request() {
         "priority 650, blocking, Atlas com.example.reasons",
         "when passed unlocks admin",
         "when passed denies mail.*",
-        "FIRED      time_interval: 60 s have passed",
+        "FIRED      60 s have passed",
         "limit: 5 calls in 60 s, for each session",
-        "limit: 100 in all, for all sessions of an agent",
-        "FIRED      on_match: `payment.send` matches `payment.*`",
+        "limit: 100 in total, for all sessions of an agent",
+        "FIRED      `payment.send` matches the rule `payment.*`",
     ];
     for line in lines {
         assert!(said.out.contains(line), "`{line}` is not in\n{}", said.out);

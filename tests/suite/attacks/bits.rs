@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use cra_core::base::clock::Timestamp;
-use cra_core::store::sqlite::{FILE_NAME, SqliteStore, StoreReader};
+use cra_core::store::StoreReader as _;
+use cra_core::store::sqlite::{FILE_NAME, SqliteReader, SqliteStore};
 use cra_core::store::{Batch, Store};
 use cra_core::trace::chain::Chain;
 use cra_core::trace::event::{Draft, Durability, Payload};
@@ -48,7 +49,7 @@ async fn every_flipped_bit_of_the_database_columns_is_found() {
     store
         .execute_batch("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY")
         .unwrap();
-    let reader = StoreReader::open(&file).unwrap();
+    let reader = SqliteReader::open(&file).unwrap();
     let sound = || {
         reader
             .verify(TrustAnchors::nothing())
@@ -72,7 +73,7 @@ async fn every_flipped_bit_of_the_database_columns_is_found() {
 }
 
 /// Everything that readers of a store are told about its events.
-fn told(reader: &StoreReader) -> impl PartialEq + std::fmt::Debug + use<> {
+fn told(reader: &SqliteReader) -> impl PartialEq + std::fmt::Debug + use<> {
     let session = "s".parse().unwrap();
     (
         reader.records(0, 100),
@@ -85,13 +86,13 @@ fn told(reader: &StoreReader) -> impl PartialEq + std::fmt::Debug + use<> {
 /// Turns bits one at a time. Where the file is then said to be sound, it must tell what it told before.
 /// Says how often it was not.
 fn turn(file: &Path, bits: impl Iterator<Item = usize>) -> usize {
-    let honest = told(&StoreReader::open(file).unwrap());
+    let honest = told(&SqliteReader::open(file).unwrap());
     let whole = fs::read(file).unwrap();
     let found_out = |bit: &usize| {
         let mut bytes = whole.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);
         fs::write(file, &bytes).unwrap();
-        let Ok(reader) = StoreReader::open(file) else {
+        let Ok(reader) = SqliteReader::open(file) else {
             return true;
         };
         let sound = reader

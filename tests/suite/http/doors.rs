@@ -185,7 +185,7 @@ async fn who_asks_for_somebody_elses_session_is_on_record_there() {
     let told = tried(&web.house, "s-1").await;
     assert_eq!(told.len(), 1);
     assert!(
-        told[0].starts_with("somebody by HTTP (127.0.0.1:"),
+        told[0].starts_with("a caller over HTTP (127.0.0.1:"),
         "{told:?}"
     );
     web.house

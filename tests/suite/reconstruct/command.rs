@@ -49,7 +49,7 @@ fn the_worked_example_is_reconstructed_from_a_file_as_files_are_in_use() {
             "  Momentum: Exploratory, just completed meta-validation through checkpoint design",
             "CRITICAL QUESTION: How do we maintain navigable semantic structure that prevents metadata sprawl while serving both retrieval and navigation functions?",
             "  Type: Foundational knowledge representation problem",
-            "  Why blocking: Architecture finalization and implementation cannot go on without resolving this",
+            "  Why blocking: Architecture finalization and implementation cannot continue without resolving this",
             "  User's framing: \"We need structure that both user and AI can navigate and revive into, that evolves but doesn't tangle\"",
             "  High confidence: Three-layer state structure, active reconstruction mechanism, hybrid RAG+contextual approach, hierarchical chunking, proactive features",
             "  Medium confidence: Metadata management approach (tentative)",
@@ -118,17 +118,17 @@ fn the_five_inferences_are_printed_with_what_they_go_by() {
     for sentence in [
         "1. Position in the arc (from session_state, current_position, intellectual_journey)",
         "Stage: mid-design (60% complete), in the phase architecture exploration.",
-        "It began with RAG explanation and is about Contextual Librarian system now.",
-        "Momentum is exploratory, and it is not ready for implementation.",
+        "The conversation began with RAG explanation and is now about Contextual Librarian system.",
+        "Momentum is exploratory, and the work is not ready for implementation.",
         "2. Decision rationale (from decisions_made, intellectual_journey.key_pivots, key_insights)",
         "Decided on three-layer state structure (high confidence) because different context types update at different frequencies; rejected single summary and chronological log.",
-        "It turned from architecture complete to questioning assumptions: semantic organization is under-specified.",
-        "It turned to checkpoint validates design: a checkpoint has the problems of a librarian.",
-        "The insights behind it: wisdom of long context requires structure, not just length (led to three layer state structure);",
+        "The direction changed from architecture complete to questioning assumptions: semantic organization is under-specified.",
+        "The direction changed to checkpoint validates design: a checkpoint has the problems of a librarian.",
+        "Insights: wisdom of long context requires structure, not just length (led to three layer state structure);",
         "3. Critical question (from critical_question, open_questions, blocking_issue)",
-        "Why it blocks: architecture finalization and implementation cannot go on without resolving this.",
+        "Why it blocks: architecture finalization and implementation cannot continue without resolving this.",
         "What makes it hard: right problem, uncertain approach; semantic structure must serve both retrieval AND navigation (not settled); automation vs. control (unresolved): too much automation decides wrongly; too little overwhelms.",
-        "What is at stake: architecture finalization and implementation, which cannot go on without an answer; user documentation and implementation details, put off until then; the goal: build a librarian for a personal intellectual corpus.",
+        "What is at stake: architecture finalization and implementation (cannot continue without an answer); user documentation and implementation details (deferred until then); the goal: build a librarian for a personal intellectual corpus.",
         "Confidence in an answer: 60% - right problem, uncertain approach.",
         "Also open: What are the core organizing principles for semantic structure? (critical); How do we balance",
         "(medium); 2 more.",
@@ -294,7 +294,7 @@ fn a_part_that_is_missing_fails_its_check_and_is_asked_for_first() {
         assert!(
             unclear
                 .iter()
-                .any(|it| it.starts_with(&format!("  - {name} is not clear: {field}"))),
+                .any(|it| it.starts_with(&format!("  - {name} is unclear: {field}"))),
             "{told}"
         );
         assert!(told.contains("Ready to continue. First: "), "{told}");
@@ -311,15 +311,15 @@ fn an_unsure_answer_is_admitted_and_the_ways_that_the_file_knows_are_offered() {
         &told,
         &[
             "  Low confidence: The answer to the critical question (low)",
-            "  I am not sure about the critical question (two theories no proof): I would rather explore alternatives than go on as if I were.",
-            "  Ways to look at: clock skew between zones; a lock that `vacuum_full` holds; longer read timeouts (rejected before).",
+            "  I am not sure about the critical question (two theories no proof). I suggest that we explore alternatives first.",
+            "  Alternatives: clock skew between zones; a lock that `vacuum_full` holds; longer read timeouts (rejected before).",
             "  - confidence in an answer to the critical question is low",
         ],
     );
     let told = engaged(&desk, &value("unsure"));
     has_lines(
         &told,
-        &["  Ways to look at: run a soak test; sample in production."],
+        &["  Alternatives: run a soak test; sample in production."],
     );
     // One way alone is offered as such.
     let mut one = value("near-completion");
@@ -328,7 +328,7 @@ fn an_unsure_answer_is_admitted_and_the_ways_that_the_file_knows_are_offered() {
     has_lines(
         &told,
         &[
-            "  The file names no alternative: which other ways should we look at?",
+            "  The file names no alternatives. Which ones should we explore?",
             "Ready to continue. Would you rather explore alternatives first, or take this step: switch reads?",
         ],
     );
@@ -353,7 +353,7 @@ fn a_blocking_issue_comes_first_is_explained_and_nothing_that_moves_on_is_offere
         second,
         "BLOCKING ISSUE: No access to the replica logs\n  \
          The failover cannot be switched on again before this is known.\n  \
-         Nothing moves forward until it is resolved."
+         Work cannot move forward until this is resolved."
     );
     has_lines(
         &told,
@@ -475,7 +475,7 @@ fn a_compound_next_major_step_is_offered_as_its_parts() {
         ],
     );
     assert!(
-        told.contains("Direction is not clear: next_steps missing"),
+        told.contains("Direction is unclear: next_steps missing"),
         "{told}"
     );
 }
@@ -495,8 +495,8 @@ fn artifacts_are_mentioned_in_a_sentence_and_loaded_only_on_demand() {
     has_lines(
         &told,
         &[
-            "   We created the Architecture Specification (artifact: contextual_librarian_spec), with details for architecture questions, design rationale and implementation planning. Would you like me to review that part?",
-            "   We created the librarian prompts (artifact: librarian_prompts), with the details. Would you like me to review that part?",
+            "   We created the Architecture Specification (artifact: contextual_librarian_spec), with details for architecture questions, design rationale and implementation planning. Would you like me to review that section?",
+            "   We created the librarian prompts (artifact: librarian_prompts), with the details. Would you like me to review that section?",
         ],
     );
     let told = engaged(&desk, &value("structured"));
@@ -557,7 +557,7 @@ fn a_later_format_is_opened_with_its_doubt_and_all_that_it_says() {
             "  Momentum: Consolidating, just refined handover guide through collaborative editing",
             "  Accomplished: Cutover rehearsal; Guide revision",
             "  1. Test handover guide transmission (validate whether the guide is enough)",
-            "  - the file is of version 3.0, and 2.x is known: what it says may mean something else",
+            "  - the file has version 3.0, but only 2.x is known: some fields may mean something else",
         ],
     );
     assert_eq!(

@@ -31,15 +31,15 @@ extensions:
         &play_with("extended.yaml", extensions, ""),
         &[
             "scenario.yaml:3:7",
-            "an extension answers `with` something or `fails`, exactly one of them",
+            "an extension must have exactly one of `with` and `fails`",
             "scenario.yaml:4:7",
-            "unknown kind of question `oracle`",
+            "unknown extension role `oracle`",
             "in `extensions[3].name`",
-            "a name has letters",
+            "a name may contain only letters",
             "missing key `name`",
             "missing key `answers`",
             "unknown key `timeout_ms`",
-            "there is a trigger called `d` already",
+            "a trigger named `d` already exists",
             "in `extensions[9].fails`",
         ],
     );
@@ -84,39 +84,39 @@ fn what_agents_answer_and_ask_can_fail_its_expectations() {
         (
             "request: { session: s-1, action: note.write }",
             "{ asked: [] }",
-            "wanted asked [], actual asked [purpose]",
+            "expected asked [], got asked [purpose]",
         ),
         (
             "resolve: { session: s-1 }",
             "{ resolved: { allowed: [], denied: [note.read] } }",
-            "wanted allowed [], actual allowed [note.read]",
+            "expected allowed [], got allowed [note.read]",
         ),
         (
             "resolve: { session: s-1 }",
             "{ resolved: { denied: [note.read] } }",
-            "wanted denied [note.read], actual denied [note.erase]",
+            "expected denied [note.read], got denied [note.erase]",
         ),
         (
             "resolve: { session: s-9 }",
             "{ resolved: {} }",
-            "wanted resolved, actual denied (session)",
+            "expected resolved, got denied (session)",
         ),
         (
             "input: { session: s-1, text: hello }",
             "{ modified_input: bye }",
-            "wanted input `bye`, actual the input as it was",
+            "expected input `bye`, got the unchanged input",
         ),
         (
             "request: { session: s-1, action: note.read }",
             "{ withdrawn: [drafting] }",
-            "wanted withdrawn [drafting], actual withdrawn []",
+            "expected withdrawn [drafting], got withdrawn []",
         ),
         (
             "request: { session: s-1, action: note.read, resolution: last }",
             "{}",
-            "wanted a resolution of s-1, actual it has not resolved",
+            "expected a resolution of s-1, got the session has no resolution",
         ),
-        (answer, "{}", "wanted gate purpose, actual held at []"),
+        (answer, "{}", "expected gate purpose, got held at []"),
     ];
     for (step, expect, told) in cases {
         let steps = format!("  - {step}\n    expect: {expect}\n");

@@ -23,13 +23,13 @@ fn what_is_expected_of_a_turn_holds_or_is_told() {
         ran.out
     );
     for (expected, told) in [
-        ("decision: must", "wanted must, actual should"),
-        ("frozen: false", "wanted not frozen, actual frozen"),
+        ("decision: must", "expected must, got should"),
+        ("frozen: false", "expected not frozen, got frozen"),
         (
             "summary: updated",
-            "wanted summary updated, actual summary kept_at_peak",
+            "expected summary updated, got summary kept_at_peak",
         ),
-        ("arc: two", "wanted arc `two`, actual arc `one`"),
+        ("arc: two", "expected arc `two`, got arc `one`"),
     ] {
         let ran = play(&format!("{HOT}    expect: {{ {expected} }}\n"), &[]);
         assert_eq!((ran.code, ran.err.as_str()), (4, ""), "{}", ran.out);
@@ -43,7 +43,7 @@ fn what_is_expected_of_a_turn_holds_or_is_told() {
     assert_eq!(ran.code, 4, "{}", ran.out);
     assert!(
         ran.out
-            .contains("wanted not frozen, actual denied (session)"),
+            .contains("expected not frozen, got denied (session)"),
         "{}",
         ran.out
     );

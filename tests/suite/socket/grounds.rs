@@ -233,7 +233,7 @@ async fn an_agent_that_answers_an_operators_gate_is_refused_and_on_record() {
     same["key"] = key;
     let told = other.refused("checkpoint.answer", same).await;
     assert!(
-        told.contains("`theirs` is not the agent's to answer here"),
+        told.contains("the agent may not answer `theirs` here"),
         "{told}"
     );
     let now = events(&house, "s-1").await;

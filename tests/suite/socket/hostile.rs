@@ -26,7 +26,7 @@ async fn what_is_no_request_is_told_so_and_the_connection_goes_on() {
     let cases: [(&str, i64, &str); 12] = [
         ("{", -32700, "not JSON"),
         ("nonsense", -32700, "not JSON"),
-        ("[]", -32600, "batches are not taken"),
+        ("[]", -32600, "batches are not supported"),
         ("7", -32600, "not a JSON-RPC 2.0 request"),
         (
             r#"{"id": 1, "method": "input"}"#,
@@ -46,7 +46,7 @@ async fn what_is_no_request_is_told_so_and_the_connection_goes_on() {
         (
             r#"{"jsonrpc": "2.0", "id": 1, "method": "approve"}"#,
             -32601,
-            "there is no call `approve`",
+            "unknown call `approve`",
         ),
         (
             r#"{"jsonrpc": "2.0", "id": 1, "method": "action.requst", "params": {}}"#,
@@ -56,7 +56,7 @@ async fn what_is_no_request_is_told_so_and_the_connection_goes_on() {
         (
             r#"{"jsonrpc": "2.0", "id": 1, "method": "input", "params": [1]}"#,
             -32602,
-            "the parameters are an object",
+            "the parameters must be an object",
         ),
         (
             r#"{"jsonrpc": "2.0", "id": 1, "method": "session.start", "params": {"agent": 5}}"#,

@@ -210,7 +210,10 @@ async fn a_wrapper_is_reported_and_verified_at_the_socket() {
     let contradiction = json!({"session": "s-1", "verification_passed": true, "tests_run": ["entries"],
         "failures": ["an entry is missing"]});
     let told = agent.refused("wrapper.verified", contradiction).await;
-    assert!(told.contains("did not pass"), "{told}");
+    assert!(
+        told.contains("`verification_passed` must be false"),
+        "{told}"
+    );
     let events = events(&house).await;
     let constructed = one(&events, "wrapper_constructed");
     assert_eq!(

@@ -283,7 +283,7 @@ async fn refused_writes_are_on_record_once_a_minute_and_counted_at_the_thread() 
     let recorded = errors(&house, "other", "foreign_thread").await;
     assert_eq!(
         recorded,
-        ["this session was refused the thread `f`: the thread belongs to another session"]
+        ["the thread `f` was denied to this session: the thread belongs to another session"]
     );
     house.bench.clock.advance(Duration::from_secs(61));
     let hand_over = json!({"session": "other", "thread": "f", "to": "other"});
@@ -330,7 +330,10 @@ async fn a_thread_is_handed_over_by_its_owner_and_taken_up_by_a_turn() {
     let (mut next, _) = begun(&house, "s-2").await;
     let hand_over = |to: &str| json!({"session": "s-1", "thread": "t", "to": to});
     let told = owner.refused("thread.hand_over", hand_over("s-9")).await;
-    assert_eq!(told, "there is no session `s-9` to hand the thread over to");
+    assert_eq!(
+        told,
+        "session `s-9` does not exist, so the thread cannot be handed over"
+    );
     owner.says("thread.hand_over", hand_over("s-2")).await;
     let taken_up = next.says("turn", turn("s-2", "t", 2, &json!({}))).await;
     assert_eq!(taken_up["memento"]["arc"], "ours");

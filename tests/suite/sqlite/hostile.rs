@@ -11,7 +11,8 @@ use cra_core::runtime::extension::Registry;
 use cra_core::runtime::notices::{NoticesOff, Webhooks};
 use cra_core::runtime::snapshot::ConsoleAccess;
 use cra_core::runtime::{Runtime, RuntimeParts};
-use cra_core::store::sqlite::{FILE_NAME, StoreReader};
+use cra_core::store::StoreReader as _;
+use cra_core::store::sqlite::{FILE_NAME, SqliteReader};
 use cra_core::store::{Store, StoreError};
 use cra_core::trace::verification::TrustAnchors;
 
@@ -21,7 +22,7 @@ use crate::support::{APART, Dice, acme, clock, key_of, retry_or_refuse};
 /// Does everything with a store that anybody does. Gives up where an error says to.
 fn use_all(folder: &Path) -> Result<(), String> {
     let told = |error: &dyn std::fmt::Display| error.to_string();
-    let read = |reader: &StoreReader| -> Result<(), StoreError> {
+    let read = |reader: &SqliteReader| -> Result<(), StoreError> {
         let sessions = reader.sessions()?;
         reader.heads()?;
         reader.state()?;
@@ -41,7 +42,7 @@ fn use_all(folder: &Path) -> Result<(), String> {
         let what = "the record does not hold".to_owned();
         Err(StoreError::Damaged { what })
     };
-    let read = StoreReader::open(&folder.join(FILE_NAME)).and_then(|reader| read(&reader));
+    let read = SqliteReader::open(&folder.join(FILE_NAME)).and_then(|reader| read(&reader));
     let threads = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();

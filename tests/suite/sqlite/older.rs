@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use cra_core::store::sqlite::{FILE_NAME, StoreReader};
+use cra_core::store::sqlite::{FILE_NAME, SqliteReader};
 use cra_core::store::{Store, StoreError};
 use cra_core::trace::record::Record;
 use cra_core::trace::verification::TrustAnchors;
@@ -64,7 +64,7 @@ fn first_format(records: &[Record]) -> TempDir {
 async fn a_store_of_the_first_format_is_brought_up_to_date_whole() {
     let records = of_sessions(recorded().await.path());
     let folder = first_format(&records);
-    let told = StoreReader::open(&folder.path().join(FILE_NAME)).unwrap_err();
+    let told = SqliteReader::open(&folder.path().join(FILE_NAME)).unwrap_err();
     assert!(
         matches!(told, StoreError::Version { found: 1, .. }),
         "{told}"

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cra_core::base::id::SessionId;
-use cra_core::store::sqlite::{FILE_NAME, StoreReader};
+use cra_core::store::StoreReader as _;
+use cra_core::store::sqlite::{FILE_NAME, SqliteReader};
 use cra_core::store::{LogState, Store};
 use cra_core::trace::record::Record;
 use cra_core::trace::verification::TrustAnchors;
@@ -18,8 +19,8 @@ use crate::support::{APART, Bench, clock, open_again, signer};
 /// The tables of format 2, as they were.
 const SECOND_FORMAT: &str = include_str!("../../data/format-2.sql");
 
-fn reader(folder: &Path) -> StoreReader {
-    StoreReader::open(&folder.join(FILE_NAME)).unwrap()
+fn reader(folder: &Path) -> SqliteReader {
+    SqliteReader::open(&folder.join(FILE_NAME)).unwrap()
 }
 
 fn copy_of(folder: &Path) -> TempDir {
@@ -191,7 +192,7 @@ fn second_format(folder: &Path) -> TempDir {
 }
 
 /// What a store keeps of its log, apart from the file beside it.
-fn log_of(reader: &StoreReader) -> LogState {
+fn log_of(reader: &SqliteReader) -> LogState {
     LogState {
         head_file_note: None,
         ..reader.log().unwrap()

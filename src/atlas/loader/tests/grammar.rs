@@ -305,7 +305,7 @@ fn agree(document: &Value) -> Result<bool, TestCaseError> {
         .iter_errors(document)
         .map(|error| error.to_string())
         .collect();
-    let said = format!(
+    let output = format!(
         "loader {problems:#?}\nserde {:?}\nschema {faults:#?}\n{document:#}",
         read.as_ref().err()
     );
@@ -313,13 +313,13 @@ fn agree(document: &Value) -> Result<bool, TestCaseError> {
         problems.is_empty(),
         read.is_ok(),
         "loader and serde differ: {}",
-        said
+        output
     );
     prop_assert_eq!(
         problems.is_empty(),
         faults.is_empty(),
         "loader and schema differ: {}",
-        said
+        output
     );
     if let Ok(manifest) = read {
         // A decoded document is serialized in the same grammar, with the same meaning.

@@ -54,7 +54,7 @@ fn bytes_that_are_not_utf8_are_rejected() {
     let error = load_bytes("a.yaml", b"name: \xff".to_vec()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`a.yaml` is not UTF-8 text: the first wrong byte is at offset 6"
+        "`a.yaml` is not UTF-8 text: the first invalid byte is at offset 6"
     );
 }
 

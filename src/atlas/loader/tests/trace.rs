@@ -105,14 +105,14 @@ fn unredacted_secret_parameters_get_a_warning() {
     assert_eq!(
         warned(""),
         [
-            "parameter `api_key` is recorded as it is",
-            "parameter `auth.Access-Token` is recorded as it is"
+            "parameter `api_key` is recorded without redaction",
+            "parameter `auth.Access-Token` is recorded without redaction"
         ]
     );
     let half = "trace_config: {redact: [{actions: ['db.*'], params: [api_key]}]}\n";
     assert_eq!(
         warned(half),
-        ["parameter `auth.Access-Token` is recorded as it is"]
+        ["parameter `auth.Access-Token` is recorded without redaction"]
     );
     assert_eq!(
         warned("trace_config: {redact: [{params: [API_KEY, '*.access-token']}]}\n"),
@@ -154,12 +154,12 @@ fn unregistered_event_types_get_a_warning() {
         ..KnownExtensions::default()
     };
     let warnings = lint_file(&path, &known).unwrap().warnings;
-    let told: Vec<_> = warnings
+    let messages: Vec<_> = warnings
         .iter()
         .map(|warning| (warning.code, warning.path.as_str()))
         .collect();
     assert_eq!(
-        told,
+        messages,
         [(Code::UnlistedExtension, "trace_config.custom_events[1]")]
     );
 }

@@ -19,10 +19,10 @@ pub(super) fn guidance(
     if given.len() == wanted.len() && pairs.all(|(given, wanted)| contains_all(given, wanted)) {
         return None;
     }
-    let told = |blocks: &[Map<String, Value>]| json!(blocks).to_string();
+    let json_text = |blocks: &[Map<String, Value>]| json!(blocks).to_string();
     Some(FailedExpectation::new(
-        format!("guidance {}", told(wanted)),
-        format!("guidance {}", told(&given)),
+        format!("guidance {}", json_text(wanted)),
+        format!("guidance {}", json_text(&given)),
     ))
 }
 
@@ -77,7 +77,7 @@ pub(super) fn not_synced(
     } else {
         format!("recorded [{}]", noted.records.join(", "))
     };
-    let wanted = format!("{name} recorded without a wait for the disk");
+    let wanted = format!("{name} recorded without waiting for the disk");
     Some(FailedExpectation::new(wanted, actual))
 }
 

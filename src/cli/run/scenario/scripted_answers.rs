@@ -33,16 +33,16 @@ impl ScriptedAnswers {
         item.reject_unknown_keys(&["name", "answers", "with", "fails"], faults);
         let answer = answer(item, faults);
         let role = item.require("answers", faults);
-        let role = role.and_then(|entry| entry.word("kind of question", &ROLES, faults));
+        let role = role.and_then(|entry| entry.word("extension role", &ROLES, faults));
         let place = item.require("name", faults)?;
         let name = place.text(faults)?;
         if !is_restricted(&name) {
-            let message = "a name has letters, digits, dots, dashes and underscores";
+            let message = "a name may contain only letters, digits, dots, dashes and underscores";
             place.report(Code::BadId, message, faults);
         }
         let (role, answer) = (role?, answer?);
         if self.0.insert((role, name.clone()), answer).is_some() {
-            let message = format!("there is a {role} called `{name}` already");
+            let message = format!("a {role} named `{name}` already exists");
             place.report(Code::DuplicateId, &message, faults);
         }
         Some(())
@@ -81,7 +81,7 @@ fn answer(item: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Resu
         (Some(with), None) => Some(Ok(with.json())),
         (None, Some(_)) => text(item, "fails", faults).map(Err),
         (Some(_), Some(_)) | (None, None) => {
-            let message = "an extension answers `with` something or `fails`, exactly one of them";
+            let message = "an extension must have exactly one of `with` and `fails`";
             item.report(Code::Contradiction, message, faults);
             None
         }

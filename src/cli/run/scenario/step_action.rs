@@ -244,7 +244,7 @@ fn complete(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<S
     let summary = optional_text(value, "result", faults);
     let failure = value.get("error");
     if let (Some(_), Some(failure)) = (&summary, &failure) {
-        let message = "a run has a `result` or an `error`, not both";
+        let message = "`complete` takes a `result` or an `error`, not both";
         failure.report(Code::Contradiction, message, faults);
     }
     let result = match failure {

@@ -76,7 +76,7 @@ impl ScenarioEngine {
             noted.fault = Some(StepFault {
                 what: "no such resolution",
                 wanted: format!("a resolution of {session}"),
-                actual: "it has not resolved".to_owned(),
+                actual: "the session has no resolution".to_owned(),
             });
         }
         // A request that should rely on a missing resolution must not continue without one.

@@ -69,11 +69,15 @@ impl ScenarioEngine {
         let waiting: Vec<CallerId> = waiting.map(|(ask, _)| *ask).collect();
         if waiting.is_empty() {
             let wishes = self.open_requests.values();
-            let names = wishes.map(|wish| wish.action.as_deref().unwrap_or("beside actions"));
+            let names = wishes.map(|wish| {
+                wish.action
+                    .as_deref()
+                    .unwrap_or("a request without an action")
+            });
             let names: Vec<_> = names.collect();
             noted.fault = Some(StepFault {
-                what: "nobody waits",
-                wanted: format!("somebody who waits for {}", action.unwrap_or("anything")),
+                what: "no waiting agent",
+                wanted: format!("an agent that waits for {}", action.unwrap_or("anything")),
                 actual: format!("waiting for [{}]", names.join(", ")),
             });
         }

@@ -25,12 +25,12 @@ impl FoldedRecord {
     fn fold_new_drafts(&mut self, stage: &mut ScenarioEngine) {
         for draft in std::mem::take(&mut stage.drafts) {
             let session = draft.session_id.clone();
-            let (chain, told) = self
+            let (chain, state) = self
                 .chains
                 .entry(session.clone())
                 .or_insert_with(|| (Chain::new(session), ReplayState::default()));
             let event = chain.seal(&draft).event_of().unwrap();
-            told.apply(&event);
+            state.apply(&event);
         }
     }
 }
@@ -94,7 +94,7 @@ fn play_and_compare(path: &Path) -> (usize, Vec<BTreeSet<String>>) {
         Registry::default(),
     );
     let mut record = FoldedRecord::default();
-    let (mut compared, mut told) = (0, Vec::new());
+    let (mut compared, mut contexts_seen) = (0, Vec::new());
     for (index, step) in scenario.steps.iter().enumerate() {
         stage.play(&step.action);
         record.fold_new_drafts(&mut stage);
@@ -117,7 +117,7 @@ fn play_and_compare(path: &Path) -> (usize, Vec<BTreeSet<String>>) {
             assert_eq!(state.locked, known.locked, "{at}");
             let contexts: BTreeSet<_> = state.contexts.keys().cloned().collect();
             assert_eq!(contexts, known.context_ids(), "{at}");
-            told.push(contexts);
+            contexts_seen.push(contexts);
             assert_eq!(state.events, known.events, "{at}");
             assert_eq!(state.agent.name, known.agent, "{at}");
             let going = &state.actions.going;
@@ -132,7 +132,7 @@ fn play_and_compare(path: &Path) -> (usize, Vec<BTreeSet<String>>) {
             assert!(agrees, "{at}: {runs} runs of {all}");
         }
     }
-    (compared, told)
+    (compared, contexts_seen)
 }
 
 #[test]
@@ -205,8 +205,8 @@ fn contexts_of_a_denied_request_are_not_in_force() {
     std::fs::write(folder.path().join("atlas.yaml"), ADVISED).unwrap();
     let scenario = folder.path().join("scenario.yaml");
     std::fs::write(&scenario, REFUSED).unwrap();
-    let (_, told) = play_and_compare(&scenario);
-    let told: Vec<_> = told
+    let (_, contexts) = play_and_compare(&scenario);
+    let contexts: Vec<_> = contexts
         .iter()
         .map(|contexts| contexts.iter().map(String::as_str).collect::<Vec<_>>())
         .collect();
@@ -222,5 +222,5 @@ fn contexts_of_a_denied_request_are_not_in_force() {
         &["before"],
         &["before"],
     ];
-    assert_eq!(told, wanted);
+    assert_eq!(contexts, wanted);
 }

@@ -24,7 +24,7 @@ impl ScenarioEngine {
             noted.fault = Some(StepFault {
                 what: "no such error",
                 wanted: format!("an error of {}", recovered.session),
-                actual: "none was reported".to_owned(),
+                actual: "no error was reported".to_owned(),
             });
             return;
         };

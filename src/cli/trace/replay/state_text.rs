@@ -31,7 +31,7 @@ pub(super) fn write_state(out: &mut impl Write, state: &ReplayState) -> io::Resu
         line(out, "ended", &ended.status)?;
     }
     if state.pruned > 0 {
-        let pruned = format!("{} events, so what they did is not known", state.pruned);
+        let pruned = format!("{} events, with unknown effects", state.pruned);
         line(out, "pruned", &pruned)?;
     }
     for held in &state.held {
@@ -76,17 +76,17 @@ fn write_held(out: &mut impl Write, held: &HeldRequest) -> io::Result<()> {
 fn write_actions(out: &mut impl Write, state: &ReplayState) -> io::Result<()> {
     let actions = &state.actions;
     let text = format!(
-        "{} asked for, {} completed ({} failed), {} blocked",
+        "{} requested, {} completed ({} failed), {} blocked",
         actions.attempted, actions.completed, actions.failed, actions.blocked
     );
     line(out, "actions", &text)?;
     for going in actions.going.iter().rev().take(MAX_LINES) {
         let way = match going.way {
-            ReleaseKind::Open => "runs",
-            ReleaseKind::Released => "released: runs, or waits for its asker",
+            ReleaseKind::Open => "running",
+            ReleaseKind::Released => "released: runs, or waits for its agent",
         };
         let text = format!("{} ({way}), since event {}", going.action, going.sequence);
-        line(out, "  going", &text)?;
+        line(out, "  open", &text)?;
     }
     for done in actions.recent.iter().rev().take(MAX_LINES) {
         let outcome = match done.outcome {
@@ -106,7 +106,10 @@ fn write_actions(out: &mut impl Write, state: &ReplayState) -> io::Result<()> {
 }
 
 fn write_tallies(out: &mut impl Write, state: &ReplayState) -> io::Result<()> {
-    let text = format!("{} passed, {} not", state.passed.count, state.blocked.count);
+    let text = format!(
+        "{} passed, {} not passed",
+        state.passed.count, state.blocked.count
+    );
     line(out, "gates", &text)?;
     for one in state.passed.recent.iter().rev().take(MAX_LINES) {
         let by = one.by.as_deref().unwrap_or("?");

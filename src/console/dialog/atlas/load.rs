@@ -84,8 +84,8 @@ pub(crate) enum LoadDirection {
 impl LoadDirection {
     fn title(self) -> &'static str {
         match self {
-            Self::Forward => "Load what the files say?",
-            Self::Back => "Go back to what was loaded before?",
+            Self::Forward => "Load the Atlas files?",
+            Self::Back => "Restore the previous Atlases?",
         }
     }
 
@@ -100,15 +100,15 @@ impl LoadDirection {
     /// Name of the hash to type.
     fn hash(self) -> &'static str {
         match self {
-            Self::Forward => "the new hash",
-            Self::Back => "the hash before",
+            Self::Forward => "new hash",
+            Self::Back => "previous hash",
         }
     }
 
     fn button(self) -> &'static str {
         match self {
             Self::Forward => "Load",
-            Self::Back => "Go back",
+            Self::Back => "Restore",
         }
     }
 }
@@ -168,7 +168,7 @@ impl LoadDialog {
             return Some("more below (PgDn)");
         }
         let wanted = self.wanted.as_deref().unwrap_or_default();
-        (self.typed.text() != wanted).then_some("type it first")
+        (self.typed.text() != wanted).then_some("type the hash")
     }
 
     /// Handles a key press.
@@ -300,7 +300,10 @@ impl LoadDialog {
         let rest: String = "_".repeat(wanted.len().saturating_sub(typed.chars().count()));
         Line::from(vec![
             Span::styled(
-                format!("{mark}type {wanted}, as {} begins: ", self.direction.hash()),
+                format!(
+                    "{mark}To confirm, type {wanted} ({}): ",
+                    self.direction.hash()
+                ),
                 look.style(meaning),
             ),
             Span::styled(format!("{typed}{rest}"), look.style(Meaning::Strong)),
@@ -318,7 +321,7 @@ impl LoadDialog {
             Span::styled(format!("[ {name} ]"), look.style(meaning))
         };
         let bar = self.blocker(now);
-        let mut spans = vec![button("Keep what is loaded", LoadFocus::Keep, None)];
+        let mut spans = vec![button("Keep current", LoadFocus::Keep, None)];
         let (words, meaning) = match &self.phase {
             LoadPhase::Refused(why) => (why.clone(), Meaning::Error),
             LoadPhase::Asking | LoadPhase::Writing => {

@@ -43,16 +43,16 @@ impl PageDialog {
     }
 
     /// Takes over the content, if it has the page's ticket.
-    pub(crate) fn on_studied(&mut self, ticket: Ticket, told: &Result<StudyResult, String>) {
+    pub(crate) fn on_studied(&mut self, ticket: Ticket, outcome: &Result<StudyResult, String>) {
         if ticket == self.ticket {
-            self.result = Some(told.clone());
+            self.result = Some(outcome.clone());
             self.sheet.outdate();
         }
     }
 
     /// Lays out the lines for the area they will be painted in.
     pub(crate) fn lay_out(&mut self, area: Rect, look: Appearance) {
-        let (note, told) = (&self.note, &self.result);
+        let (note, outcome) = (&self.note, &self.result);
         self.sheet.lay_out(area, |cells| {
             let styled = |text: &str, meaning: Meaning| {
                 let rows = wrap(text, cells).into_iter();
@@ -61,7 +61,7 @@ impl PageDialog {
             };
             let mut rows = styled(note, Meaning::Hint);
             rows.push(Line::default());
-            match told {
+            match outcome {
                 None => rows.extend(styled("working ...", Meaning::Dim)),
                 Some(Err(why)) => rows.extend(styled(&one_line(why), Meaning::Error)),
                 Some(Ok(studied)) => {

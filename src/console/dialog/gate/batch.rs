@@ -124,7 +124,7 @@ impl GateDialog {
             return;
         }
         self.batch.members = stay;
-        let words = format!("dropped out: {}", gone.join(", "));
+        let words = format!("removed: {}", gone.join(", "));
         self.continue_batch(DecisionKind::Pass, words);
     }
 
@@ -144,8 +144,8 @@ impl GateDialog {
                 None
             }
             // A request that needs two operators can never be marked for a batch.
-            Reply::Approved(_) => Some("approved, and still held for a second operator".to_owned()),
-            Reply::Invalid(_) => Some("the answers were not taken".to_owned()),
+            Reply::Approved(_) => Some("approved; a second operator must approve".to_owned()),
+            Reply::Invalid(_) => Some("the answers were rejected".to_owned()),
             Reply::Refused(refused) => Some(refused.to_string()),
             Reply::Started(_)
             | Reply::Ended(_)
@@ -157,7 +157,7 @@ impl GateDialog {
             | Reply::Consulted(_)
             | Reply::Completed(_)
             | Reply::Acted
-            | Reply::Noted(_) => Some("the answer was not one to a decision".to_owned()),
+            | Reply::Noted(_) => Some("unexpected reply".to_owned()),
         };
         let refused = words.map(|words| format!("{gate}: {words}"));
         self.batch.refused.extend(refused);
@@ -172,7 +172,7 @@ impl GateDialog {
             .members
             .retain(|held| !decided.contains(&held.id));
         let done = counted(decided.len(), "request");
-        let words = format!("{done} decided; not: {}", self.batch.refused.join("; "));
+        let words = format!("{done} decided; failed: {}", self.batch.refused.join("; "));
         self.continue_batch(verb, words);
         ReplyEffect::KeepOpen
     }

@@ -27,7 +27,7 @@ impl DecisionBlocker<'_> {
             Self::ReadOnly => "read-only",
             // In this dialog a colon is typed as text.
             Self::Trouble(RecordTrouble::Chain(_)) => "chain broken: Esc, then :ack-broken-chain",
-            Self::Trouble(RecordTrouble::Store(_)) => "nothing can be recorded",
+            Self::Trouble(RecordTrouble::Store(_)) => "cannot write records",
             Self::TimeUp => "time is up",
             Self::Arming => "arming",
         }
@@ -85,7 +85,7 @@ impl GateDialog {
             let why = if self.context.is_laid_out() {
                 "request not fully seen (PgDn)"
             } else if self.context.is_shown() {
-                "request still being laid out"
+                "request is still loading"
             } else {
                 "request not seen yet (F6)"
             };
@@ -111,11 +111,11 @@ impl GateDialog {
         let unseen = || {
             // Rows that were jumped over lie above.
             let way = if review.sheet.is_at_end() {
-                "PgUp"
+                "scroll up first (PgUp)"
             } else {
-                "PgDn"
+                "scroll down first (PgDn)"
             };
-            (!review.sheet.is_fully_seen()).then(|| format!("review not fully seen ({way})"))
+            (!review.sheet.is_fully_seen()).then(|| way.to_owned())
         };
         let lacks = || {
             review
@@ -128,7 +128,7 @@ impl GateDialog {
     /// Returns the reason why the request cannot be denied, if there is one.
     pub(super) fn deny_blocker(&self, now: Timestamp) -> Option<String> {
         let needed = self.care() != PassCare::Direct && self.form.reason_text().is_empty();
-        let missing = || needed.then(|| "a reason is needed".to_owned());
+        let missing = || needed.then(|| "enter a reason".to_owned());
         self.bars_all(now).or_else(missing)
     }
 }

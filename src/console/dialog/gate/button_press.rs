@@ -60,7 +60,7 @@ impl GateDialog {
         }
         self.pane = GatePane::Form;
         match self.pass_blocker(now) {
-            Some(why) => self.notice = Some(format!("no review yet: {why}")),
+            Some(why) => self.notice = Some(format!("cannot review: {why}")),
             None => self.step = DecisionStep::Reviewing(Review::new(&self.held, &self.form)),
         }
     }

@@ -159,7 +159,7 @@ impl GateDialog {
 /// Compares two versions of a request line by line, with some context around each difference.
 fn diff_requests(before: &Held, now: &Held) -> Vec<(RequestDiffSide, String)> {
     let too_long = || {
-        let text = "too long to compare line by line: read it anew, all of it".to_owned();
+        let text = "too long to compare by line: read the whole request".to_owned();
         vec![(RequestDiffSide::Now, text)]
     };
     // Rendering a long request as text also takes longer than a frame.

@@ -114,17 +114,17 @@ impl ContextPane {
     }
 
     /// Sets the remark about the thread that the request belongs to.
-    pub(crate) fn on_thread(&mut self, told: Option<String>) {
-        if self.thread() == told.as_deref() {
+    pub(crate) fn on_thread(&mut self, description: Option<String>) {
+        if self.thread() == description.as_deref() {
             return;
         }
         let is_who = |remark: &Remark| remark.heading == "WHO";
         self.remarks.retain(|remark| remark.heading != THREAD);
         let place = self.remarks.iter().position(is_who);
         let place = place.map_or(self.remarks.len(), |who| who + 1);
-        let remark = told.map(|told| Remark {
+        let remark = description.map(|description| Remark {
             heading: THREAD.to_owned(),
-            body: RemarkBody::Plain(told),
+            body: RemarkBody::Plain(description),
         });
         self.remarks.splice(place..place, remark);
         // The next layout breaks it into rows.
@@ -136,13 +136,13 @@ impl ContextPane {
         let mut remarks = self.remarks.iter();
         let remark = remarks.find(|remark| remark.heading == THREAD)?;
         match &remark.body {
-            RemarkBody::Plain(told) | RemarkBody::Markdown(told) => Some(told),
+            RemarkBody::Plain(description) | RemarkBody::Markdown(description) => Some(description),
         }
     }
 
     /// Sets the remark with the last events of the session.
     pub(crate) fn on_trail(&mut self, events: &[Event], look: Appearance) {
-        let told: Vec<String> = events
+        let rows: Vec<String> = events
             .iter()
             .map(|event| {
                 let kind = one_line(&event.event_type);
@@ -150,10 +150,10 @@ impl ContextPane {
             })
             .collect();
         self.remarks.retain(|remark| remark.heading != "TRAIL");
-        if !told.is_empty() {
+        if !rows.is_empty() {
             self.remarks.push(Remark {
                 heading: "TRAIL".to_owned(),
-                body: RemarkBody::Plain(told.join("\n")),
+                body: RemarkBody::Plain(rows.join("\n")),
             });
         }
         if self.cells > 0 {

@@ -130,9 +130,9 @@ impl GateDialog {
         let is_kept = self.sent_draft.is_some() && self.sent_draft == self.stored_draft;
         is_kept.then(|| {
             if self.form.has_sensitive_answers() {
-                "draft kept, without sensitive answers"
+                "draft saved without sensitive answers"
             } else {
-                "draft kept"
+                "draft saved"
             }
         })
     }

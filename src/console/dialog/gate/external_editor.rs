@@ -26,7 +26,7 @@ impl GateDialog {
         let kind = self.edit_kind();
         let gate = self.held.id.clone();
         let Some(area) = self.focused_text() else {
-            self.notice = Some("only a text is edited in an editor".to_owned());
+            self.notice = Some("the editor opens only text answers".to_owned());
             return KeyResult::quietly();
         };
         let text = text_of(area);
@@ -99,7 +99,7 @@ impl GateDialog {
                 }
                 if lost > 0 {
                     let lost = counted(lost, "character");
-                    self.notice = Some(format!("{lost} left out: hidden, or too many"));
+                    self.notice = Some(format!("{lost} removed (hidden or too many)"));
                 }
             }
         }

@@ -46,18 +46,15 @@ impl FailedRecording {
     /// Text about what is on disk.
     pub(crate) fn words(&self) -> String {
         match &self.on_disk {
-            DiskState::Reading => "reading back what is on disk...".to_owned(),
-            DiskState::Nothing => "read back: nothing of this decision is on disk".to_owned(),
+            DiskState::Reading => "reading back from disk...".to_owned(),
+            DiskState::Nothing => "read back: this decision is not on disk".to_owned(),
             DiskState::Record { kind, sequence } => {
                 format!(
                     "read back: {kind} is on disk as event {sequence}, although the write failed"
                 )
             }
             DiskState::Unknown(why) => {
-                format!(
-                    "what is on disk is not known, it cannot be read back: {}",
-                    one_line(why)
-                )
+                format!("read-back failed, disk content unknown: {}", one_line(why))
             }
         }
     }

@@ -71,7 +71,7 @@ impl AnswerField {
                 KeyCode::Char(c)
                     if !key.modifiers.contains(KeyModifiers::CONTROL) && !is_of_number(c) =>
                 {
-                    return Some("only a number goes here, such as 12 or -0.5");
+                    return Some("enter a number, such as 12 or -0.5");
                 }
                 _ => edit_line(area, key),
             },
@@ -93,8 +93,8 @@ impl AnswerField {
     fn insert_skeleton(&mut self) -> Option<&'static str> {
         if !self.can_skeleton() {
             return Some(match self.question.written_schema() {
-                Some(_) => "the skeleton goes only into an empty answer",
-                None => "this question has no schema to make a skeleton from",
+                Some(_) => "the skeleton needs an empty answer",
+                None => "this question has no schema for a skeleton",
             });
         }
         if let (AnswerInput::Text(area), Some(schema)) =

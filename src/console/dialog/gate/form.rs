@@ -97,11 +97,11 @@ impl AnswerForm {
             field.status() == AnswerStatus::Tolerated
                 && field.question.on_invalid() == InvalidAnswerAction::WarnAndContinue
         });
-        let told = tolerated.map(|field| {
+        let messages = tolerated.map(|field| {
             let rules = field.validate().failures().join(", ");
-            format!("`{}` is taken although: {rules}", field.question.id())
+            format!("`{}` is invalid but accepted: {rules}", field.question.id())
         });
-        told.collect()
+        messages.collect()
     }
 
     /// Returns the invalid answers that are not accepted, one map per gate, so that they are recorded
@@ -144,7 +144,7 @@ impl AnswerForm {
         let refuses = missing.is_none() && self.fields.iter().any(AnswerField::refuses);
         let broken = broken.map(|broken| {
             if refuses {
-                format!("{broken}: Enter refuses the request")
+                format!("{broken}: Enter denies the request")
             } else {
                 broken
             }

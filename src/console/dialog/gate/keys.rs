@@ -199,14 +199,14 @@ impl GateDialog {
             SearchResult::NoQuery => match search {
                 SearchDirection::Here => None,
                 SearchDirection::Next | SearchDirection::Previous => {
-                    Some("nothing to look for yet: / asks".to_owned())
+                    Some("nothing to search: press /".to_owned())
                 }
             },
-            SearchResult::NoLayout => Some("request still being laid out".to_owned()),
-            SearchResult::WrappedMatch => Some("around the end of the request".to_owned()),
+            SearchResult::NoLayout => Some("request is still loading".to_owned()),
+            SearchResult::WrappedMatch => Some("search wrapped around".to_owned()),
             SearchResult::NoMatch => {
                 let query = self.context.query();
-                Some(format!("`{query}` is nowhere in the request"))
+                Some(format!("`{query}` is not in the request"))
             }
         };
     }

@@ -24,7 +24,7 @@ impl GateDialog {
     pub(super) fn countdown(&self, look: Appearance, now: Timestamp) -> (String, Meaning) {
         let left = self.held.deadline.since(now);
         match &self.step {
-            DecisionStep::Settled(_) => ("over".to_owned(), Meaning::Dim),
+            DecisionStep::Settled(_) => ("closed".to_owned(), Meaning::Dim),
             DecisionStep::Editing
             | DecisionStep::Reviewing(_)
             | DecisionStep::Denying(_)

@@ -46,7 +46,7 @@ impl GateDialog {
         };
         let here = format!("{} on {these} so far", seconds(self.viewing_time(now)));
         if count == 0 {
-            return format!("none passed in the last ten minutes; {here}");
+            return format!("you passed none in 10 min; {here}");
         }
         let each = self.passes_in_window(now).take(MOST_LISTED).map(|pass| {
             let spent = pass.viewing_time.map(seconds);
@@ -55,7 +55,7 @@ impl GateDialog {
         let each: Vec<String> = each.collect();
         let more = if count > MOST_LISTED { ", ..." } else { "" };
         let each = each.join(", ");
-        format!("{count} passed in the last ten minutes, after {each}{more}; {here}")
+        format!("you passed {count} in 10 min (viewed {each}{more}); {here}")
     }
 }
 

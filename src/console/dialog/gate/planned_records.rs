@@ -53,8 +53,8 @@ impl PlannedAnswers {
             self.answers.insert(question.id().to_owned(), answer);
         }
         if !broken.is_empty() {
-            let told = format!("{}: {}", question.id(), broken.join(", "));
-            self.problems.push(told);
+            let message = format!("{}: {}", question.id(), broken.join(", "));
+            self.problems.push(message);
         }
     }
 
@@ -64,12 +64,9 @@ impl PlannedAnswers {
         let mut planned = PlannedRecord::from(Payload::from(response));
         if !self.validators.is_empty() && self.problems.is_empty() {
             // The result is unknown until the extension has validated the answer.
-            let told = format!(
-                "known when `{}` has judged it",
-                self.validators.join("`, `")
-            );
+            let message = format!("known after `{}` checks it", self.validators.join("`, `"));
             let field = "validation_result".to_owned();
-            planned.fields.insert(field, Value::from(told));
+            planned.fields.insert(field, Value::from(message));
         }
         planned
     }

@@ -50,7 +50,7 @@ impl GateDialog {
             | Reply::Acted
             | Reply::Noted(_) => {
                 self.step = DecisionStep::Editing;
-                self.notice = Some("the answer was not one to a decision; look again".to_owned());
+                self.notice = Some("unexpected reply; check the request again".to_owned());
             }
         }
         ReplyEffect::KeepOpen
@@ -65,9 +65,7 @@ impl GateDialog {
         self.held = Arc::from(invalid.held);
         self.problems = invalid.problems;
         self.step = DecisionStep::Editing;
-        self.notice = Some(format!(
-            "answers not taken (attempt {attempts}); still held"
-        ));
+        self.notice = Some(format!("answers rejected (attempt {attempts}); still held"));
         let first = self.form.fields.iter().position(|field| {
             let mut problems = self.problems.iter();
             problems.any(|problem| {

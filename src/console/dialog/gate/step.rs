@@ -108,7 +108,7 @@ impl Review {
         form: &AnswerForm,
     ) -> Option<&'static str> {
         self.proofs.iter().find_map(|proof| match proof {
-            PassProof::Why if form.why_text().is_empty() => Some("say why it may pass"),
+            PassProof::Why if form.why_text().is_empty() => Some("enter a justification"),
             PassProof::Hash if !answers_challenge(&text_of(&self.hash), &held.request_hash) => {
                 Some("type the hash first")
             }
@@ -231,7 +231,7 @@ impl RecordTrouble {
     pub(crate) fn short(&self) -> &'static str {
         match self {
             Self::Chain(_) => "chain broken (:ack-broken-chain)",
-            Self::Store(_) => "nothing can be recorded",
+            Self::Store(_) => "cannot write records",
         }
     }
 }

@@ -207,7 +207,7 @@ impl GateDialog {
                 None => ("READY", Meaning::Passed),
                 Some(DecisionBlocker::ReadOnly) => ("READ-ONLY", Meaning::Warning),
                 Some(DecisionBlocker::Trouble(_) | DecisionBlocker::TimeUp) => {
-                    ("BARRED", Meaning::Error)
+                    ("DISABLED", Meaning::Error)
                 }
                 Some(DecisionBlocker::Arming) => ("ARMING", Meaning::Waiting),
             },
@@ -220,7 +220,7 @@ impl GateDialog {
             DecisionStep::Editing => " Answer ",
             DecisionStep::Reviewing(_) => " Review: what will be written ",
             DecisionStep::Denying(_) => " Deny ",
-            DecisionStep::Claimed(_) => " Claimed by somebody else ",
+            DecisionStep::Claimed(_) => " Already claimed ",
             DecisionStep::Writing(_) => " Writing... ",
             DecisionStep::Changed(_) => " The request changed ",
             DecisionStep::Settled(_) => " No longer held ",

@@ -69,12 +69,12 @@ fn typed(typing: &PathInput, cells: usize, look: Appearance) -> Vec<Line<'static
     let (label, note) = match typing.purpose {
         PathPurpose::Open => (
             "open> ",
-            "The path of a snapshot file, as cra snapshot or the key s writes it.",
+            "Path of a snapshot file, written by cra snapshot or the key s.",
         ),
         PathPurpose::Write => (
             "write to> ",
-            "Where the thread's session stands goes there, for whoever takes it up. A file that is there \
-             stays, unless you say otherwise.",
+            "Writes the state of the thread's session for the next agent. cra asks before it overwrites a \
+             file.",
         ),
     };
     let text = typing.line.text();
@@ -339,10 +339,7 @@ fn validated(checklist: &Checklist, cells: usize, look: Appearance) -> Vec<Line<
     let doubts: Vec<_> = doubts.chain(faults).collect();
     if !doubts.is_empty() {
         lines.push(Line::default());
-        lines.push(Line::styled(
-            "NOT AS IT SHOULD BE",
-            look.style(Meaning::Label),
-        ));
+        lines.push(Line::styled("PROBLEMS", look.style(Meaning::Label)));
     }
     for doubt in doubts {
         lines.extend(hanging_indent(
@@ -407,7 +404,7 @@ fn engaged(text: &str, cells: usize, look: Appearance) -> Vec<Line<'static>> {
 /// Lists the artifacts, one per row: the row number is the index of the artifact.
 fn artifacts(opened: &OpenSnapshot, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     if opened.whole.artifacts.is_empty() {
-        let text = "The file names no artifact.";
+        let text = "The file lists no artifact.";
         return styled(text, cells, look, Meaning::Dim);
     }
     let items = opened.whole.artifacts.iter().enumerate();
@@ -459,7 +456,7 @@ fn artifact(loaded: &LoadedArtifact, cells: usize, look: Appearance) -> Vec<Line
         None => lines.extend(styled("loading ...", cells, look, Meaning::Dim)),
         Some(Err(why)) => lines.extend(unusable(why, cells, look)),
         Some(Ok(None)) => {
-            let text = "The file has neither its content nor a path to it.";
+            let text = "No content and no path for this artifact.";
             lines.extend(styled(text, cells, look, Meaning::Hint));
         }
         Some(Ok(Some(content))) => {

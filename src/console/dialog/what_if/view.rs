@@ -91,7 +91,7 @@ impl WhatIfDialog {
             look,
         );
         if note.height > 1 {
-            let words = "Tab goes on, PgDn scrolls the answer. Nothing here is sent to anyone.";
+            let words = "Tab: next field. PgDn: scroll the result. Nothing is sent.";
             let rows = wrap_within(
                 words,
                 usize::from(note.width),
@@ -109,8 +109,8 @@ impl WhatIfDialog {
 
     fn draw_who(&self, frame: &mut Frame, area: Rect, look: Appearance) {
         let who = match self.who.and_then(|at| self.sessions.get(at)) {
-            Some((id, agent)) => format!("{} {id}, as it is now", one_line(agent)),
-            None => "made up, past its start gates".to_owned(),
+            Some((id, agent)) => format!("{} {id}, current state", one_line(agent)),
+            None => "simulated, start gates passed".to_owned(),
         };
         let here = self.field == WhatIfField::Who;
         let meaning = if here {
@@ -169,8 +169,8 @@ impl WhatIfDialog {
         let visible = usize::from(area.height).saturating_sub(2);
         let below = self.lines.len().saturating_sub(self.top + visible);
         let state = match (self.asking, &self.problem) {
-            (_, Some(_)) => " the parameters are no JSON: this is from before ",
-            (WhatIfAnswerState::Asked | WhatIfAnswerState::Outdated, None) => " asking ",
+            (_, Some(_)) => " invalid JSON: showing the last result ",
+            (WhatIfAnswerState::Asked | WhatIfAnswerState::Outdated, None) => " evaluating ",
             (WhatIfAnswerState::Done, None) => "",
         };
         let more = match below {
@@ -178,7 +178,7 @@ impl WhatIfDialog {
             below => format!(" {} {below} more below ", look.mark(Mark::Ellipsis)),
         };
         let title = Line::from(vec![
-            Span::styled(" What would come of it ", look.style(Meaning::Title)),
+            Span::styled(" Result ", look.style(Meaning::Title)),
             Span::styled(state, look.style(Meaning::Warning)),
         ]);
         let more = Line::styled(more, look.style(Meaning::Waiting)).right_aligned();

@@ -11,9 +11,9 @@ impl LineConsole {
     /// Handles a new list of alarms.
     pub(in crate::console) fn on_alarms(&mut self, alarms: &Arc<[String]>) -> Vec<LineEffect> {
         let new = new_ones(&self.alarms, alarms).into_iter().cloned();
-        self.untold.extend(new);
+        self.unannounced.extend(new);
         self.alarms = Arc::clone(alarms);
-        if matches!(self.doing, LineState::Nothing) && !self.untold.is_empty() {
+        if matches!(self.doing, LineState::Nothing) && !self.unannounced.is_empty() {
             // A bell, and a new line after the prompt.
             self.out.push_str("\u{7}\n");
             self.print_alarms();
@@ -24,7 +24,7 @@ impl LineConsole {
 
     /// Prints alarms that were not announced yet and are still active.
     pub(super) fn print_alarms(&mut self) {
-        for alarm in std::mem::take(&mut self.untold) {
+        for alarm in std::mem::take(&mut self.unannounced) {
             if self.alarms.contains(&alarm) {
                 self.print_line(&format!("ALARM {}", one_line(&alarm)));
             }
@@ -34,7 +34,7 @@ impl LineConsole {
 
     /// Announces undelivered notices if there are more than announced before.
     pub(super) fn on_notices(&mut self) {
-        if self.snapshot.notices.undelivered_count() > self.unheard {
+        if self.snapshot.notices.undelivered_count() > self.announced_undelivered {
             self.out.push_str("\u{7}\n");
             self.print_undelivered_notices();
             self.out.push_str(self.prompt_text());
@@ -43,13 +43,17 @@ impl LineConsole {
 
     fn print_undelivered_notices(&mut self) {
         let notices = &self.snapshot.notices;
-        let before = std::mem::replace(&mut self.unheard, notices.undelivered_count());
-        if self.unheard > before {
-            let count = counted(self.unheard, "notice");
-            let error = notices.error.as_deref().unwrap_or("too many wait");
+        let before =
+            std::mem::replace(&mut self.announced_undelivered, notices.undelivered_count());
+        if self.announced_undelivered > before {
+            let count = counted(self.announced_undelivered, "notice");
+            let error = notices
+                .error
+                .as_deref()
+                .unwrap_or("too many notices are waiting");
             let error = one_line(error);
             self.print_line(&format!(
-                "{count} to stewards not taken: {error}. cra notices lists them."
+                "{count} to stewards not delivered: {error}. Run cra notices to list them."
             ));
         }
     }

@@ -7,18 +7,16 @@ impl LineConsole {
     /// Starts a check of the record, or prints the progress of the running one.
     pub(super) fn start_check(&mut self) -> Vec<LineEffect> {
         if let Some(progress) = &self.checking {
-            let told = match (progress.percent(), progress.checked_and_total()) {
+            let message = match (progress.percent(), progress.checked_and_total()) {
                 (Some(percent), Some((done, all))) => {
-                    format!("The record is being checked: {percent} %, {done} of {all} records.")
+                    format!("Verifying the record: {percent} %, {done} of {all} records.")
                 }
-                (..) => "The record is being checked.".to_owned(),
+                (..) => "Verifying the record.".to_owned(),
             };
-            self.print_line(&told);
+            self.print_line(&message);
             return Vec::new();
         }
-        self.print_line(
-            "The record is being checked. Type verify to hear how far, stop to stop it.",
-        );
+        self.print_line("Verifying the record. Type verify to show the progress, stop to stop.");
         let progress = VerificationProgress::default();
         self.checking = Some(progress.clone());
         vec![LineEffect::Verify(progress)]
@@ -29,9 +27,9 @@ impl LineConsole {
         match self.checking.take() {
             Some(progress) => {
                 progress.cancel();
-                self.print_line("The check was stopped: nothing was proven.");
+                self.print_line("Verification stopped, without a result.");
             }
-            None => self.print_line("Nothing is being checked."),
+            None => self.print_line("No verification is running."),
         }
     }
 }

@@ -44,17 +44,14 @@ impl LineConsole {
             "ack-override" => return self.acknowledge_overrides(),
             "deny" => {
                 if let (Some(held), true) = (self.find_held(gate), self.check_may_decide()) {
-                    let told = wording::request_line(&held, now);
-                    self.print_line(&told);
+                    let message = wording::request_line(&held, now);
+                    self.print_line(&message);
                     self.doing = LineState::Denying(held, None);
                 }
             }
             other => {
-                let told = format!(
-                    "{} is nothing that can be typed. Type help.",
-                    one_line(other)
-                );
-                self.print_line(&told);
+                let message = format!("Unknown command: {}. Type help.", one_line(other));
+                self.print_line(&message);
             }
         }
         Vec::new()
@@ -67,12 +64,14 @@ impl LineConsole {
         let overrules = pass_care(&held) == PassCare::Override;
         match (word, overrules) {
             ("pass", true) => {
-                let told = format!("A policy denies {gate}. To overrule it, type override {gate}.");
-                return self.print_line(&told);
+                let message = format!(
+                    "A policy denies {gate}. To overrule the denial, type override {gate}."
+                );
+                return self.print_line(&message);
             }
             ("override", false) => {
-                let told = format!("No policy denies {gate}. Type pass {gate}.");
-                return self.print_line(&told);
+                let message = format!("No policy denies {gate}. Type pass {gate}.");
+                return self.print_line(&message);
             }
             (_, _) => {}
         }
@@ -88,10 +87,10 @@ impl LineConsole {
             .hash
             .is_some_and(|hash| hash != held.atlas_hash)
         {
-            let told = format!(
-                "The Atlas changed since {gate} was asked: it can only be denied. Type deny {gate}."
+            let message = format!(
+                "The Atlas changed after the request: {gate} can only be denied. Type deny {gate}."
             );
-            return self.print_line(&told);
+            return self.print_line(&message);
         }
         if self.check_may_decide() {
             self.doing = LineState::Passing(Box::new(PendingPass::new(held, &self.snapshot, now)));
@@ -105,11 +104,11 @@ impl LineConsole {
         let why = match (self.snapshot.access, trouble) {
             (ConsoleAccess::ReadOnly, _) => Some(READ_ONLY_MESSAGE.to_owned()),
             (ConsoleAccess::Write, Some(trouble @ RecordTrouble::Chain(_))) => Some(format!(
-                "Nothing can be decided now. {}. Type ack-broken-chain when you know.",
+                "Deciding is disabled. {}. Type ack-broken-chain to acknowledge.",
                 one_line(trouble.text())
             )),
             (ConsoleAccess::Write, Some(trouble @ RecordTrouble::Store(_))) => Some(format!(
-                "Nothing can be decided now. {}",
+                "Deciding is disabled. {}",
                 one_line(trouble.text())
             )),
             (ConsoleAccess::Write, None) => None,
@@ -131,11 +130,13 @@ impl LineConsole {
             .cloned();
         if found.is_none() {
             let gate = one_line(gate);
-            let told = match gate.as_str() {
-                "" => "Name a request, like c-1. Type list to hear what is held.".to_owned(),
-                gate => format!("{gate} is not held. Type list to hear what is."),
+            let message = match gate.as_str() {
+                "" => {
+                    "Name a request, such as c-1. Type list to show the held requests.".to_owned()
+                }
+                gate => format!("{gate} is not held. Type list to show the held requests."),
             };
-            self.print_line(&told);
+            self.print_line(&message);
         }
         found
     }
@@ -148,7 +149,7 @@ impl LineConsole {
             self.print_line(&line);
             if matches!(self.snapshot.store, StoreState::Poisoned { .. }) {
                 self.print_line(&format!(
-                    "{} held when recording stopped; their agents were denied. They are held again after a restart.",
+                    "{} held when recording stopped; their agents were denied. The requests are held again after a restart.",
                     counted(held.len(), "request")
                 ));
                 for held in &held {
@@ -158,7 +159,7 @@ impl LineConsole {
             }
         }
         match held.len() {
-            0 => self.print_line("Nothing is held."),
+            0 => self.print_line("No requests are held."),
             1 => self.print_line("1 request is held."),
             more => self.print_line(&format!("{more} requests are held.")),
         }
@@ -172,7 +173,7 @@ impl LineConsole {
     fn print_recent_decisions(&mut self) {
         let decided: Vec<_> = self.snapshot.decided.iter().take(10).cloned().collect();
         if decided.is_empty() {
-            self.print_line("Nothing was decided yet.");
+            self.print_line("No decisions yet.");
         }
         for decided in decided {
             self.print_line(&wording::decision_line(&decided));

@@ -27,9 +27,9 @@ impl LineConsole {
             && over.is_none_or(|over| !is_same_operator(over, by))
         {
             let by = one_line(by);
-            let told =
-                format!("{gate} is claimed by {by}. Type claim {gate} over {by} to take it.");
-            self.print_line(&told);
+            let message =
+                format!("{gate} is claimed by {by}. Type claim {gate} over {by} to take over.");
+            self.print_line(&message);
             return Vec::new();
         }
         self.send_operation(OperatorAction::Claim(ClaimChange {
@@ -83,7 +83,7 @@ impl LineConsole {
                 }))
             }
             Err(fault) => {
-                self.print_line(&format!("Nobody sits down: {fault}."));
+                self.print_line(&format!("Operator not changed: {fault}."));
                 Vec::new()
             }
         }
@@ -103,20 +103,20 @@ impl LineConsole {
         operate: &OperatorAction,
         done: &Result<(), DecisionRefusal>,
     ) -> Vec<LineEffect> {
-        let told = match (done, operate) {
+        let message = match (done, operate) {
             (Ok(()), OperatorAction::Claim(claiming)) => match claiming.wish {
-                ClaimChangeKind::Take => format!("Recorded. You claim {}.", claiming.gate),
-                ClaimChangeKind::Release => format!("Recorded. Nobody claims {}.", claiming.gate),
+                ClaimChangeKind::Take => format!("Recorded. You claimed {}.", claiming.gate),
+                ClaimChangeKind::Release => format!("Recorded. You released {}.", claiming.gate),
             },
-            (Ok(()), OperatorAction::Acknowledge(_)) => "Recorded as acknowledged.".to_owned(),
+            (Ok(()), OperatorAction::Acknowledge(_)) => "Acknowledged and recorded.".to_owned(),
             (Ok(()), OperatorAction::ChangeOperator(seat)) => format!(
-                "Recorded. {} sits here now, by their own word.",
+                "Recorded. The operator is now {} (name not verified).",
                 one_line(&seat.operator)
             ),
             (Err(refused), _) => format!("Not recorded: {refused}"),
         };
         self.out.push('\n');
-        self.print_line(&one_line(&told));
+        self.print_line(&one_line(&message));
         self.reprint_prompt();
         Vec::new()
     }
@@ -124,12 +124,12 @@ impl LineConsole {
     /// Prints the overridden denials that no operator has acknowledged.
     pub(super) fn print_overrides(&mut self) {
         for overruled in self.snapshot.operator_acts.overruled.clone() {
-            let told = format!(
-                "Override: the denial of {} was overruled by {}. Type ack-override when you know.",
+            let message = format!(
+                "Override: the denial of {} was overruled by {}. Type ack-override to acknowledge.",
                 overruled.gate,
                 one_line(&overruled.by)
             );
-            self.print_line(&told);
+            self.print_line(&message);
         }
     }
 }

@@ -12,7 +12,7 @@ impl LineConsole {
     pub(super) fn handle_question_input(&mut self, text: &str) -> Vec<LineEffect> {
         match text.trim() {
             "/back" => {
-                self.print_line("It stays held.");
+                self.print_line("The request stays held.");
                 self.doing = LineState::Nothing;
                 return Vec::new();
             }
@@ -36,7 +36,7 @@ impl LineConsole {
             NextInput::Answer => passing.submit_answer(text),
             NextInput::Proof(proof) => passing.submit_proof(proof, text),
             NextInput::Word if !self.is_word(&passing.held, "pass", text) => {
-                self.print_line("It stays held.");
+                self.print_line("The request stays held.");
                 return self.record_wrong_word(&passing.held, Confirmation::PassWord, text);
             }
             NextInput::Word => {
@@ -47,19 +47,19 @@ impl LineConsole {
                 return self.send_decision(decide);
             }
         };
-        let (told, ruling) = match taken {
+        let (message, ruling) = match taken {
             InputResult::Yes => (String::new(), None),
-            InputResult::With(told) | InputResult::No(told) => (told, None),
-            InputResult::Breaks(told, answers) => (told, Some(Ruling::Invalid { answers })),
-            InputResult::Wrong(told, wanted, typed) => (
-                told,
+            InputResult::With(message) | InputResult::No(message) => (message, None),
+            InputResult::Breaks(message, answers) => (message, Some(Ruling::Invalid { answers })),
+            InputResult::Wrong(message, wanted, typed) => (
+                message,
                 Some(Ruling::WrongConfirmation {
                     wanted,
                     typed_text: typed,
                 }),
             ),
         };
-        self.out.push_str(&told);
+        self.out.push_str(&message);
         let ruling = ruling.filter(|_| self.check_may_decide());
         let waits = matches!(ruling, Some(Ruling::Invalid { .. }));
         let decide = ruling.map(|ruling| {
@@ -116,7 +116,7 @@ impl LineConsole {
                 let attempts = invalid.held.invalid_attempts;
                 self.doing = LineState::Passing(passing);
                 Some(format!(
-                    "Recorded as invalid answer {attempts}. It is still held."
+                    "Recorded as invalid answer {attempts}. The request is still held."
                 ))
             }
             doing @ (LineState::Nothing

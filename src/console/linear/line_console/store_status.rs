@@ -21,12 +21,12 @@ impl LineConsole {
         match self.store_problem_line() {
             _ if !is_new => {}
             Some(line) => self.print_line(&line),
-            None => self.print_line("Recording goes on."),
+            None => self.print_line("Recording resumed."),
         }
         if let Some(fault) = fault {
             let what = one_line(&fault.what);
             self.print_line(&format!(
-                "AGENTS ARE DENIED: {what}. Type ack-broken-chain when you know."
+                "AGENTS ARE DENIED: {what}. Type ack-broken-chain to acknowledge."
             ));
         }
         match self.doing {
@@ -46,12 +46,12 @@ impl LineConsole {
             StoreState::Ready => return None,
             StoreState::Stalled { .. } => {
                 format!(
-                    "NOT RECORDING: {what}. New requests are denied until that ends; a request that is being recorded \
-                     waits for it. Look at the disk."
+                    "NOT RECORDING: {what}. cra denies new requests until recording resumes; requests that are being \
+                     recorded wait. Check the disk."
                 )
             }
             StoreState::Poisoned { .. } => format!(
-                "NOT RECORDING: {what}. Every agent is denied. Look at the disk, then restart cra."
+                "NOT RECORDING: {what}. cra denies every request. Check the disk, then restart cra."
             ),
         })
     }

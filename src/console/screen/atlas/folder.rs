@@ -174,10 +174,10 @@ impl FolderChange {
         }
         match self.gone.len() {
             0 => {}
-            1 => parts.push("1 file is gone".to_owned()),
-            more => parts.push(format!("{more} files are gone")),
+            1 => parts.push("1 file is missing".to_owned()),
+            more => parts.push(format!("{more} files are missing")),
         }
-        let words = format!("FILE NEWER: {}: L loads that", parts.join(", "));
+        let words = format!("FILE NEWER: {}: L to load", parts.join(", "));
         (words, Meaning::Warning)
     }
 }

@@ -21,13 +21,13 @@ pub(super) fn notice_texts(
     if triggers.is_empty() {
         return None;
     }
-    let told = format!("{} of {}", one_line(address), triggers.join(", "));
+    let target = format!("{} for {}", one_line(address), triggers.join(", "));
     let own = state.by_atlas.get(&atlas.id).cloned().unwrap_or_default();
-    let goes = match state.off {
+    let delivery = match state.off {
         Some(off) => (off.description().to_owned(), Meaning::Warning),
         None => delivery_text(&own),
     };
-    Some((told, goes))
+    Some((target, delivery))
 }
 
 fn delivery_text(own: &AtlasNoticeSummary) -> (String, Meaning) {
@@ -35,7 +35,7 @@ fn delivery_text(own: &AtlasNoticeSummary) -> (String, Meaning) {
     let error = error.map(|error| format!("; last: {error}"));
     let error = error.unwrap_or_default();
     match (own.failed, own.waiting) {
-        (0, 0) => ("none waits".to_owned(), Meaning::Dim),
+        (0, 0) => ("none waiting".to_owned(), Meaning::Dim),
         (0, waiting) => (format!("{waiting} waiting{error}"), Meaning::Waiting),
         (failed, 0) => (format!("{failed} failed{error}"), Meaning::Error),
         (failed, waiting) => (

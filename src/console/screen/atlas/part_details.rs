@@ -72,7 +72,7 @@ impl PartDetails {
         let Some((first, last)) = atlas.origin.lines_of(part, id) else {
             self.add(
                 "SOURCE",
-                "made from checkpoint_config; it has no lines of its own",
+                "generated from checkpoint_config: no source lines",
                 Meaning::Dim,
             );
             return;
@@ -166,7 +166,7 @@ fn add_atlas(
     page: &mut PartDetails,
     atlas: &Atlas,
     file: Option<&FileState>,
-    told: &NoticeSummary,
+    notice_summary: &NoticeSummary,
 ) {
     let words = format!(
         "Atlas {} version {}",
@@ -179,10 +179,10 @@ fn add_atlas(
     }
     let counts =
         PARTS.map(|part| format!("{} {}", plural_name(part), tree::part_count(atlas, part)));
-    page.add("HAS", &counts.join(", "), Meaning::Text);
-    if let Some((told, (goes, meaning))) = notices::notice_texts(atlas, told) {
-        page.add("TELLS", &told, Meaning::Text);
-        page.add("NOTICES", &goes, meaning);
+    page.add("CONTAINS", &counts.join(", "), Meaning::Text);
+    if let Some((webhook, (delivery, meaning))) = notices::notice_texts(atlas, notice_summary) {
+        page.add("WEBHOOK", &webhook, Meaning::Text);
+        page.add("NOTICES", &delivery, meaning);
     }
     let default = match atlas.default_decision {
         DefaultDecision::Allow => "allowed",
@@ -193,12 +193,11 @@ fn add_atlas(
         UnknownActions::Allow => "allowed",
         UnknownActions::Approve => "held for approval",
     };
-    let rules =
-        format!("a known action that no policy mentions is {default}, an unknown one {unknown}");
+    let rules = format!("without a policy: known actions {default}, unknown actions {unknown}");
     page.add("DEFAULT", &rules, Meaning::Text);
     match &atlas.origin.file {
         Some(file) => page.add("FILE", &file.to_string_lossy(), Meaning::Text),
-        None => page.add("FILE", "none: it comes with the program", Meaning::Dim),
+        None => page.add("FILE", "none: built into cra", Meaning::Dim),
     }
     let (words, meaning) = file_state_text(file);
     if atlas.origin.file.is_some() {
@@ -210,20 +209,20 @@ fn add_atlas(
 /// Describes the state of a file in a few words.
 pub(super) fn file_state_text(file: Option<&FileState>) -> (&'static str, Meaning) {
     match file {
-        None => ("the file was not looked at yet", Meaning::Dim),
+        None => ("file not checked yet", Meaning::Dim),
         Some(FileState::Same | FileState::AsBefore) => {
-            ("LIVE = FILE: the file says what is loaded", Meaning::Passed)
+            ("LIVE = FILE: file and loaded Atlas match", Meaning::Passed)
         }
         Some(FileState::Newer(newer)) if newer.is_loadable() => (
-            "FILE NEWER: the file says something else than what is loaded; L loads it",
+            "FILE NEWER: the file differs from the loaded Atlas; L to load",
             Meaning::Warning,
         ),
         Some(FileState::Newer(_)) => (
-            "KEPT OLD: errors in the file block the load; what is loaded stays in force",
+            "KEPT OLD: the file has errors; the loaded Atlas stays active",
             Meaning::Error,
         ),
         Some(FileState::Unreadable(_)) => (
-            "FILE UNREADABLE: what is loaded stays in force",
+            "FILE UNREADABLE: the loaded Atlas stays active",
             Meaning::Error,
         ),
     }
@@ -251,7 +250,7 @@ fn add_checkpoint(page: &mut PartDetails, checkpoint: &Checkpoint) {
         page.add(
             "UNLESS",
             &format!(
-                "a closer rule names it: {}",
+                "a narrower rule matches: {}",
                 patterns_text(&checkpoint.unless)
             ),
             Meaning::Text,
@@ -266,10 +265,10 @@ fn add_checkpoint(page: &mut PartDetails, checkpoint: &Checkpoint) {
                 Respondent::Either => "operator or agent",
             };
             let seconds = checkpoint.timeout_seconds;
-            format!("stops the agent until {who} answers; {seconds} s of silence deny it")
+            format!("stops the agent until {who} answers; denied after {seconds} s")
         }
-        CheckpointMode::Advisory => "takes effect and the agent goes on".to_owned(),
-        CheckpointMode::Observational => "is recorded, and nothing else".to_owned(),
+        CheckpointMode::Advisory => "takes effect; the agent continues".to_owned(),
+        CheckpointMode::Observational => "is only recorded".to_owned(),
     };
     page.add("THEN", &stops, Meaning::Text);
     for question in &checkpoint.questions {
@@ -283,7 +282,7 @@ fn add_checkpoint(page: &mut PartDetails, checkpoint: &Checkpoint) {
     page.add_patterns("ALLOWS", &checkpoint.allow_actions);
     page.add_patterns("DENIES", &checkpoint.deny_actions);
     if let Some(guidance) = &checkpoint.guidance {
-        page.add("SAYS", &guidance.content, Meaning::Text);
+        page.add("GUIDANCE", &guidance.content, Meaning::Text);
     }
     if let Some(handler) = &checkpoint.handler {
         page.add("HANDLER", handler, Meaning::Text);
@@ -305,7 +304,7 @@ fn trigger_text(trigger: &Trigger) -> String {
         Trigger::CapabilityAccess(gated) => {
             let gated: Vec<_> = gated.iter().map(String::as_str).collect();
             format!(
-                "before an action of [{}] while that is locked",
+                "before an action of a locked capability: [{}]",
                 gated.join(", ")
             )
         }
@@ -315,24 +314,21 @@ fn trigger_text(trigger: &Trigger) -> String {
             format!("on input with {mode} of [{}]", texts.join(", "))
         }
         Trigger::TimeInterval(span) => {
-            format!(
-                "when an action is asked for and {} s have passed",
-                span.as_secs()
-            )
+            format!("before an action, if {} s have passed", span.as_secs())
         }
         Trigger::CountInterval(count) => {
-            format!("when an action is asked for and {count} have run")
+            format!("before an action, if {count} have run")
         }
         Trigger::ExplicitRequest => "when the agent asks for context".to_owned(),
         Trigger::ErrorOccurred => "when the agent reports an error".to_owned(),
-        Trigger::Interactive => "when the agent asks for it by its name".to_owned(),
+        Trigger::Interactive => "when the agent requests it by name".to_owned(),
         Trigger::Custom(custom) => {
             let on = match (custom.on_input, custom.on_action) {
                 (true, true) => "input and actions",
                 (true, false) => "input",
                 (false, _) => "actions",
             };
-            format!("on {on}, as custom trigger `{}` says", custom.trigger_id)
+            format!("on {on}, if custom trigger `{}` fires", custom.trigger_id)
         }
     }
 }
@@ -362,8 +358,8 @@ fn add_policy(page: &mut PartDetails, policy: &Policy) {
             Limit::Budget { limit, cost, .. } => {
                 let cost = cost
                     .as_deref()
-                    .map_or("1 a run".to_owned(), |field| format!("`{field}`"));
-                format!("{limit} in all for {scope}, at a cost of {cost}")
+                    .map_or("1 per run".to_owned(), |field| format!("`{field}`"));
+                format!("{limit} in total for {scope}, cost {cost}")
             }
         };
         page.add("LIMIT", &words, Meaning::Text);
@@ -395,12 +391,12 @@ fn add_context(page: &mut PartDetails, context: &ContextBlockDef) {
         &format!("context, priority {}", context.priority),
     );
     let mode = match context.inject_mode {
-        InjectMode::Always => "with every session",
+        InjectMode::Always => "in every session",
         InjectMode::OnMatch => "when its keywords or actions match",
-        InjectMode::OnDemand => "when it is asked for, or a checkpoint names it",
+        InjectMode::OnDemand => "on request, or when a checkpoint names it",
         InjectMode::RiskBased => "when an action is risky",
     };
-    page.add("GIVEN", mode, Meaning::Text);
+    page.add("INJECTED", mode, Meaning::Text);
     page.add_some("KEYWORDS", &context.keywords);
     page.add_some("ACTIONS", &context.actions);
     page.add(
@@ -416,7 +412,7 @@ fn add_action(page: &mut PartDetails, atlas: &Atlas, id: &str, action: &Declared
         Some(tier) => page.add("TIER", &format!("{tier}, declared"), of_tier(tier)),
         None => page.add(
             "TIER",
-            "not declared: it is read from the name",
+            "not declared: guessed from the request",
             Meaning::Dim,
         ),
     }
@@ -440,7 +436,7 @@ fn add_action(page: &mut PartDetails, atlas: &Atlas, id: &str, action: &Declared
         .iter()
         .filter(|checkpoint| matches!(&checkpoint.trigger, Trigger::ActionPre(patterns) if patterns.matches(id)));
     page.add_some("GATES", before.map(|checkpoint| &checkpoint.id));
-    page.add("TRY", "x asks what would happen to it", Meaning::Hint);
+    page.add("TRY", "press x to test this action", Meaning::Hint);
 }
 
 fn patterns_text(patterns: &Patterns) -> String {

@@ -126,11 +126,11 @@ impl<'s> AtlasProblem<'s> {
     /// Returns the full report, with the source line underlined.
     pub(super) fn report_lines(&self, cells: usize, look: Appearance) -> Vec<Line<'static>> {
         let (source, found, words) = match self {
-            Self::Loaded(atlas, found) => (&*atlas.text, *found, "in what is loaded"),
+            Self::Loaded(atlas, found) => (&*atlas.text, *found, "in the loaded Atlas"),
             Self::File(_, of, text, found) => {
                 let words = match of {
-                    FileOrigin::Loaded => "in the file, which is newer than what is loaded",
-                    FileOrigin::New => "in a file that nothing was loaded from yet",
+                    FileOrigin::Loaded => "in the file, newer than the loaded Atlas",
+                    FileOrigin::New => "in a file that is not loaded yet",
                 };
                 (*text, *found, words)
             }

@@ -75,13 +75,10 @@ fn session_state_text(session: &SessionSummary) -> (String, Meaning) {
     let pending: Vec<_> = session.pending.iter().map(ToString::to_string).collect();
     match &session.entry {
         StartState::Open if pending.is_empty() => ("open".to_owned(), Meaning::Passed),
-        StartState::Open => (
-            format!("waits for {}", pending.join(", ")),
-            Meaning::Waiting,
-        ),
-        StartState::Held(gate) => (format!("its start is held: {gate}"), Meaning::Waiting),
+        StartState::Open => (format!("waiting: {}", pending.join(", ")), Meaning::Waiting),
+        StartState::Held(gate) => (format!("start held at {gate}"), Meaning::Waiting),
         StartState::Lapsed { .. } => {
-            let words = "its start gate lapsed; it is put up again when it acts";
+            let words = "start gate expired; held again at the next request";
             (words.to_owned(), Meaning::Lapsed)
         }
         StartState::Refused { reason } => {

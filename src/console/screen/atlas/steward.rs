@@ -22,10 +22,10 @@ use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 const SHORT_HASH: usize = 12;
 
 /// Message when there is nothing to load or to compare.
-const NOTHING_TO_LOAD: &str = "files are as loaded";
+const NOTHING_TO_LOAD: &str = "files are unchanged";
 
 /// Message when there is no file to edit.
-const NO_FILE: &str = "this Atlas comes with the program: it has no file";
+const NO_FILE: &str = "this Atlas is built into cra and has no file";
 
 /// Content of the dialog that asks before it loads other Atlases.
 pub(crate) struct LoadProposal {
@@ -88,7 +88,7 @@ impl AtlasScreen {
                 FileState::Newer(newer) => newer,
             };
             let Some(atlas) = &found.atlas else {
-                return Err("errors block the load (])".to_owned());
+                return Err("fix the errors first (])".to_owned());
             };
             if let Some(place) = atlases.get_mut(*at) {
                 *place = (**atlas).clone();
@@ -100,7 +100,7 @@ impl AtlasScreen {
         }
         let arranged = self.files.folder.merge_atlases(atlases);
         if arranged.is_empty() {
-            return Err("no Atlas would be left".to_owned());
+            return Err("at least one Atlas must stay loaded".to_owned());
         }
         Ok(arranged.into())
     }
@@ -122,9 +122,9 @@ impl AtlasScreen {
     /// Describes the changes of an undo, or returns the reason why there is nothing to restore.
     pub(crate) fn propose_undo(&self, snapshot: &RuntimeSnapshot) -> Result<LoadProposal, String> {
         let before = snapshot.load_info.before.clone();
-        let before = before.ok_or("nothing was loaded since cra started")?;
+        let before = before.ok_or("no Atlas reload since cra started")?;
         let mut proposal = self.build_proposal(before, snapshot, LoadDirection::Back)?;
-        let words = "The files stay as they are: a restart loads what they say.";
+        let words = "The files do not change: a restart loads them again.";
         proposal.lines.push(PageLine::new(Meaning::Text, words));
         Ok(proposal)
     }
@@ -153,10 +153,10 @@ impl AtlasScreen {
                     )
                 }
                 AtlasChange::Added(atlas) => {
-                    added_or_removed_heading("comes in", atlas, Meaning::Passed)
+                    added_or_removed_heading("added", atlas, Meaning::Passed)
                 }
                 AtlasChange::Removed(atlas) => {
-                    added_or_removed_heading("goes away", atlas, Meaning::Denied)
+                    added_or_removed_heading("removed", atlas, Meaning::Denied)
                 }
             });
             let comparison = fate.comparison();
@@ -172,7 +172,7 @@ impl AtlasScreen {
             all
         };
         if !weaker.is_empty() {
-            let head = "AGENTS MAY BE STOPPED LESS:";
+            let head = "WEAKER RULES FOR AGENTS:";
             lines.push(PageLine::new(Meaning::Banner, head));
             let each = weaker.iter().map(|line| format!("! {}", one_line(line)));
             lines.extend(each.map(|text| PageLine::new(Meaning::Error, text)));
@@ -232,7 +232,7 @@ impl AtlasScreen {
                     .filter_map(|atlas| atlas.origin.file.clone())
                     .collect();
                 if files.is_empty() {
-                    return Err("the Atlas comes with the program: it has no file".to_owned());
+                    return Err("the Atlas is built into cra and has no file".to_owned());
                 }
                 Ok(Study::Test(files))
             }
@@ -240,7 +240,7 @@ impl AtlasScreen {
             | StewardKey::Undo
             | StewardKey::Edit
             | StewardKey::Shadow
-            | StewardKey::Unshadow => Err("there is nothing to work out".to_owned()),
+            | StewardKey::Unshadow => Err("nothing to evaluate".to_owned()),
         }
     }
 
@@ -294,7 +294,7 @@ fn changed_heading(
     let id = one_line(&after.id);
     let version = |atlas: &Atlas| one_line(&atlas.version);
     let same = if before.version == after.version {
-        "  (the version was not raised)"
+        "  (same version number)"
     } else {
         ""
     };
@@ -332,7 +332,7 @@ fn digest_lines(atlases: &[Atlas], all: &Digest) -> [PageLine; 2] {
         1 => "1 Atlas".to_owned(),
         more => format!("{more} Atlases"),
     };
-    let words = format!("{count} in force then  sha {sha}");
+    let words = format!("{count} in total  sha {sha}");
     [words.as_str(), ""].map(|text| PageLine::new(Meaning::Text, text))
 }
 
@@ -373,10 +373,7 @@ fn changed_part_lines(comparison: &Comparison) -> Vec<PageLine> {
         }
     }
     if lines.is_empty() {
-        lines.push(PageLine::new(
-            Meaning::Dim,
-            "no part of it says anything else",
-        ));
+        lines.push(PageLine::new(Meaning::Dim, "no part changed"));
     }
     lines.push(PageLine::new(Meaning::Text, ""));
     lines
@@ -388,16 +385,13 @@ fn consequence_lines(snapshot: &RuntimeSnapshot) -> Vec<PageLine> {
     if !snapshot.held.is_empty() {
         let held = counted(snapshot.held.len(), "held request");
         let words = format!(
-            "{held} stay under the Atlas they were judged under: they can be denied, and passed only \
-             when it is loaded again."
+            "{held} under the old Atlas: can then only be denied, until that Atlas is loaded again."
         );
         lines.push(PageLine::new(Meaning::Waiting, words));
     }
     if !snapshot.sessions.is_empty() {
-        let agents = counted(snapshot.sessions.len(), "session");
-        let words = format!(
-            "{agents} at work: each begins anew, at the start gates, with what it does next."
-        );
+        let agents = counted(snapshot.sessions.len(), "active session");
+        let words = format!("{agents} must pass the start gates again at the next request.");
         lines.push(PageLine::new(Meaning::Text, words));
     }
     lines

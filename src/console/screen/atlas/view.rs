@@ -195,9 +195,9 @@ fn draw_empty(
 ) {
     let inner = draw_panel(frame, area, ("Atlas", ""), Focus::Here, look);
     let cells = usize::from(inner.width);
-    let text = "No Atlas is loaded: every action is unknown, and denied.\n\n\
-        cra looks for files in its Atlas folder (`cra paths` names it) and takes others as arguments.\n\
-        `cra atlas init FILE` writes one to begin with. When it lies in the folder, it is offered here. Try: cra demo";
+    let text = "No Atlas is loaded: cra denies every action.\n\n\
+        cra reads its Atlas folder (see `cra paths`) and the files given as arguments.\n\
+        `cra atlas init FILE` writes a first Atlas. A new file in the folder is offered here. Try: cra demo";
     let rows = wrap(text, cells).into_iter();
     let mut lines: Vec<Line> = rows
         .map(|row| Line::styled(row, look.style(Meaning::Dim)))
@@ -283,7 +283,7 @@ fn draw_session(
     let focus = Focus::from(atlases.pane == AtlasPane::Session);
     let Some((at, session)) = session::selected_session(atlases, snapshot) else {
         let inner = draw_panel(frame, area, ("Session", ""), focus, look);
-        let words = "No agent has a session now.";
+        let words = "No active session.";
         frame.render_widget(Line::styled(words, look.style(Meaning::Dim)), inner);
         return;
     };
@@ -331,13 +331,13 @@ fn draw_stream(
         (WatchSetting::On, None) => "live, newest first ".to_owned(),
         (WatchSetting::On, Some(number)) => {
             let newer = watched.total.saturating_sub(number);
-            format!("paused, +{newer} newer, g goes there ")
+            format!("paused, +{newer} newer, g: newest ")
         }
     };
     let inner = draw_panel(frame, area, ("Evaluations", &state), focus, look);
     if watched.evaluations.is_empty() {
-        let text = "Nothing was asked since this screen was opened. What agents do now shows here: \
-            which checkpoints were looked at, and which fired.\ni tries something without an agent.";
+        let text = "No request since this screen was opened. New requests appear here, with the \
+            checkpoints evaluated and fired.\nPress i to test a request without an agent.";
         let rows = wrap(text, usize::from(inner.width)).into_iter();
         let lines: Vec<Line> = rows
             .map(|line| Line::styled(line, look.style(Meaning::Dim)))
@@ -391,7 +391,7 @@ fn evaluation_row(evaluated: &WatchedEvaluation, cells: usize, look: Appearance)
 /// Describes the result of an evaluation.
 pub(super) fn came(came: &EvaluationOutcome) -> (String, Meaning) {
     match came {
-        EvaluationOutcome::Allowed => ("went on".to_owned(), Meaning::Passed),
+        EvaluationOutcome::Allowed => ("allowed".to_owned(), Meaning::Passed),
         EvaluationOutcome::Held(gates) => {
             let gates: Vec<_> = gates.iter().map(ToString::to_string).collect();
             (format!("HELD {}", gates.join(" ")), Meaning::Waiting)
@@ -399,7 +399,7 @@ pub(super) fn came(came: &EvaluationOutcome) -> (String, Meaning) {
         EvaluationOutcome::Denied(reason) => {
             (format!("DENIED {}", one_line(reason)), Meaning::Denied)
         }
-        EvaluationOutcome::Waiting => ("waits".to_owned(), Meaning::Waiting),
+        EvaluationOutcome::Waiting => ("waiting".to_owned(), Meaning::Waiting),
     }
 }
 
@@ -414,7 +414,7 @@ fn draw_problems(
     let problems = atlases.problems(snapshot);
     let inner = draw_panel(frame, area, ("Problems", "] next "), focus, look);
     if problems.is_empty() {
-        let words = "No problems in what is loaded, and none in the files.";
+        let words = "No problems in the loaded Atlases or the files.";
         frame.render_widget(Line::styled(words, look.style(Meaning::Passed)), inner);
         return;
     }
@@ -453,7 +453,7 @@ fn chosen(
             let mut lines = evidence::render_account(&evaluated.account, cells, look);
             lines.insert(
                 1,
-                Line::styled(format!("what came of it: {words}"), look.style(meaning)),
+                Line::styled(format!("result: {words}"), look.style(meaning)),
             );
             let title = format!(
                 "{} {}",
@@ -493,10 +493,10 @@ fn draw_chosen(
         FocusDepth::List if lines.is_empty() => "",
         FocusDepth::Chosen => "Esc back ",
         FocusDepth::List if atlases.pane == AtlasPane::Tree && atlases.row.item.is_none() => "",
-        FocusDepth::List => "Enter goes into it ",
+        FocusDepth::List => "Enter to open ",
     };
     let title = if title.is_empty() {
-        "Nothing chosen".to_owned()
+        "Nothing selected".to_owned()
     } else {
         title
     };

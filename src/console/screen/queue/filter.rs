@@ -138,18 +138,18 @@ fn test(word: &str, column: usize) -> Result<QueueTermTest, QueueFilterError> {
     if field != "risk" && relation != Relation::Exactly {
         return wrong(
             column + field.chars().count(),
-            format!("only risk is compared with `{sign}`"),
+            format!("only risk can be compared with `{sign}`"),
         );
     }
     if value.is_empty() && FIELDS.split(", ").any(|known| known == field) {
-        return wrong(behind, format!("`{field}{sign}` what?"));
+        return wrong(behind, format!("`{field}{sign}` needs a value"));
     }
     match field.as_str() {
         "risk" => match tier(&value) {
             Some(tier) => Ok(QueueTermTest::Risk(relation, tier)),
             None => wrong(
                 behind,
-                format!("`{value}` is no risk: low, medium, high, critical"),
+                format!("unknown risk `{value}`: low, medium, high, critical"),
             ),
         },
         "agent" => Ok(QueueTermTest::Agent(value)),
@@ -159,9 +159,9 @@ fn test(word: &str, column: usize) -> Result<QueueTermTest, QueueFilterError> {
         "state" if STATES.contains(&value.as_str()) => Ok(QueueTermTest::State(value)),
         "state" => wrong(
             behind,
-            format!("`{value}` is no state: {}", STATES.join(", ")),
+            format!("unknown state `{value}`: {}", STATES.join(", ")),
         ),
-        other => wrong(column, format!("`{other}` is no field: {FIELDS}")),
+        other => wrong(column, format!("unknown field `{other}`: {FIELDS}")),
     }
 }
 
@@ -255,23 +255,23 @@ mod tests {
 
     #[test]
     fn a_filter_parse_error_names_its_column() {
-        let told = |text: &str| QueueFilter::parse(text).unwrap_err().to_string();
+        let error_text = |text: &str| QueueFilter::parse(text).unwrap_err().to_string();
         assert_eq!(
-            told("x riks:high"),
-            "column 3: `riks` is no field: risk, agent, action, session, checkpoint, state"
+            error_text("x riks:high"),
+            "column 3: unknown field `riks`: risk, agent, action, session, checkpoint, state"
         );
         assert_eq!(
-            told("risk>=hgih"),
-            "column 7: `hgih` is no risk: low, medium, high, critical"
+            error_text("risk>=hgih"),
+            "column 7: unknown risk `hgih`: low, medium, high, critical"
         );
         assert_eq!(
-            told("a agent>b"),
-            "column 8: only risk is compared with `>`"
+            error_text("a agent>b"),
+            "column 8: only risk can be compared with `>`"
         );
-        assert_eq!(told("-risk>="), "column 8: `risk>=` what?");
+        assert_eq!(error_text("-risk>="), "column 8: `risk>=` needs a value");
         assert_eq!(
-            told("state:gone"),
-            "column 7: `gone` is no state: open, draft, attempt, changed, approved, claimed"
+            error_text("state:gone"),
+            "column 7: unknown state `gone`: open, draft, attempt, changed, approved, claimed"
         );
     }
 

@@ -17,7 +17,7 @@ pub(super) struct LatestEvents {
     /// Request that the events belong to, and the event count of its session.
     of: Option<(GateId, u64)>,
     /// Descriptions of the events, newest first.
-    told: Vec<String>,
+    texts: Vec<String>,
     /// True while a read is running.
     reading: bool,
 }
@@ -37,7 +37,7 @@ impl QueueScreen {
             return None;
         }
         if self.glance.of.as_ref().map(|(gate, _)| gate) != Some(&gate) {
-            self.glance.told.clear();
+            self.glance.texts.clear();
         }
         self.glance.of = wanted;
         self.glance.reading = true;
@@ -56,21 +56,21 @@ impl QueueScreen {
         if self.glance.of.as_ref().map(|(gate, _)| gate) != Some(gate) {
             return;
         }
-        self.glance.told = match events {
+        self.glance.texts = match events {
             Ok(events) => {
-                let told = events
+                let texts = events
                     .iter()
                     .rev()
                     .map(|event| format!("{} {}", event.sequence, one_line(&event.event_type)));
-                told.collect()
+                texts.collect()
             }
-            Err(problem) => vec![format!("cannot be read: {}", one_line(problem))],
+            Err(problem) => vec![format!("cannot read the record: {}", one_line(problem))],
         };
     }
 
     /// Returns the latest events of a request's session in one line, if they are known.
     pub(super) fn last(&self, gate: &GateId) -> Option<String> {
         let is_its = self.glance.of.as_ref().is_some_and(|(of, _)| of == gate);
-        (is_its && !self.glance.told.is_empty()).then(|| self.glance.told.join(" < "))
+        (is_its && !self.glance.texts.is_empty()).then(|| self.glance.texts.join(" < "))
     }
 }

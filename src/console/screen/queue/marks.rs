@@ -74,7 +74,7 @@ impl QueueScreen {
 fn batch(requests: MarkedRequests) -> Result<MarkedRequests, String> {
     let first = requests.first().cloned();
     let Some(first) = first else {
-        return Err("no request is marked: Space marks one".to_owned());
+        return Err("no request is marked: press Space".to_owned());
     };
     for held in &requests {
         if let Some(why) = unfit(held, Some(&first)) {
@@ -87,17 +87,15 @@ fn batch(requests: MarkedRequests) -> Result<MarkedRequests, String> {
 /// Returns the reason why a request cannot be decided together with another one, if there is one.
 fn unfit(held: &Held, with: Option<&Held>) -> Option<String> {
     if overrules(held) {
-        return Some("a denial is never overruled in a batch".to_owned());
+        return Some("a batch cannot overrule a denial".to_owned());
     }
     if !held.approvers().is_one() {
-        return Some("two operators have to approve it, each by itself".to_owned());
+        return Some("two operators must approve it".to_owned());
     }
     match held.tier() {
         RiskTier::Low | RiskTier::Medium => {}
         tier @ (RiskTier::High | RiskTier::Critical) => {
-            return Some(format!(
-                "it is of {tier} risk, and each of these is decided alone"
-            ));
+            return Some(format!("its risk is {tier}; decide it separately"));
         }
     }
     let with = with?;
@@ -108,20 +106,17 @@ fn unfit(held: &Held, with: Option<&Held>) -> Option<String> {
             .collect()
     };
     if checkpoints(held) != checkpoints(with) {
-        return Some(format!("it stands at other checkpoints than {}", with.id));
+        return Some(format!("its checkpoints differ from {}", with.id));
     }
     if held.atlas_hash != with.atlas_hash {
-        return Some(format!(
-            "it was judged under another Atlas than {}",
-            with.id
-        ));
+        return Some(format!("its Atlas differs from {}", with.id));
     }
     let asks = |held: &Held| -> Vec<_> {
         let gates = held.gates.iter().map(|gate| gate.questions.clone());
         gates.collect()
     };
     if asks(held) != asks(with) || held.answered.len() != with.answered.len() {
-        return Some(format!("it asks other questions than {}", with.id));
+        return Some(format!("its questions differ from {}", with.id));
     }
     None
 }

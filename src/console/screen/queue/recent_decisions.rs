@@ -46,11 +46,11 @@ pub(super) fn draw(
     if lines.is_empty() {
         let text = match snapshot.decided.first() {
             Some(last) => format!(
-                "nothing; the last was {} at {}",
+                "none; the last was {} at {}",
                 last.gate,
                 last.at.time_of_day()
             ),
-            None => "nothing yet".to_owned(),
+            None => "none yet".to_owned(),
         };
         lines.push(Line::styled(text, look.style(Meaning::Dim)));
     }
@@ -72,15 +72,15 @@ pub(super) fn line(decided: &SettledRequest, cells: usize, look: Appearance) -> 
     let arrow = look.mark(Mark::Arrow);
     let by = match (&decided.by, decided.outcome) {
         (Some(by), _) => format!("by {}", one_line(by)),
-        (None, HeldOutcome::Expired) => format!("nobody answered {arrow} denied"),
-        (None, HeldOutcome::Withdrawn) => "the agent left".to_owned(),
+        (None, HeldOutcome::Expired) => format!("no answer {arrow} denied"),
+        (None, HeldOutcome::Withdrawn) => "the agent withdrew".to_owned(),
         (None, HeldOutcome::Voided) => "the Atlas changed".to_owned(),
-        (None, HeldOutcome::Passed | HeldOutcome::Denied) => "nobody decided".to_owned(),
+        (None, HeldOutcome::Passed | HeldOutcome::Denied) => "no operator".to_owned(),
     };
     let by_cells = if cells >= 96 { 27 } else { 20 };
     let rest = cells.saturating_sub(10 + 9 + 11 + by_cells);
     let detail = match decided.outcome {
-        HeldOutcome::Expired => "not a human denial".to_owned(),
+        HeldOutcome::Expired => "not by an operator".to_owned(),
         HeldOutcome::Passed
         | HeldOutcome::Denied
         | HeldOutcome::Withdrawn
@@ -126,7 +126,7 @@ pub(super) fn similar(snapshot: &RuntimeSnapshot, held: &Held, now: Timestamp) -
         who.extend(by.filter(|by| !who.contains(by)));
     }
     if counts.is_empty() {
-        return "none of this action was decided today".to_owned();
+        return "no decision on this action today".to_owned();
     }
     let words = counts.into_iter().map(|(outcome, (count, who))| {
         if who.is_empty() {

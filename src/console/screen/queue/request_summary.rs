@@ -36,7 +36,7 @@ pub(super) fn draw(
         Span::styled(format!(" {} ", held.id), look.style(Meaning::Title)),
         Span::styled(
             format!(
-                "{} hash {} {} nothing is decided here: Enter opens it ",
+                "{} hash {} {} preview: Enter to review and decide ",
                 look.mark(Mark::Bullet),
                 held.request_hash.short(4),
                 look.mark(Mark::Bullet)
@@ -49,11 +49,11 @@ pub(super) fn draw(
     let cells = usize::from(inner.width).saturating_sub(11);
     let mut rows = rows(held, look);
     if let Some(thread) = thread_text::thread_of_session(snapshot, &held.session) {
-        let told = thread_text::thread_lines(thread).into_iter().rev();
-        let told: Vec<_> = told.collect();
+        let notes = thread_text::thread_lines(thread).into_iter().rev();
+        let notes: Vec<_> = notes.collect();
         // A frozen conversation summary is shown above optional information.
         let place = if thread.is_frozen() { 2 } else { rows.len() };
-        rows.insert(place, ("THREAD", told.join(", "), 0));
+        rows.insert(place, ("THREAD", notes.join(", "), 0));
     }
     rows.extend(queue.last(&held.id).map(|last| ("LAST", last, 0)));
     rows.push(("SIMILAR", recent_decisions::similar(snapshot, held, now), 0));
@@ -85,7 +85,7 @@ fn rows(held: &Held, look: Appearance) -> Vec<(&'static str, String, usize)> {
     rows.push(("IF YES", if_yes(held), 1));
     // One row, so that a small window has room for the earlier decisions.
     let silent = format!(
-        "denied with your reason   IF SILENT {} {} DENIED",
+        "denied with reason   no answer by {} {} DENIED",
         held.deadline.time_of_day(),
         look.mark(Mark::Arrow)
     );
@@ -116,12 +116,12 @@ fn who(held: &Held) -> String {
 
 fn what(held: &Held) -> String {
     match &held.subject {
-        HeldSubject::SessionStart => "session_start: to begin working".to_owned(),
+        HeldSubject::SessionStart => "start of the session".to_owned(),
         HeldSubject::Moment(moment) => {
             let label = one_line(&moment.label);
             match &moment.text {
-                Some(text) => format!("to go on: {label}: {}", text_start(&text.text)),
-                None => format!("to go on: {label}"),
+                Some(text) => format!("to continue: {label}: {}", text_start(&text.text)),
+                None => format!("to continue: {label}"),
             }
         }
         HeldSubject::Action(call) => {
@@ -169,20 +169,19 @@ fn if_yes(held: &Held) -> String {
     let injects = held.gates.iter().flat_map(|gate| &gate.effects.inject);
     let mut text = match held.approval_progress() {
         Some((_, None)) => {
-            return "approval 1 of 2: writes checkpoint_approved; it stays held for another operator"
-                .to_owned();
+            return "records approval 1 of 2; held until a second operator approves".to_owned();
         }
         Some((_, Some(first))) => {
             let first = one_line(first);
-            format!("2 of 2 after {first}: writes {}", records(held).join(", "))
+            format!("2 of 2 after {first}: records {}", records(held).join(", "))
         }
-        None => format!("writes {}", records(held).join(", ")),
+        None => format!("records {}", records(held).join(", ")),
     };
     let listed = |names: Vec<String>| names.join(", ");
     let unlocks: Vec<String> = unlocks.map(|name| one_line(name)).collect();
     let injects: Vec<String> = injects.map(|name| one_line(name)).collect();
     if overrules(held) {
-        text.push_str("; the agent was denied, and may then ask again, once");
+        text.push_str("; the denied agent may then try once more");
     }
     for (verb, names) in [("unlocks", unlocks), ("injects", injects)] {
         if !names.is_empty() {
@@ -197,15 +196,15 @@ fn records(held: &Held) -> Vec<&'static str> {
     let mut names = Vec::new();
     for gate in &held.gates {
         let name = match &gate.origin {
-            GateOrigin::Checkpoint { kind, .. } if kind == "risk_threshold" => "risk_verified",
+            GateOrigin::Checkpoint { kind, .. } if kind == "risk_threshold" => "the risk check",
             GateOrigin::Checkpoint { .. } => continue,
-            GateOrigin::Approval { .. } | GateOrigin::Override { .. } => "policy_override",
+            GateOrigin::Approval { .. } | GateOrigin::Override { .. } => "the policy override",
         };
         if !names.contains(&name) {
             names.push(name);
         }
     }
-    names.push("checkpoint_passed");
+    names.push("the pass");
     names
 }
 
@@ -213,6 +212,6 @@ fn records(held: &Held) -> Vec<&'static str> {
 fn risk_note_text(held: &Held) -> Option<String> {
     has_detected_tier(held).then(|| {
         let word = risk_text(held);
-        format!("{word} was detected from the words of the request, not declared")
+        format!("{word}: risk guessed from the request, not declared")
     })
 }

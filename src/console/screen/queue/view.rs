@@ -132,7 +132,7 @@ fn draw_list(
     let cells = usize::from(area.width).saturating_sub(4);
     let mut block = look.panel(Focus::Here).title(title(queue, cells, look));
     if !queue.marked.is_empty() {
-        let marked = format!(" {} marked, B opens them ", queue.marked.len());
+        let marked = format!(" {} marked, B to open ", queue.marked.len());
         let marked = Line::styled(marked, look.style(Meaning::Waiting));
         block = block.title_bottom(marked.right_aligned());
     }
@@ -162,7 +162,7 @@ fn draw_list(
     }
     if queue.hidden_critical > 0 {
         let hidden = counted(queue.hidden_critical, "critical request");
-        let text = format!("CRITICAL {hidden} left out by the filter: Esc clears it");
+        let text = format!("CRITICAL {hidden} hidden by the filter: Esc to clear");
         lines.push(Line::styled(
             clip(&text, cells, look),
             look.style(Meaning::Banner),
@@ -205,7 +205,7 @@ fn draw_empty(
         empty_queue_lines(snapshot, look)
     } else {
         let text = format!(
-            "0 of {} match `{}`. Esc clears.",
+            "0 of {} match `{}`. Esc to clear.",
             queue.roll.len(),
             queue.filter.text()
         );
@@ -227,7 +227,7 @@ fn empty_queue_lines(snapshot: &RuntimeSnapshot, look: Appearance) -> Vec<Line<'
     };
     let watching = counted(snapshot.sessions.len(), "agent");
     vec![
-        Line::styled("No gates held.", look.style(Meaning::Strong)),
+        Line::styled("No requests are held.", look.style(Meaning::Strong)),
         Line::from(format!("{last}Watching {watching}.")),
         Line::default(),
         Line::from(vec![
@@ -248,7 +248,7 @@ fn waiting_line(queue: &QueueScreen, cells: usize, look: Appearance) -> Line<'st
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        let text = format!("CRITICAL {}{more} held back: u merges", loud.join(", "));
+        let text = format!("CRITICAL {}{more} not shown: press u", loud.join(", "));
         return Line::styled(clip(&text, cells, look), look.style(Meaning::Banner));
     }
     let names: Vec<String> = waiting
@@ -257,8 +257,8 @@ fn waiting_line(queue: &QueueScreen, cells: usize, look: Appearance) -> Line<'st
         .map(|held| format!("{} {}", held.id, risk_text(held)))
         .collect();
     let text = format!(
-        "{} held back so that no row moves: press u to merge {} {}",
-        counted(waiting.len(), "arrival"),
+        "{}: press u to show {} {}",
+        counted(waiting.len(), "new request"),
         look.mark(Mark::Bullet),
         names.join(", ")
     );
@@ -282,7 +282,7 @@ fn prompt_line(
                 format!("{} of {} match", queue.rows.len(), queue.roll.len()),
                 Meaning::Dim,
             ),
-            QueuePromptPurpose::Search => ("Enter keeps, then n and N".to_owned(), Meaning::Dim),
+            QueuePromptPurpose::Search => ("Enter, then n and N".to_owned(), Meaning::Dim),
         },
     };
     let note = clip(&note, cells / 2, look);

@@ -17,11 +17,11 @@ pub(crate) fn lines() -> Vec<PageLine> {
     for intensity in Intensity::ALL {
         entry(&mut lines, intensity.as_str(), intensity_text(intensity));
     }
-    head(&mut lines, "BREAKPOINT: what a turn is worth");
+    head(&mut lines, "BREAKPOINT: the effect of a turn");
     for decision in TurnDecision::ALL {
         entry(&mut lines, decision.as_str(), decision.meaning());
     }
-    head(&mut lines, "RULES: the first that fits decides");
+    head(&mut lines, "RULES: the first match decides");
     for rule in DecisionRule::ALL {
         let words = format!("{} ({})", rule.description(), rule.decision().as_str());
         entry(&mut lines, &format!("rule {}", rule.number()), &words);
@@ -40,13 +40,13 @@ pub(crate) fn lines() -> Vec<PageLine> {
     entry(
         &mut lines,
         "ack-only -",
-        "an earlier rule decided: it was not looked at",
+        "not evaluated: an earlier rule decided",
     );
     head(&mut lines, "GUARDRAIL");
     entry(
         &mut lines,
         "freeze",
-        "(phase=peak or intensity=high) and decision!=must, by how heated it was before the turn",
+        "(phase=peak or intensity=high) and decision!=must, with the values before the turn",
     );
     lines
 }
@@ -64,12 +64,10 @@ fn entry(lines: &mut Vec<PageLine>, name: &str, words: &str) {
 
 fn of_phase(phase: AffectPhase) -> &'static str {
     match phase {
-        AffectPhase::Rising => "it heats up: 0.1 or more above the message before",
-        AffectPhase::Peak => {
-            "it is at its height: 0.8 or more and steady, or one message of 0.7 or more"
-        }
-        AffectPhase::Downshift => "it cools down: 0.1 or more below the message before",
-        AffectPhase::Settled => "it is calm",
+        AffectPhase::Rising => "rises by 0.1 or more since the previous message",
+        AffectPhase::Peak => "highest: 0.8 or more and steady, or one message of 0.7 or more",
+        AffectPhase::Downshift => "falls by 0.1 or more since the previous message",
+        AffectPhase::Settled => "calm",
     }
 }
 

@@ -20,20 +20,16 @@ pub(crate) fn text(
     typed: Option<&RejectedEdit>,
 ) -> String {
     let mut text = format!(
-        "# The summary of {}. Lines that begin with # do not count.\n\
-         # The arc has up to 200 characters; each list up to {MAX_SHAPE_ITEMS} items of up to 160.\n",
+        "# Summary of {}. Lines that start with # are ignored.\n\
+         # Limits: arc 200 characters; each list {MAX_SHAPE_ITEMS} items of 160 characters.\n",
         one_line(thread.as_str())
     );
     match typed {
         None => text.push_str(&json(kept)),
         Some(typed) => {
             // Writing to a String cannot fail.
-            let _ = writeln!(
-                text,
-                "# Below is what you typed. It was not taken: {}",
-                typed.why
-            );
-            text.push_str("# What is kept now:\n");
+            let _ = writeln!(text, "# Your text below was rejected: {}", typed.why);
+            text.push_str("# Current summary:\n");
             for line in json(kept).lines() {
                 let _ = writeln!(text, "#   {line}");
             }
@@ -111,7 +107,7 @@ mod tests {
             why: "arc: is no text".to_owned(),
         };
         let text = text(&"t-1".parse().unwrap(), &shape("two"), Some(&typed));
-        assert!(text.contains("It was not taken: arc: is no text"), "{text}");
+        assert!(text.contains("rejected: arc: is no text"), "{text}");
         assert!(text.contains("#     \"arc\": \"two\""), "{text}");
         assert!(text.ends_with("\n{\"arc\": 1}"), "{text}");
         assert!(!text.contains("old remark"), "{text}");

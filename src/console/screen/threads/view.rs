@@ -200,11 +200,9 @@ fn draw_empty(snapshot: &RuntimeSnapshot, frame: &mut Frame, area: Rect, look: A
     let sessions = counted(sessions, "session");
     let lines = vec![
         Line::styled("No conversation yet.", look.style(Meaning::Strong)),
-        Line::from(format!(
-            "Looked at what is kept beside the record of {sessions}."
-        )),
+        Line::from(format!("Searched the records of {sessions}.")),
         Line::default(),
-        Line::from("An agent makes one with the first turn that it reports."),
+        Line::from("The first turn that an agent reports starts one."),
         Line::from(vec![
             Span::styled("Try: ", look.style(Meaning::Dim)),
             Span::styled("cra turn FILE", look.style(Meaning::Key)),
@@ -218,7 +216,7 @@ fn draw_empty(snapshot: &RuntimeSnapshot, frame: &mut Frame, area: Rect, look: A
 /// Returns the agent and the session that own a conversation.
 fn whose(snapshot: &RuntimeSnapshot, thread: &Thread) -> String {
     let Some(owner) = &thread.owner else {
-        return "no owner: `:hand-over SESSION` gives it one".to_owned();
+        return "no owner: use `:hand-over SESSION`".to_owned();
     };
     let mut sessions = snapshot.sessions.iter();
     match sessions.find(|session| session.id == owner.session) {
@@ -363,7 +361,7 @@ fn draw_memento(
     let hint = Line::styled(hint, look.style(Meaning::Waiting)).right_aligned();
     let name = match threads.showing {
         MementoContent::Kept => format!(" Memento v{} ", thread.version),
-        MementoContent::Proposed => format!(" Kept against {} held back ", thread.held_back.len()),
+        MementoContent::Proposed => format!(" Summary and {} held back ", thread.held_back.len()),
     };
     let back = format!("{} = back ", look.mark(Mark::Bullet));
     let typed = threads.typed(&thread.id).is_some();
@@ -372,7 +370,7 @@ fn draw_memento(
         (true, name.as_str(), Meaning::Title),
         (thread.is_frozen(), " FROZEN ", Meaning::Frozen),
         (thread.edited, " EDITED ", Meaning::Waiting),
-        (typed, " your text is kept: e ", Meaning::Warning),
+        (typed, " rejected edit: e ", Meaning::Warning),
         (
             threads.showing == MementoContent::Proposed,
             &back,

@@ -55,7 +55,7 @@ impl TraceScreen {
                 self.prompt = Some(TracePrompt::new(TracePromptPurpose::Filter, now));
             }
             TraceKey::SearchNext | TraceKey::SearchPrevious if opened.search.is_none() => {
-                self.said = Some((Meaning::Hint, "nothing was looked for: / looks".to_owned()));
+                self.said = Some((Meaning::Hint, "nothing to search: press /".to_owned()));
             }
             TraceKey::SearchNext => opened.next_hit(EventDirection::On),
             TraceKey::SearchPrevious => opened.next_hit(EventDirection::Back),
@@ -108,8 +108,8 @@ impl TraceScreen {
             return;
         }
         let words = match (towards, opened.outline.len() < opened.total()) {
-            (EventDirection::On, true) => "no checkpoint in what was read so far",
-            (EventDirection::On, false) => "no checkpoint behind this event",
+            (EventDirection::On, true) => "no checkpoint in the events read so far",
+            (EventDirection::On, false) => "no checkpoint after this event",
             (EventDirection::Back, _) => "no checkpoint before this event",
         };
         self.said = Some((Meaning::Hint, words.to_owned()));
@@ -122,14 +122,14 @@ impl TraceScreen {
         };
         let last = opened.total().saturating_sub(1);
         if !opened.seek(sequence) {
-            return Err(format!("no event {sequence}: they are 0 to {last}"));
+            return Err(format!("no event {sequence}: events are 0 to {last}"));
         }
         Ok(self.settle())
     }
 
     pub(super) fn on_letter(&mut self, letter: LetterCommand, c: char) {
         if !c.is_ascii_alphabetic() {
-            self.said = Some((Meaning::Hint, "a letter, please".to_owned()));
+            self.said = Some((Meaning::Hint, "press a letter".to_owned()));
             return;
         }
         match letter {
@@ -141,7 +141,7 @@ impl TraceScreen {
                 }
             }
             LetterCommand::Jump => match self.bookmarks.get(&c).cloned() {
-                None => self.said = Some((Meaning::Warning, format!("no event is marked {c}"))),
+                None => self.said = Some((Meaning::Warning, format!("no bookmark {c}"))),
                 Some((session, at)) => {
                     self.show(&session, at);
                     if let Some(opened) = &mut self.opened {
@@ -234,10 +234,9 @@ impl TraceScreen {
         let format = ending
             .and_then(ExportFormatArg::from_extension)
             .ok_or_else(|| {
-                "the name of the file says how it is written: .jsonl .csv .html .otlp or .golden"
-                    .to_owned()
+                "the file name must end in .jsonl .csv .html .otlp or .golden".to_owned()
             })?;
-        let session = self.chosen().ok_or("there is no session to write")?.clone();
+        let session = self.chosen().ok_or("no session to export")?.clone();
         let words = format!("writing {} of {session}...", format.name());
         self.said = Some((Meaning::Waiting, words));
         Ok(vec![ConsoleRequest::Read(TraceRead::Export {
@@ -255,7 +254,7 @@ impl TraceScreen {
             }
             Err(problem) => (
                 Meaning::Error,
-                format!("nothing was written: {}", one_line(&problem)),
+                format!("export failed: {}", one_line(&problem)),
             ),
         });
     }
@@ -281,7 +280,7 @@ impl TraceScreen {
         let whole = text.len();
         text.truncate(text.floor_char_boundary(MAX_COPY_BYTES));
         let (meaning, words) = if text.len() < whole {
-            let cut = format!("copied {what}, CUT: {} of {whole} bytes", text.len());
+            let cut = format!("copied {what}, only {} of {whole} bytes", text.len());
             (Meaning::Warning, cut)
         } else {
             (

@@ -31,7 +31,7 @@ impl TraceScreen {
             (TracePane::Sessions | TracePane::Compared, _) | (_, None) => self.selected.clone(),
         };
         if self.sessions.len() < 2 {
-            self.said = Some((Meaning::Hint, "there is no other session".to_owned()));
+            self.said = Some((Meaning::Hint, "no other session to compare".to_owned()));
             return Vec::new();
         }
         self.comparing = first;
@@ -45,7 +45,7 @@ impl TraceScreen {
             return Vec::new();
         };
         if second == first {
-            self.said = Some((Meaning::Hint, "that is the same session".to_owned()));
+            self.said = Some((Meaning::Hint, "choose another session".to_owned()));
             self.comparing = Some(first);
             return Vec::new();
         }

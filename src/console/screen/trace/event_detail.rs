@@ -261,7 +261,7 @@ impl EventLayout<'_> {
     fn payload(&mut self, whole: &FullEvent) {
         let payload = &whole.event.payload;
         if whole.event.pruned {
-            let words = "dropped because they were old; the hash still covers them";
+            let words = "deleted because of age; the hash still covers it";
             self.push(0, "payload", words, None, ".payload", None);
             return;
         }

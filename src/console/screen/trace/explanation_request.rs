@@ -36,7 +36,7 @@ impl TraceScreen {
                 .unwrap_or_default(),
             snapshot,
         )
-        .ok_or_else(|| "this event is about no request and no checkpoint".to_owned())
+        .ok_or_else(|| "this event has no request or checkpoint".to_owned())
     }
 }
 
@@ -69,16 +69,16 @@ fn of(event: &Event, agent: &str, snapshot: &RuntimeSnapshot) -> Option<Explanat
         })
     };
     let session = if lives {
-        "with the session as it is now"
+        "in the session's current state"
     } else {
-        "its session is over, so a made-up one that passed its start gates asks"
+        "in a simulated session past its start gates (its own ended)"
     };
     let without = match &params {
         Some(_) => "",
-        None => " This event does not record the parameters: it is asked without.",
+        None => " The event records no parameters, so none are used.",
     };
     let left_out = match event.payload.get("redacted").and_then(Value::as_array) {
-        Some(list) if !list.is_empty() => " Some values are left out of the record.",
+        Some(list) if !list.is_empty() => " Some values are redacted in the record.",
         Some(_) | None => "",
     };
     Some(ExplanationRequest {
@@ -88,13 +88,13 @@ fn of(event: &Event, agent: &str, snapshot: &RuntimeSnapshot) -> Option<Explanat
             params: params.unwrap_or_else(|| json!({})),
             asker,
         },
-        note: format!("Asked again under the loaded Atlases, {session}.{without}{left_out}"),
+        note: format!("Evaluated with the loaded Atlases, {session}.{without}{left_out}"),
     })
 }
 
 /// Note for the explanation of a held request.
 pub(crate) const HELD_NOTE: &str =
-    "Judged for the moment it was held, with what its session has by now.";
+    "Evaluated for the time it was held, with its session's current state.";
 
 fn held<'s>(
     session: &SessionId,

@@ -222,7 +222,7 @@ fn status(trace: &TraceScreen, cells: usize, look: Appearance) -> Line<'static> 
         return match &trace.comparing {
             Some(first) => {
                 let words =
-                    format!(" compare {first} with which session? Enter takes it, Esc does not");
+                    format!(" compare {first} with which session? Enter: choose, Esc: cancel");
                 Line::styled(clip(&words, cells, look), look.style(Meaning::Key))
             }
             None => Line::default(),
@@ -291,12 +291,12 @@ fn looking(opened: &OpenSession, cells: usize, look: Appearance) -> Vec<Span<'st
         if scan.is_running(total) {
             words = format!("{words} so far, {}", percent(scan.seen(), total));
         } else if scan.len() == 0 {
-            words = format!("{words} nowhere");
+            words = format!("{words} no match");
         }
         spans.push(Span::styled(words, look.style(Meaning::Text)));
     }
     if spans.is_empty() {
-        let words = "no filter: f filters, / searches";
+        let words = "no filter (f: filter, /: search)";
         spans.push(Span::styled(words, look.style(Meaning::Dim)));
     }
     spans
@@ -334,18 +334,18 @@ fn following(opened: &OpenSession, cells: usize) -> (String, Meaning) {
     let total = opened.total();
     if opened.is_reading() && !opened.outline.is_empty() {
         let part = percent(opened.outline.len(), total);
-        return (format!("reading {part}, Esc stops "), Meaning::Waiting);
+        return (format!("reading {part}, Esc: stop "), Meaning::Waiting);
     }
     if opened.reading == super::open_session::OutlineReading::Stopped {
         let part = percent(opened.outline.len(), total);
-        return (format!("read to {part}, r goes on "), Meaning::Warning);
+        return (format!("read to {part}, r: resume "), Meaning::Warning);
     }
     match opened.follow {
         FollowMode::Tail => ("FOLLOW on ".to_owned(), Meaning::Passed),
         FollowMode::Still(seen) if total > seen => {
             let new = total - seen;
             let words = if cells >= 100 {
-                format!("FOLLOW off (F)  +{new} new below, G goes there ")
+                format!("FOLLOW off (F)  +{new} new below, G: newest ")
             } else {
                 format!("FOLLOW off  +{new} new below ")
             };

@@ -144,7 +144,7 @@ fn an_approval_before_a_tool_is_in_each_agents_own_format() {
             other => panic!("no case for {other}"),
         };
         wrong.check(host, event, &pass(None, None), &plain);
-        let why = "cra: op-1 let it pass";
+        let why = "cra: approved by op-1";
         let allowed = json!({"permissionDecision": "allow", "permissionDecisionReason": why});
         let approved = match host.as_str() {
             "claude-code" => specific(event, &allowed),
@@ -155,13 +155,13 @@ fn an_approval_before_a_tool_is_in_each_agents_own_format() {
         wrong.check(
             host,
             event,
-            &pass(None, Some("cra: op-1 let it pass")),
+            &pass(None, Some("cra: approved by op-1")),
             &approved,
         );
     }
-    let both = pass(Some("be kind"), Some("cra: op-1 let it pass"));
+    let both = pass(Some("be kind"), Some("cra: approved by op-1"));
     let wanted = json!({"permissionDecision": "allow",
-        "permissionDecisionReason": "cra: op-1 let it pass", "additionalContext": "be kind"});
+        "permissionDecisionReason": "cra: approved by op-1", "additionalContext": "be kind"});
     let wanted = specific("PreToolUse", &wanted);
     wrong.check(agent("claude-code"), "PreToolUse", &both, &wanted);
     // Codex treats a bare `allow` as an error: it gets only the context.
@@ -268,8 +268,8 @@ fn codex_can_read_every_answer() {
         ask(),
         pass(None, None),
         pass(Some("be kind"), None),
-        pass(None, Some("cra: op-1 let it pass")),
-        pass(Some("be kind"), Some("cra: op-1 let it pass")),
+        pass(None, Some("cra: approved by op-1")),
+        pass(Some("be kind"), Some("cra: approved by op-1")),
     ];
     for event in events(agent("codex"))
         .into_iter()

@@ -12,19 +12,19 @@ pub enum CallError {
     #[error("no console listens at `{}`", .0.display())]
     Unreachable(PathBuf),
     /// The console closed the connection.
-    #[error("the console went away")]
+    #[error("the console closed the connection")]
     Disconnected,
     /// The console did not answer in time.
     #[error("the console did not answer in time")]
     TimedOut,
     /// The answer is malformed.
-    #[error("the console gave an answer that cannot be read: {0}")]
+    #[error("the console's answer cannot be read: {0}")]
     Unreadable(String),
     /// The console answered with a fault.
     #[error("{}", .0.message)]
     Fault(CallFault),
     /// The answer was not given by the console with the expected key.
-    #[error("the answer at `{}` was not given by the console: {reason}", socket.display())]
+    #[error("the answer at `{}` did not come from the console: {reason}", socket.display())]
     Unproven {
         /// Socket that the answer came from.
         socket: PathBuf,
@@ -32,15 +32,15 @@ pub enum CallError {
         reason: ProofError,
     },
     /// The connection was refused before the request was read, with this code. The refusal is unverified.
-    #[error("the console takes no request now (code {0})")]
+    #[error("the console accepts no requests now (code {0})")]
     Refused(i64),
     /// No key was given, so no answer can be verified.
-    #[error("no usable `--key` was given: {0}")]
+    #[error("no valid `--key`: {0}")]
     NoKey(String),
     /// The request cannot be written as JSON.
-    #[error("the request cannot be written: {0}")]
+    #[error("the request cannot be serialized: {0}")]
     Unwritable(String),
     /// The system has no randomness for a challenge.
-    #[error("no challenge can be made: {0}")]
+    #[error("cra could not create a challenge: {0}")]
     NoChallenge(getrandom::Error),
 }

@@ -79,8 +79,8 @@ impl CallFault {
             .filter(|(near, _)| *near > 0.8);
         let method = one_line(method);
         let message = match near {
-            Some((_, name)) => format!("there is no call `{method}`; did you mean `{name}`?"),
-            None => format!("there is no call `{method}`"),
+            Some((_, name)) => format!("unknown call `{method}`; did you mean `{name}`?"),
+            None => format!("unknown call `{method}`"),
         };
         Self {
             data: Some(json!({"calls": super::names().collect::<Vec<_>>()})),
@@ -95,8 +95,8 @@ impl CallFault {
             ..Self::new(
                 Self::ANSWER_FIRST,
                 format!(
-                    "held at {}, and its questions are the agent's: answer with checkpoint.answer. An answer with an \
-                     `execution` lets this request run; after any other, ask again",
+                    "held at {}: the agent must answer its questions with checkpoint.answer. If the result has an \
+                     `execution`, the request may run; after any other result, send the request again",
                     asked.gate
                 ),
             )
@@ -127,7 +127,10 @@ impl CallFault {
             })),
             ..Self::new(
                 Self::INVALID_ANSWERS,
-                format!("the answers break rules; {} is still held", invalid.held.id),
+                format!(
+                    "the answers are not valid; {} is still held",
+                    invalid.held.id
+                ),
             )
         }
     }

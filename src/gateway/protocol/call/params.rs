@@ -185,13 +185,13 @@ impl TryFrom<RawCompletedParams> for CompletedParams {
             (Some(result), None) => Ok(result),
             (None, Some(error)) => Err(error),
             (None, None) => Ok(String::new()),
-            (Some(_), Some(_)) => return Err("there is a `result` or an `error`, and not both"),
+            (Some(_), Some(_)) => return Err("send either `result` or `error`, not both"),
         };
         let run = match (call.execution, call.reference) {
             (Some(execution), None) => RunName::Execution(execution),
             (None, Some(reference)) => RunName::Reference(reference),
             (None, None) | (Some(_), Some(_)) => {
-                return Err("a run is named by its `execution` or by its `reference`");
+                return Err("send either `execution` or `reference`");
             }
         };
         Ok(Self {

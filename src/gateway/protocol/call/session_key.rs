@@ -48,7 +48,7 @@ impl TryFrom<Value> for SessionKey {
     fn try_from(value: Value) -> Result<Self, String> {
         let wrong = || {
             let (least, most) = (KEY_LEN.start(), KEY_LEN.end());
-            format!("a key is a text of {least} to {most} bytes")
+            format!("a key must be text of {least} to {most} bytes")
         };
         let Value::String(text) = value else {
             return Err(wrong());

@@ -29,7 +29,7 @@ pub(super) async fn handle_call(
     let Ok(_room) = shared.calls.try_acquire() else {
         return fault_response(&CallFault::new(
             CallFault::BUSY,
-            "there are too many calls; try again later",
+            "too many calls; try again later",
         ));
     };
     let body = match read_body(&shared, request).await {
@@ -60,7 +60,7 @@ pub(super) async fn handle_call(
 pub(super) async fn not_found() -> Response {
     refusal_response(
         StatusCode::NOT_FOUND,
-        "there is nothing here; GET /v1/openapi.json says what there is",
+        "not found; GET /v1/openapi.json lists all paths",
     )
 }
 
@@ -79,12 +79,12 @@ pub(super) async fn read_body(shared: &HttpState, request: Request) -> Result<Ve
         Ok(Some(body)) => Ok(body),
         Ok(None) => Err(refusal_response(
             StatusCode::PAYLOAD_TOO_LARGE,
-            &format!("a message has at most {MAX_MESSAGE_BYTES} bytes"),
+            &format!("a message must have at most {MAX_MESSAGE_BYTES} bytes"),
         )),
         Err(_) => Err(refusal_response(
             StatusCode::REQUEST_TIMEOUT,
             &format!(
-                "a message has to be finished within {} seconds",
+                "a message must be complete within {} seconds",
                 MESSAGE_TIMEOUT.as_secs()
             ),
         )),

@@ -71,14 +71,14 @@ pub(super) async fn serve(
         (Ok(()), _) => {}
         (Err(denied), Some(_)) => return fault_response(&CallFault::from(denied)),
         (Err(_), None) => {
-            let why = "show the session's `key` in the header Cra-Session-Key";
+            let why = "send the session's `key` in the header Cra-Session-Key";
             return refusal_response(StatusCode::FORBIDDEN, why);
         }
     }
     let Ok(room) = Arc::clone(&shared.streams).try_acquire_owned() else {
         return fault_response(&CallFault::new(
             CallFault::BUSY,
-            "there are too many streams",
+            "too many event streams; try again later",
         ));
     };
     let last = headers.get("last-event-id");

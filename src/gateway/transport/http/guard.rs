@@ -28,10 +28,10 @@ pub(super) enum RequestRefusal {
 impl RequestRefusal {
     pub(super) fn message(self) -> &'static str {
         match self {
-            Self::WebPage => "web pages are not served",
-            Self::ForeignHost => "ask for 127.0.0.1, localhost or [::1]",
+            Self::WebPage => "requests from web pages are not allowed",
+            Self::ForeignHost => "the host must be 127.0.0.1, localhost or [::1]",
             Self::BadToken => {
-                "show the token: `Authorization: Bearer TOKEN`; `cra paths` says where it is"
+                "send the token as `Authorization: Bearer TOKEN`; `cra paths` shows its file"
             }
         }
     }
@@ -60,7 +60,7 @@ pub(super) async fn check_request(
 }
 
 /// Message for a connection that exceeds the limit.
-pub(super) const TOO_MANY_CONNECTIONS: &str = "there are too many connections; try again later";
+pub(super) const TOO_MANY_CONNECTIONS: &str = "too many connections; try again later";
 
 /// Returns true if a request comes on a connection that exceeds the limit.
 pub(super) fn exceeds_limit(request: &Request) -> bool {

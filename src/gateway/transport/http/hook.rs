@@ -39,23 +39,23 @@ async fn answer(
     event: &mut Option<String>,
 ) -> Result<Value, String> {
     let admitted = check_headers(request.headers(), &shared.token);
-    admitted.map_err(|stranger| format!("cra: nothing is allowed: {}", stranger.message()))?;
+    admitted.map_err(|stranger| format!("cra: this is denied: {}", stranger.message()))?;
     if exceeds_limit(&request) {
         return Err(format!("cra: {TOO_MANY_CONNECTIONS}"));
     }
     let agent = http_agent(host);
-    let agent = agent.ok_or_else(|| "cra: only hooks of claude-code come by HTTP".to_owned())?;
+    let agent = agent.ok_or_else(|| "cra: only claude-code can send hooks over HTTP".to_owned())?;
     let api_key = request.headers().get(API_KEY_HEADER);
     let api_key = api_key
         .and_then(|value| value.to_str().ok())
         .map(str::to_owned);
     let timer = timeout(request.uri().query().unwrap_or_default());
-    let unread = |_| "cra: the hook cannot be read, so nothing goes on".to_owned();
+    let unread = |_| "cra: the hook cannot be read, so it is denied".to_owned();
     let body = call_handler::read_body(shared, request)
         .await
         .map_err(unread)?;
     *event = event_of(&body);
-    let busy = |_| "cra: too many hooks wait already; try again later".to_owned();
+    let busy = |_| "cra: too many hooks are waiting; try again later".to_owned();
     let room = Arc::clone(&shared.hooks)
         .try_acquire_owned()
         .map_err(busy)?;
@@ -71,7 +71,7 @@ async fn answer(
         socket: shared.resources.socket.clone(),
         key: Ok(shared.resources.gateway.signer.verifier()),
         folder: shared.resources.folder.clone(),
-        secret: secret.map_err(|error| format!("cra: there is no secret: {error}"))?,
+        secret: secret.map_err(|error| format!("cra: the secret cannot be read: {error}"))?,
         api_key,
         canceller: leash.clone(),
         answer_command: shared.answer_command()?,
@@ -83,7 +83,7 @@ async fn answer(
     });
     let printed = answered
         .await
-        .map_err(|_| "cra: something went wrong, so nothing goes on".to_owned())?;
+        .map_err(|_| "cra: internal error, so this is denied".to_owned())?;
     match serde_json::from_str::<Value>(&printed.out) {
         Ok(said) if printed.code == 0 && said.is_object() => Ok(said),
         // The exit code of a hook cannot be sent over HTTP, so the text has to say it.
@@ -94,7 +94,7 @@ async fn answer(
 impl HttpState {
     /// Returns the command with which an agent on this machine answers a checkpoint from its shell.
     fn answer_command(&self) -> Result<AnswerCommand, String> {
-        let unknown = |error| format!("cra: the program's own place is not known: {error}");
+        let unknown = |error| format!("cra: the path of the program is unknown: {error}");
         let named = [
             ("--data-dir", &self.resources.folder),
             ("--socket", &self.resources.socket),

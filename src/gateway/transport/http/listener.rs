@@ -62,7 +62,7 @@ pub(super) async fn accept_connections(
         let (stream, address) = match listener.accept().await {
             Ok(taken) => taken,
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be taken");
+                tracing::warn!(%error, "a connection could not be accepted");
                 // Probably too many files are open: some have to be closed first, by this process or
                 // another.
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -72,7 +72,7 @@ pub(super) async fn accept_connections(
         let admission = connections.admit(None);
         if admission != Admission::Admit {
             hall.note_shortage(ConnectionShortage::new(
-                "HTTP door",
+                "HTTP server",
                 &connections,
                 most,
                 admission,

@@ -35,7 +35,7 @@ pub fn document() -> Value {
         "info": {
             "title": "cra",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Calls of agents at a governance console. Nothing but a 200 is a yes.",
+            "description": "Calls of agents to a governance console. Only a 200 is a permission.",
         },
         "security": [{"token": []}],
         "paths": paths,
@@ -60,11 +60,11 @@ fn fault() -> Value {
         "type": "object",
         "required": ["code", "message"],
         "properties": {
-            "code": {"type": "integer", "description": "For programs, as in JSON-RPC."},
-            "message": {"type": "string", "description": "For people."},
+            "code": {"type": "integer", "description": "Error code for programs, as in JSON-RPC."},
+            "message": {"type": "string", "description": "Error message for people."},
             "data": {
-                "description": "The rest: the denial's code, the way out, the gate; of a 409 the questions and the call that \
-                                answers them.",
+                "description": "Details: the code of the denial, the help and the gate; for a 409, the questions and the \
+                                call that answers them.",
                 "properties": {
                     "asked": {"$ref": "#/components/schemas/Asked"},
                     "answer_with": {"$ref": "#/components/schemas/AnswerWith"},
@@ -85,14 +85,14 @@ fn path(name: &str) -> Value {
         "requestBody": {"required": true, "content": {"application/json": {"schema": params(name)}}},
         "responses": {
             "200": {"description": "The result.", "content": {"application/json": {"schema": {"$ref": result(name)}}}},
-            "400": told("It cannot be read."),
-            "401": told("No token, or a wrong one."),
+            "400": told("The request cannot be read."),
+            "401": told("The token is missing or wrong."),
             "403": told("Denied."),
-            "409": told("The agent has to answer first: `data.asked` has the questions, `data.answer_with` the path."),
+            "409": told("The agent must answer first: `data.asked` has the questions, `data.answer_with` the path."),
             "410": told("The session has ended."),
-            "422": told("The answers break rules."),
+            "422": told("The answers are not valid."),
             "429": told("A limit is used up."),
-            "503": told("Too busy, or nothing can be recorded."),
+            "503": told("The console is too busy or cannot record."),
         },
     }})
 }
@@ -100,9 +100,9 @@ fn path(name: &str) -> Value {
 fn hook() -> Value {
     json!({"post": {
         "operationId": "hook.claude-code",
-        "summary": "A hook of Claude Code, as it sends it. Always 200: everything else lets it go on.",
+        "summary": "Handles a hook of Claude Code. The status is always 200: with any other, Claude Code continues.",
         "requestBody": {"required": true, "content": {"application/json": {"schema": {"type": "object"}}}},
-        "responses": {"200": {"description": "The answer, in its format.", "content": {"application/json": {
+        "responses": {"200": {"description": "The answer, in the format of Claude Code.", "content": {"application/json": {
             "schema": {"type": "object"}}}}},
     }})
 }
@@ -110,7 +110,7 @@ fn hook() -> Value {
 fn events() -> Value {
     json!({"get": {
         "operationId": "events",
-        "summary": "What is recorded of a session, as far as its agent may know it.",
+        "summary": "Streams the records of a session that its agent may see.",
         "parameters": [
             {"name": "session", "in": "query", "required": true, "schema": {"type": "string"}},
             {"name": "from", "in": "query", "schema": {"type": "integer", "minimum": 0}},

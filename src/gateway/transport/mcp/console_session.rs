@@ -87,7 +87,7 @@ impl ConsoleSession {
         // Only an answer with the name of a run is a permission.
         let execution = allowed.get("execution").and_then(Value::as_str);
         let execution = execution
-            .ok_or_else(|| CallError::Unreadable("an answer that allows nothing".to_owned()))?
+            .ok_or_else(|| CallError::Unreadable("it has no `execution`".to_owned()))?
             .to_owned();
         let mut handed = match &mut *self.phase.lock().await {
             ConsoleSessionPhase::NotStarted => Injected::default(),
@@ -155,7 +155,7 @@ impl ConsoleSession {
 
     async fn call_console(&self, method: &str, params: Value) -> Result<Value, CallError> {
         let key = self.identity.answers.clone();
-        let key = key.ok_or_else(|| CallError::NoKey("it is missing".to_owned()))?;
+        let key = key.ok_or_else(|| CallError::NoKey("the option is missing".to_owned()))?;
         let mut speaker = GatewayClient::connect_verified(&self.identity.socket, key).await?;
         self.start_if_needed(&mut speaker).await?;
         let params = self.with_session(params);

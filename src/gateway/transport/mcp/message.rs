@@ -100,13 +100,13 @@ impl AgentMessage {
             }
         };
         let Some(fields) = message.as_object() else {
-            return malformed(None, "batches are not taken: one message a line");
+            return malformed(None, "batches are not supported: send one message per line");
         };
         let id = match fields.get("id") {
             None => None,
             Some(id) => match serde_json::from_value::<RpcId>(id.clone()) {
                 Ok(id) => Some(id),
-                Err(_) => return malformed(None, "an id is a number or a text"),
+                Err(_) => return malformed(None, "an id must be a number or text"),
             },
         };
         if fields.get("jsonrpc") != Some(&json!("2.0")) {
@@ -127,14 +127,14 @@ impl AgentMessage {
         let method = match fields.get("method") {
             None => None,
             Some(Value::String(method)) => Some(method.as_str()),
-            Some(_) => return malformed(id, "a method is a text"),
+            Some(_) => return malformed(id, "a method must be text"),
         };
         match (method, id) {
             (Some("tools/call"), Some(id)) => match inexact {
                 Some(refused) => Self::Malformed(Some(id), refused),
                 None => call(id, &message, line),
             },
-            (Some("tools/call"), None) => malformed(None, "a tool is used with an id"),
+            (Some("tools/call"), None) => malformed(None, "a tool call must have an id"),
             (Some("tools/list"), Some(id)) => Self::List(id, line),
             (Some(_), Some(id)) => Self::Request(id, line),
             (Some("notifications/cancelled"), None) => match cancelled_id(fields) {
@@ -209,21 +209,21 @@ fn call(id: RpcId, message: &Value, line: MessageLine) -> AgentMessage {
     let Some(tool) = tool.filter(|name| !name.is_empty()).map(str::to_owned) else {
         return AgentMessage::Malformed(
             Some(id),
-            CallFault::wrong_params("name", "it names no tool"),
+            CallFault::wrong_params("name", "the call names no tool"),
         );
     };
     let fields = params.and_then(Value::as_object);
     if let Some(name) = fields.and_then(|fields| misspelt(fields, &CALL_FIELDS)) {
         return AgentMessage::Malformed(
             Some(id),
-            CallFault::wrong_params(name, "there is no such parameter"),
+            CallFault::wrong_params(name, "unknown parameter"),
         );
     }
     let arguments = match params.and_then(|params| params.get("arguments")) {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(arguments)) => arguments.clone(),
         Some(_) => {
-            let fault = CallFault::wrong_params("arguments", "they are an object");
+            let fault = CallFault::wrong_params("arguments", "must be an object");
             return AgentMessage::Malformed(Some(id), fault);
         }
     };

@@ -73,10 +73,10 @@ pub enum ProxyError {
     #[error("the MCP server ended: {0}")]
     Ended(String),
     /// The secret of the session could not be created.
-    #[error("no secret could be made: {0}")]
+    #[error("cra could not create a secret: {0}")]
     Secret(#[from] getrandom::Error),
     /// The agent sends unreadable messages.
-    #[error("what the agent sends cannot be read: {0}")]
+    #[error("the agent's messages cannot be read: {0}")]
     Unreadable(&'static str),
 }
 
@@ -85,8 +85,8 @@ impl ProxyError {
     #[must_use]
     pub fn help(&self) -> Option<&'static str> {
         match self {
-            Self::Start { .. } => Some("name the server's own command after `--`"),
-            Self::Ended(_) => Some("what it wrote before that may say why"),
+            Self::Start { .. } => Some("give the server's command after `--`"),
+            Self::Ended(_) => Some("see the server's output above"),
             Self::Secret(_) | Self::Unreadable(_) => None,
         }
     }
@@ -111,7 +111,7 @@ pub async fn run(
     let gate = ConsoleSession::new(options.identity)?;
     let mut server = start(&options.command)?;
     let (Some(stdin), Some(stdout)) = (server.stdin.take(), server.stdout.take()) else {
-        return Err(ProxyError::Ended("it has no pipes".to_owned()));
+        return Err(ProxyError::Ended("the server has no pipes".to_owned()));
     };
     let (from_agent, to_agent) = agent;
     let (to_server, server_writer) = spawn_writer(stdin);
@@ -158,7 +158,7 @@ fn start(command: &[OsString]) -> Result<Child, ProxyError> {
     };
     let (program, arguments) = command
         .split_first()
-        .ok_or_else(|| failed(io::Error::other("it has no name")))?;
+        .ok_or_else(|| failed(io::Error::other("the command is missing")))?;
     Command::new(program)
         .args(arguments)
         // The server must not see the key of the agent.
@@ -200,7 +200,7 @@ async fn upward(agent: impl AsyncRead + Unpin, calls: &Arc<ProxyState>) -> Resul
             Err(LineEnd::Closed | LineEnd::Failed(_)) => return Ok(()),
             Err(LineEnd::TooLong) => return Err(ProxyError::Unreadable("a message is too long")),
             Err(LineEnd::TooSlow) => {
-                return Err(ProxyError::Unreadable("a message was never finished"));
+                return Err(ProxyError::Unreadable("a message is incomplete"));
             }
         };
         if line.trim_ascii().is_empty() {
@@ -232,7 +232,7 @@ async fn downward(server: impl AsyncRead + Unpin, calls: &Arc<ProxyState>, aside
             ServerMessage::Other(line) => calls.send_to_agent(line).await,
             ServerMessage::Ambiguous(id, why) => calls.refuse_answer(&id, &why).await,
             ServerMessage::Invalid => aside(&format!(
-                "the MCP server said what is no message: {}",
+                "the MCP server sent an invalid message: {}",
                 one_line(&String::from_utf8_lossy(&line))
             )),
         }
@@ -244,7 +244,7 @@ async fn describe_exit(server: &mut Child) -> String {
     let status = timeout(END_TIMEOUT, server.wait()).await;
     let status: Option<ExitStatus> = status.ok().and_then(Result::ok);
     status.map_or_else(
-        || "it closed its output".to_owned(),
+        || "the server closed its output".to_owned(),
         |status| status.to_string(),
     )
 }

@@ -26,47 +26,47 @@ use crate::gateway::protocol::call::CallError;
 use crate::gateway::protocol::questions;
 use crate::gateway::protocol::wording::{KeyRemedy, denial_text};
 
-/// Asks for context that the stewards of this place have written for you: rules, procedures, facts.
+/// Requests context that the stewards wrote for agents: rules, procedures, facts.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RequestContextTool {
-    /// What you look for, in your own words.
+    /// Text to search for, in your own words.
     #[serde(skip_serializing_if = "Option::is_none")]
     query: Option<String>,
-    /// Contexts by identifier, if you know them.
+    /// Identifiers of contexts, if you know them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     hints: Vec<String>,
-    /// A checkpoint by its name, to be asked its questions now.
+    /// Name of a checkpoint that should ask its questions now.
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint: Option<String>,
 }
 
-/// Says what would come of actions: allowed, denied, or held for an operator. Nothing is asked for and nothing
-/// runs. A yes here is no permission: ask for that with `ask_permission`.
+/// Previews the decision about actions: allowed, denied, or held for an operator. Nothing is requested and
+/// nothing runs. The preview is not a permission: request one with `ask_permission`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CheckAction {
-    /// The actions, each with the parameters you would run it with. All that are known, if there are none.
+    /// Actions, each with the parameters for its run. If empty, all known actions.
     #[serde(default)]
     actions: Vec<Considered>,
-    /// What you were asked to do.
+    /// The task that you were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<String>,
 }
 
-/// An action that is considered.
+/// An action to preview.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Considered {
-    /// Its name, such as `shell.run`.
+    /// Name of the action, such as `shell.run`.
     action: String,
-    /// Its parameters.
+    /// Parameters of the action.
     #[serde(default)]
     params: Map<String, Value>,
 }
 
-/// Answers questions of a checkpoint that are yours to answer, and returns the decision about the request that it holds:
-/// with an `execution` you may run the action, once. An operator's approval is never yours to give.
+/// Answers the questions that a checkpoint asks you, and returns the decision about the held request: if it has
+/// an `execution`, you may run the action once. Only an operator can approve a request; you cannot.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AnswerCheckpoint {
@@ -76,58 +76,58 @@ struct AnswerCheckpoint {
     answers: Map<String, Value>,
 }
 
-/// Says whether a context that you were given helped.
+/// Reports whether a context that you were given helped.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct GiveFeedback {
-    /// The context.
+    /// Identifier of the context.
     context_id: String,
-    /// Whether it helped.
+    /// True if the context helped.
     helpful: bool,
-    /// Why.
+    /// Reason for the feedback.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
 
-/// Asks to run one action, and waits until that is decided: that may take an operator some time. Run it only
-/// if the result names an `execution`, only as you asked for it, and once. Then say what came of it with
-/// `report_result`. Where the result has questions instead, answer them with `answer_checkpoint`.
+/// Requests permission to run one action, and waits for the decision. An operator may take some time. Run the
+/// action only if the result has an `execution`, exactly as requested, and once. Then report the outcome with
+/// `report_result`. If the result has questions instead, answer them with `answer_checkpoint`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AskPermission {
-    /// Its name, such as `shell.run`.
+    /// Name of the action, such as `shell.run`.
     action: String,
-    /// Its parameters, exactly as you will run it.
+    /// Parameters of the action, exactly as for the run.
     #[serde(default)]
     params: Map<String, Value>,
 }
 
-/// Says what came of an action that you were allowed to run: a result or an error.
+/// Reports the outcome of an action that you were allowed to run: a result or an error.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReportResult {
-    /// The run, as `ask_permission` named it.
+    /// The `execution` from `ask_permission`.
     execution: String,
-    /// What came of it, in short.
+    /// Short description of the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<String>,
-    /// Why it failed, if it did.
+    /// Error, if the run failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Failed>,
 }
 
-/// Why a run failed.
+/// Error of a failed run.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Failed {
-    /// For programs.
+    /// Error code for programs.
     code: String,
-    /// For people.
+    /// Error message for people.
     message: String,
 }
 
-/// Tells one turn of the conversation that you are in. The answer says what became of its summary: whether it is kept
-/// as it is for now, and which questions are closed. It decides about no action.
+/// Reports one turn of your conversation. The result shows whether its summary is frozen for now, and which
+/// questions are closed. It does not permit any action.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TellTurn {
@@ -139,32 +139,32 @@ struct TellTurn {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ToldTurn {
-    /// What you call it; the same turn under the same name is taken once.
+    /// Your name for the turn; a turn that is sent twice under one name counts once.
     message_id: String,
-    /// What was said.
+    /// Text of the turn.
     message: String,
-    /// Who said it, such as `user`.
+    /// Author of the turn, such as `user`.
     author: String,
 }
 
-/// Tells what your wrapper is made of: the program between you and your tools, if there is one. The result names what is
-/// wrong with it.
+/// Describes your wrapper: the program between you and your tools, if there is one. The result lists its
+/// faults.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReportWrapper {
-    /// Its version.
+    /// Version of the wrapper.
     wrapper_version: String,
-    /// Its parts.
+    /// Parts of the wrapper.
     components: Vec<String>,
-    /// Plugins in it.
+    /// Plugins of the wrapper.
     #[serde(default)]
     plugins: Vec<String>,
-    /// `mcp`, `rest` or `direct`.
+    /// Transport: `mcp`, `rest` or `direct`.
     transport: String,
     /// Place of its cache, such as `memory`.
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_backend: Option<String>,
-    /// Kinds of events that it intercepts.
+    /// Kinds of events that the wrapper intercepts.
     capabilities: Intercepts,
     /// SHA-256, in lower-case hexadecimal, of the canonical JSON (RFC 8785) of all other fields.
     construction_hash: String,
@@ -182,15 +182,15 @@ struct Intercepts {
     intercept_actions: bool,
 }
 
-/// Tells the result of a check of your wrapper.
+/// Reports the result of a check of your wrapper.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReportWrapperCheck {
-    /// Whether every test passed.
+    /// True if every test passed.
     verification_passed: bool,
     /// Names of the tests.
     tests_run: Vec<String>,
-    /// What failed.
+    /// Descriptions of the failures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     failures: Vec<String>,
 }
@@ -259,8 +259,8 @@ impl ServerHandler for ToolServer {
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("cra", env!("CARGO_PKG_VERSION")))
             .with_instructions(
-                "Before anything that cannot be undone, ask with ask_permission and wait. Whatever is not \
-                 allowed there does not happen.",
+                "Before an action that cannot be undone, call ask_permission and wait. Do not run an action that \
+                 was not allowed.",
             )
     }
 
@@ -279,7 +279,7 @@ impl ServerHandler for ToolServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(offer) = TOOLS.iter().find(|offer| offer.name == call.name) else {
-            let why = format!("there is no tool `{}`", call.name);
+            let why = format!("unknown tool `{}`", call.name);
             return Err(ErrorData::invalid_params(why, None));
         };
         let arguments = Value::Object(call.arguments.unwrap_or_default());
@@ -307,10 +307,10 @@ fn not_done(error: &CallError) -> CallToolResponse {
     let described = questions::describe(&asked);
     let arguments = json!({"gate": gate, "answers": questions::template(&asked)});
     let words = format!(
-        "cra: held at {gate}, and its questions are yours to answer.\n{described}\nAnswer with the tool \
-         `answer_checkpoint` and these arguments, with your answers filled in:\n{arguments}\nIts result is the decision \
-         about this request: with an `execution` you may run the action, once, and do not ask for it again. After any \
-         other result, ask again."
+        "cra: held at {gate}. You must answer its questions.\n{described}\nAnswer with the tool `answer_checkpoint` \
+         and these arguments, with your answers filled in:\n{arguments}\nThe result is the decision about this \
+         request. If it has an `execution`, run the action once, and do not ask again. After any other \
+         result, ask again."
     );
     let mut result = CallToolResult::error(vec![ContentBlock::text(words)]);
     result.structured_content = Some(json!({"asked": asked}));
@@ -325,10 +325,10 @@ fn error_result(why: &str) -> CallToolResponse {
 #[derive(Debug, thiserror::Error)]
 pub enum ToolServerError {
     /// The secret of the session could not be created.
-    #[error("no secret could be made: {0}")]
+    #[error("cra could not create a secret: {0}")]
     Secret(#[from] getrandom::Error),
     /// The agent does not follow MCP.
-    #[error("the agent does not begin as MCP does: {0}")]
+    #[error("the agent did not complete the MCP handshake: {0}")]
     Begin(String),
 }
 

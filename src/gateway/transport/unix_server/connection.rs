@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::lines::{LineEnd, LineReader};
 use super::{CountedConnection, SocketState};
 use crate::base::limits::{
-    CALLS_PER_SECOND, MAX_MESSAGE_BYTES, MAX_PENDING_CALLS, MESSAGE_TIMEOUT,
+    CALLS_PER_SECOND, FIRST_CALLS, MAX_MESSAGE_BYTES, MAX_PENDING_CALLS, MESSAGE_TIMEOUT,
 };
 use crate::engine::command::Caller;
 use crate::gateway::protocol::call::CallFault;
@@ -103,14 +103,14 @@ async fn answer_request(
 /// Returns the last message on a connection. If `over` is `None`, the connection made room for another.
 fn closing_fault(over: Option<&LineEnd>) -> Option<CallFault> {
     let Some(over) = over else {
-        let why = "connections ran short, and this one was idle longest; connect again";
+        let why = "too many connections: this one was idle longest and is closed; connect again";
         return Some(CallFault::new(CallFault::BUSY, why));
     };
     match over {
         LineEnd::Closed => None,
-        LineEnd::TooLong => Some(format!("a message has at most {MAX_MESSAGE_BYTES} bytes")),
+        LineEnd::TooLong => Some(format!("a message must have at most {MAX_MESSAGE_BYTES} bytes")),
         LineEnd::TooSlow => Some(format!(
-            "a message has to be finished within {} seconds, and a large one has to come without pauses",
+            "a message must be complete within {} seconds, and a large one must arrive without pauses",
             MESSAGE_TIMEOUT.as_secs()
         )),
         LineEnd::Failed(error) => {
@@ -137,9 +137,11 @@ impl CallRate {
     /// Interval between calls at the highest rate.
     const STEP: Duration = Duration::from_nanos(1_000_000_000 / CALLS_PER_SECOND);
 
+    /// Starts a rate. The first [`FIRST_CALLS`] of a connection may come at once.
     fn new() -> Self {
+        let now = Instant::now();
         Self {
-            due: Instant::now(),
+            due: now.checked_sub(Self::STEP * FIRST_CALLS).unwrap_or(now),
         }
     }
 
@@ -161,6 +163,19 @@ mod tests {
     use tokio::time::advance;
 
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_calls_of_one_hook_do_not_wait_on_a_new_connection() {
+        let begun = Instant::now();
+        let mut pace = CallRate::new();
+        for _ in 0..=FIRST_CALLS {
+            pace.wait().await;
+            pace.count();
+        }
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        pace.wait().await;
+        assert!(begun.elapsed() >= CallRate::STEP);
+    }
 
     #[tokio::test(start_paused = true)]
     async fn calls_above_the_rate_wait() {

@@ -51,10 +51,10 @@ fn a_module_sees_the_question() {
 #[test]
 fn a_module_that_loops_or_grows_without_end_is_stopped() {
     let endless = ask("(loop (br 0)) (i64.const 0)").unwrap_err();
-    assert!(endless.contains("more work"), "{endless}");
+    assert!(endless.contains("used up its fuel"), "{endless}");
     let greedy = "(drop (memory.grow (i32.const 1000))) (i64.const 0)";
     let greedy = ask(greedy).unwrap_err();
-    assert!(greedy.contains("more memory"), "{greedy}");
+    assert!(greedy.contains("memory limit"), "{greedy}");
     let deep = module_of(
         r#"(memory (export "memory") 1)
            (func (export "alloc") (param i32) (result i32) (i32.const 0))

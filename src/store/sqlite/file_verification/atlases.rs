@@ -6,7 +6,7 @@ use rusqlite::params;
 use serde_json::Value;
 
 use super::super::super::StoreError;
-use super::super::reader::StoreReader;
+use super::super::reader::SqliteReader;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
@@ -21,7 +21,7 @@ const LOADED: &str = "SELECT e.records FROM events e JOIN sessions s ON s.number
 const HASH_CHARS: usize = 65;
 
 /// Atlases whose text, name or version is not the one that the log has, and those that are gone.
-pub(super) fn faults(reader: &StoreReader, log: &SessionId) -> Result<Vec<String>, StoreError> {
+pub(super) fn faults(reader: &SqliteReader, log: &SessionId) -> Result<Vec<String>, StoreError> {
     let loaded = loaded(reader, log)?;
     let query = "SELECT hash, atlas_id, version, text FROM atlases ORDER BY hash";
     let kept = reader.query_rows(query, params![], |row| {
@@ -43,7 +43,7 @@ pub(super) fn faults(reader: &StoreReader, log: &SessionId) -> Result<Vec<String
         if !there.contains(&hash) {
             let atlas_id = one_line(&atlas.atlas_id);
             faults.push(format!(
-                "the text of Atlas `{atlas_id}` with the hash {hash} is gone"
+                "the text of Atlas `{atlas_id}` with the hash {hash} is missing"
             ));
         }
     }
@@ -67,7 +67,7 @@ impl Kept {
         let text_hash = loaded.and_then(|loaded| loaded.text_hash.as_ref());
         if self.digest != *text_hash.unwrap_or(&self.hash) {
             return Some(format!(
-                "the stored text of Atlas `{atlas_id}` is not the one with the hash {hash}"
+                "the stored text of Atlas `{atlas_id}` does not match the hash {hash}"
             ));
         }
         let loaded = loaded?;
@@ -86,7 +86,7 @@ impl Kept {
 
 /// The Atlases that came into force, by digest.
 fn loaded(
-    reader: &StoreReader,
+    reader: &SqliteReader,
     log: &SessionId,
 ) -> Result<BTreeMap<String, AtlasLoaded>, StoreError> {
     let rows: Vec<String> = reader.query_rows(LOADED, params![log.as_str()], |row| row.get(0))?;

@@ -1,8 +1,8 @@
 //! Signed heads that a store is checked against: those in its tables, and the head file next to it.
 
-use super::super::super::StoreError;
+use super::super::super::{StoreError, StoreReader as _};
 use super::super::head_file::HEAD_FILE_NAME;
-use super::super::reader::{StoreReader, count};
+use super::super::reader::{SqliteReader, count};
 use crate::base::id::SessionId;
 use crate::trace::head::LogHead;
 use crate::trace::note::SignedNote;
@@ -17,7 +17,7 @@ pub(super) struct HeadFaults {
 
 /// Heads of a store. Faults of a head are added to `faults`.
 pub(super) fn signed_heads(
-    reader: &StoreReader,
+    reader: &SqliteReader,
     log: &SessionId,
     kept: Option<&str>,
     faults: &mut HeadFaults,
@@ -28,9 +28,10 @@ pub(super) fn signed_heads(
         let head = note.as_ref().ok().map(|note| note.text.parse::<LogHead>());
         match (note, head) {
             (Ok(note), Some(Ok(head))) if head.size == seal.size => seals.push((head, note)),
-            (..) => faults
-                .tables
-                .push(format!("the signed head of {} entries is none", seal.size)),
+            (..) => faults.tables.push(format!(
+                "the signed head of {} entries is invalid",
+                seal.size
+            )),
         }
     }
     match kept.map(signed_head) {
@@ -40,20 +41,20 @@ pub(super) fn signed_heads(
             None if head.size > entries(reader, log)? => seals.push((head, note)),
             Some(_) | None => {
                 faults.log.push(format!(
-                    "the store does not have the head in `{HEAD_FILE_NAME}`"
+                    "the store does not contain the head in `{HEAD_FILE_NAME}`"
                 ));
             }
         },
         Some(Err(())) => faults
             .log
-            .push(format!("`{HEAD_FILE_NAME}` does not hold a signed head")),
+            .push(format!("`{HEAD_FILE_NAME}` does not contain a signed head")),
         None => {}
     }
     Ok(seals)
 }
 
 /// Acknowledged number of log entries.
-fn entries(reader: &StoreReader, log: &SessionId) -> Result<u64, StoreError> {
+fn entries(reader: &SqliteReader, log: &SessionId) -> Result<u64, StoreError> {
     let query = "SELECT count FROM sessions WHERE session_id = ?1";
     let found = reader.query_rows(query, [log.as_str()], |row| count(row, 0))?;
     Ok(found.first().copied().unwrap_or(0))

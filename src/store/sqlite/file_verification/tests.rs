@@ -71,7 +71,7 @@ fn store(folder: &Path, odd: impl Fn(i64, &mut RecordPosition)) -> Connection {
 }
 
 fn report(folder: &Path, threads: usize) -> VerificationReport {
-    let reader = StoreReader::open(&folder.join(FILE_NAME)).unwrap();
+    let reader = SqliteReader::open(&folder.join(FILE_NAME)).unwrap();
     verify_on_threads(
         &reader,
         TrustAnchors::nothing(),
@@ -86,7 +86,7 @@ fn report(folder: &Path, threads: usize) -> VerificationReport {
 fn verification_reports_progress_and_proves_nothing_when_cancelled() {
     let folder = tempfile::tempdir().unwrap();
     store(folder.path(), |_, _| {});
-    let reader = StoreReader::open(&folder.path().join(FILE_NAME)).unwrap();
+    let reader = SqliteReader::open(&folder.path().join(FILE_NAME)).unwrap();
     for threads in [1, 3] {
         let progress = VerificationProgress::default();
         verify(&reader, TrustAnchors::nothing(), threads, &progress).unwrap();
@@ -107,7 +107,7 @@ fn verification_reports_progress_and_proves_nothing_when_cancelled() {
 fn verification_ends_at_the_row_where_it_is_cancelled() {
     let folder = tempfile::tempdir().unwrap();
     store(folder.path(), |_, _| {});
-    let reader = StoreReader::open(&folder.path().join(FILE_NAME)).unwrap();
+    let reader = SqliteReader::open(&folder.path().join(FILE_NAME)).unwrap();
     let progress = VerificationProgress::default();
     let mut rows = 0;
     let read = each_row(&reader, &progress, 0..u64::from(u32::MAX), |_| {
@@ -168,10 +168,13 @@ fn missing_and_displaced_rows_are_detected_on_any_number_of_threads() {
 fn every_record_must_follow_the_one_before() {
     type Odd = fn(&mut RecordPosition);
     let ways: [(Odd, &str); 3] = [
-        (|place| place.micros = 7, "is earlier than the event before"),
+        (
+            |place| place.micros = 7,
+            "is earlier than the previous event",
+        ),
         (
             |place| place.previous = Digest::of("x"),
-            "previous_hash is not the hash of the event before",
+            "previous_hash does not match the previous event",
         ),
         (|place| place.sequence += 1, "sequence is "),
     ];
@@ -186,9 +189,9 @@ fn every_record_must_follow_the_one_before() {
             });
             for threads in 1..3 {
                 let report = report(folder.path(), threads);
-                let told = report.first_fault().map(|(_, fault)| fault.to_string());
-                let told = told.unwrap_or_default();
-                assert!(told.contains(expected), "{at}: {expected}: {told}");
+                let fault = report.first_fault().map(|(_, fault)| fault.to_string());
+                let fault = fault.unwrap_or_default();
+                assert!(fault.contains(expected), "{at}: {expected}: {fault}");
             }
         }
     }

@@ -125,7 +125,7 @@ impl DecisionWriter {
             }
         }
         if self.count == 0 {
-            return out.write_str("<p class=\"none\">No gate was decided in this session.</p>\n");
+            return out.write_str("<p class=\"none\">No gate decisions in this session.</p>\n");
         }
         out.write_str("</ol>\n")
     }
@@ -149,8 +149,10 @@ impl DecisionWriter {
         if details.text("validation_result") == Some("invalid") {
             answered.wrong += 1;
         }
-        let given = details.value("answers").and_then(Value::as_object);
-        answered.answers.extend(given.cloned().unwrap_or_default());
+        let answers = details.value("answers").and_then(Value::as_object);
+        answered
+            .answers
+            .extend(answers.cloned().unwrap_or_default());
     }
 
     fn write(
@@ -170,7 +172,7 @@ impl DecisionWriter {
         out.write_str("<p class=\"meta\">")?;
         match decision.by {
             Some(by) => write!(out, "by <strong>{}</strong>, ", EscapedText(&clip_text(by)))?,
-            None => out.write_str("by nobody, ")?,
+            None => out.write_str("no operator decided, ")?,
         }
         write!(out, "{} UTC", format_time(event.timestamp))?;
         if let Some(held) = held {
@@ -261,7 +263,7 @@ fn write_answers(out: &mut impl Write, answered: &GateAnswers) -> fmt::Result {
     for (question, answer) in &answered.answers {
         let answer = match answer {
             Value::String(text) if text.starts_with("sha256:") => {
-                Cow::Borrowed("(sensitive: only a salted hash was kept)")
+                Cow::Borrowed("(sensitive: only a salted hash is recorded)")
             }
             Value::String(text) => clip_text(text),
             other => clip_text(&other.to_string()).into_owned().into(),
@@ -272,10 +274,7 @@ fn write_answers(out: &mut impl Write, answered: &GateAnswers) -> fmt::Result {
     out.write_str("</dl>\n")?;
     match answered.wrong {
         0 => Ok(()),
-        wrong => writeln!(
-            out,
-            "<p class=\"meta\">answered against the rules {wrong} times before</p>"
-        ),
+        wrong => writeln!(out, "<p class=\"meta\">invalid answers before: {wrong}</p>"),
     }
 }
 

@@ -14,11 +14,11 @@ pub(super) fn write(out: &mut impl Write, entries: &[Event]) -> fmt::Result {
     }
     out.write_str(
         "<section id=\"log\"><h2>Governance log</h2>\n<p>Atlases, imports, prunes, legal holds, edits of \
-         mementos, alarms, keys and operators. Names are claimed, not proven.</p>\n<table><thead><tr><th>Entry</th>\
+         mementos, alarms, keys and operators. Names of operators are claimed, not proven.</p>\n<table><thead><tr><th>Entry</th>\
          <th>Time</th><th>By</th><th>What</th></tr></thead><tbody>\n",
     )?;
     for entry in entries {
-        let by = Details::of(entry).text("by").unwrap_or("not noted");
+        let by = Details::of(entry).text("by").unwrap_or("not recorded");
         writeln!(
             out,
             "<tr><td>{}</td><td class=\"when\">{}</td><td>{}</td><td><code>{}</code> {}</td></tr>",

@@ -74,7 +74,10 @@ fn envelope(out: &mut impl Write, event: &Event) -> fmt::Result {
         ("event", event.event_id.as_str()),
         ("operation", event.trace_id.as_str()),
         ("span", event.span_id.as_str()),
-        ("below", parent.map_or("nothing", |parent| parent.as_str())),
+        (
+            "parent span",
+            parent.map_or("none", |parent| parent.as_str()),
+        ),
         ("previous hash", &previous),
         ("hash", &hash),
     ];
@@ -92,8 +95,8 @@ fn envelope(out: &mut impl Write, event: &Event) -> fmt::Result {
 fn content(out: &mut impl Write, event: &Event) -> fmt::Result {
     if event.pruned {
         return out.write_str(
-            "<p class=\"none\">The details were dropped because they were old. The hash still covers \
-             them: whoever kept a copy can prove that it is the same.</p>\n",
+            "<p class=\"none\">The details were pruned. The hash still covers them: a reviewer who kept \
+             a copy can prove that it is unchanged.</p>\n",
         );
     }
     let content = Value::Object(event.payload.clone());

@@ -44,42 +44,40 @@ impl VerdictClass {
 /// Explanation of a verdict in plain language.
 pub(super) fn meaning(checked: Option<&ChainVerification>) -> &'static str {
     let Some(checked) = checked else {
-        return "Nobody checked this chain when the report was made.";
+        return "This chain was not checked when cra made the report.";
     };
     match &checked.verdict {
         VerificationVerdict::Holds(proven) if proven.imported_from.is_some() => {
-            "Every event follows from the one before, and every hash fits its content. The imported range came \
-             from elsewhere: this log proves that it did not change since the import, and nothing about the \
-             time before."
+            "Every event links to the previous one, and every hash matches its content. The imported range \
+             came from another store: this log proves that it did not change since the import. It proves \
+             nothing about the time before the import."
         }
         VerificationVerdict::Holds(proven)
             if proven.unproven_count() == 0 && proven.witnessed >= proven.count =>
         {
-            "Every event follows from the one before, and a head of the log that was kept elsewhere \
-             covers all of them. So none was changed, moved, added or taken out since that head was \
-             made."
+            "Every event links to the previous one, and a witness (a head of the log that is kept \
+             elsewhere) covers all events. No event was changed, moved, added or removed since that head \
+             was made."
         }
         VerificationVerdict::Holds(proven) if proven.unproven_count() == 0 => {
-            "Every event follows from the one before, and a signed head of the log covers all of them. So \
-             none was changed, moved, added or taken out by anybody who does not have the key. Whether \
-             more events were cut off at the end, with all heads that cover them, only a head that was \
-             kept elsewhere can tell."
+            "Every event links to the previous one, and a signed head of the log covers all events. \
+             Without the key, no event can have been changed, moved, added or removed. Only a witness (a \
+             head of the log that is kept elsewhere) can show whether later events were removed together \
+             with the heads that covered them."
         }
         VerificationVerdict::Holds(_) => {
-            "Every event follows from the one before, and every hash fits its content. The range that is \
-             called sealed or witnessed is proven by a head; the tail behind it is not, or not yet."
+            "Every event links to the previous one, and every hash matches its content. A head proves the \
+             sealed or witnessed range. The events after this range are not proven."
         }
         VerificationVerdict::Diverged { .. } => {
-            "The events fit together, but they are not the ones that were sealed: the record was \
-             rewritten."
+            "The events are consistent, but they are not the sealed events: the record was rewritten."
         }
         VerificationVerdict::Truncated { .. } => {
-            "What is there fits together, but more events were there once than are there now: the end is \
-             missing."
+            "The events found are consistent, but events are missing at the end."
         }
         VerificationVerdict::Broken { .. } => {
-            "From that event on the record is not what was written: something was changed, moved, added \
-             or taken out. What comes before it still fits together."
+            "From this event on, the record differs from what cra wrote: an event was changed, moved, \
+             added or removed. The events before it are consistent."
         }
     }
 }

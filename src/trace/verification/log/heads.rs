@@ -18,8 +18,8 @@ impl LogVerifier {
         let Some(log) = self.chains.get(place).map(|log| log.session.clone()) else {
             return;
         };
-        let differs = |whose: &str| {
-            let what = format!("its first {size} entries are not those of the {whose}");
+        let differs = |head: &str| {
+            let what = format!("its first {size} entries do not match the {head}");
             VerificationVerdict::diverged(size - 1, what)
         };
         let known =
@@ -34,14 +34,14 @@ impl LogVerifier {
         });
         match known {
             Some(true) => self.mark_witnessed(size),
-            Some(false) => self.fail_log(differs("head that was kept elsewhere")),
+            Some(false) => self.fail_log(differs("witness")),
             None => {}
         }
         match signed {
             Some((true, true, Some(key))) => self.mark_sealed(size, key),
-            Some((false, _, Some(_))) => self.fail_log(differs("head that was signed")),
+            Some((false, _, Some(_))) => self.fail_log(differs("signed head")),
             Some((_, true, None) | (false, _, None)) if self.trust.has_keys() => {
-                let what = format!("a head of {size} entries is not signed with the key");
+                let what = format!("a head with {size} entries is not signed with the key");
                 self.fail_log(VerificationVerdict::broken(size - 1, what));
             }
             Some(_) | None => {}
@@ -87,7 +87,7 @@ impl LogVerifier {
         if self.trust.all_known().any(strange) {
             self.fail_log(VerificationVerdict::diverged(
                 0,
-                "the head is one of another log",
+                "the head belongs to another log",
             ));
         }
         if let Some(expected) = known.filter(|size| *size > found) {
@@ -101,7 +101,7 @@ impl LogVerifier {
                 Some(_) => VerificationVerdict::Truncated { found, expected },
                 None => VerificationVerdict::broken(
                     found,
-                    "a head of more entries is not signed with the key",
+                    "a head with more entries is not signed with the key",
                 ),
             }
         });

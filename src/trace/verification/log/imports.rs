@@ -39,7 +39,7 @@ impl LogVerifier {
             if found < expected {
                 chain.fail(VerificationVerdict::Truncated { found, expected });
             } else if found == expected && chain.last_hash().to_string() != hash {
-                let what = "its last event is not the one that was imported";
+                let what = "its last event differs from the imported one";
                 chain.fail(VerificationVerdict::diverged(found.saturating_sub(1), what));
             }
         }

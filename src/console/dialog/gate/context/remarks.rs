@@ -46,15 +46,15 @@ pub(super) fn remarks(held: &Held, session: Option<&SessionSummary>) -> Vec<Rema
             });
         }
         if let Some(answers) = held.answered.get(&index) {
-            let told = answers.iter().map(|(question, answer)| {
+            let answer_texts = answers.iter().map(|(question, answer)| {
                 let answer = answer
                     .as_str()
                     .map_or_else(|| answer.to_string(), str::to_owned);
                 format!("{}: {}", one_line(question), one_line(&answer))
             });
-            let told: Vec<_> = told.collect();
-            let heading = format!("THE AGENT ANSWERED {id}");
-            remarks.push(plain(heading, told.join("; ")));
+            let answer_texts: Vec<_> = answer_texts.collect();
+            let heading = format!("AGENT'S ANSWERS {id}");
+            remarks.push(plain(heading, answer_texts.join("; ")));
         }
     }
     remarks.push(plain("WHO", who));
@@ -82,20 +82,27 @@ fn aspects(session: &SessionSummary) -> [Remark; 4] {
             .collect::<Vec<_>>()
             .join(", "),
     };
-    let (allowed, denied) = (listed(&session.allowed), listed(&session.denied));
+    let permissions = if session.allowed.is_empty() && session.denied.is_empty() {
+        "no gate-specific permissions".to_owned()
+    } else {
+        let (allowed, denied) = (listed(&session.allowed), listed(&session.denied));
+        format!("allowed by gates: {allowed}; denied: {denied}")
+    };
     let (unlocked, locked) = (listed(&session.unlocked), listed(&session.locked));
-    let (contexts, guidance) = (listed(&session.contexts), listed(&session.guidance));
+    let context = if session.contexts.is_empty() && session.guidance.is_empty() {
+        "no context given".to_owned()
+    } else {
+        let (contexts, guidance) = (listed(&session.contexts), listed(&session.guidance));
+        format!("given: {contexts}; guidance: {guidance}")
+    };
     let (actions, events) = (session.actions, session.events);
     [
-        plain(
-            "PERMISSIONS",
-            format!("by gates: allowed {allowed}; denied {denied}"),
-        ),
+        plain("PERMISSIONS", permissions),
         plain("ABILITIES", format!("unlocked {unlocked}; locked {locked}")),
-        plain("CONTEXT", format!("has {contexts}; guidance of {guidance}")),
+        plain("CONTEXT", context),
         plain(
             "AUDIT",
-            format!("{actions} actions ran; {events} events on record"),
+            format!("{actions} actions run; {events} events recorded"),
         ),
     ]
 }

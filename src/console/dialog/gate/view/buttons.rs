@@ -151,8 +151,8 @@ impl GateDialog {
             DecisionStep::Claimed(over) => {
                 let at = |spot| Focus::from(over.focus == spot);
                 let name = match over.verb {
-                    DecisionKind::Pass => "Pass all the same",
-                    DecisionKind::Deny => "Deny all the same",
+                    DecisionKind::Pass => "Pass anyway",
+                    DecisionKind::Deny => "Deny anyway",
                 };
                 vec![
                     (named("Back"), at(ClaimFocus::Back), back),
@@ -160,15 +160,15 @@ impl GateDialog {
                 ]
             }
             DecisionStep::Changed(_) => {
-                vec![(named("Look at it anew"), Focus::Here, ButtonState::Enabled)]
+                vec![(named("Review again"), Focus::Here, ButtonState::Enabled)]
             }
             DecisionStep::Writing(_) => {
-                let text = "keys are locked until it is written";
+                let text = "keys are locked until saved";
                 return Line::styled(text, look.style(Meaning::Dim));
             }
             DecisionStep::Settled(_) => {
                 return Line::styled(
-                    "Esc closes; nothing can be decided here any more",
+                    "Esc closes; the request is no longer held",
                     look.style(Meaning::Dim),
                 );
             }

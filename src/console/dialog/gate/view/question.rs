@@ -40,7 +40,7 @@ pub(super) fn add<'a>(
         head.extend(indented(&hint, Meaning::Dim, cells, look));
     }
     if focus == Focus::Here && field.can_skeleton() {
-        let text = "  F4 begins it with what its schema asks for";
+        let text = "  F4 fills in the fields of the schema";
         head.push(Line::styled(text, look.style(Meaning::Dim)));
     }
     pieces.push(FormPiece::Lines(head));
@@ -104,13 +104,13 @@ fn tail(
     tail.extend(tolerated(field, look));
     if let Some(name) = &field.question.validation().custom_validator {
         let bullet = look.mark(Mark::Bullet);
-        let text = format!("{bullet} validator `{name}` is asked when it is sent");
+        let text = format!("{bullet} validator `{name}` checks the answer");
         tail.extend(indented(&one_line(&text), Meaning::Dim, cells, look));
     }
     for problem in &dialog.problems {
         if problem.gate == field.gate && problem.question == field.question.id() {
             for rule in &problem.rules {
-                let text = format!("! not taken: {rule}");
+                let text = format!("! rejected: {rule}");
                 tail.extend(indented(&text, Meaning::Error, cells, look));
             }
         }
@@ -173,12 +173,12 @@ fn head(
 fn on_invalid(field: &AnswerField) -> String {
     match field.question.on_invalid() {
         InvalidAnswerAction::Retry => match field.question.max_retries() {
-            None => "if invalid: asked again".to_owned(),
-            Some(most) => format!("if invalid: asked again, {most} at most"),
+            None => "must be valid to continue".to_owned(),
+            Some(most) => format!("must be valid, at most {most} retries"),
         },
         InvalidAnswerAction::Block => "if invalid: DENIED".to_owned(),
         InvalidAnswerAction::WarnAndContinue => "if invalid: passes with a warning".to_owned(),
-        InvalidAnswerAction::LogAndContinue => "if invalid: passes, noted".to_owned(),
+        InvalidAnswerAction::LogAndContinue => "if invalid: passes, logged".to_owned(),
     }
 }
 
@@ -227,7 +227,7 @@ fn options(
             Span::styled(count, look.style(Meaning::Dim)),
         ]));
     } else if focus == Focus::Here {
-        let text = "  Enter or a number chooses, typing filters";
+        let text = "  Enter or number: choose; type: filter";
         lines.push(Line::styled(text, look.style(Meaning::Dim)));
     }
     let most = listed.len().saturating_sub(MOST_OPTIONS);
@@ -295,7 +295,7 @@ fn rule_sign(field: &AnswerField, look: Appearance) -> Line<'static> {
         (false, _) => Line::default(),
         (true, true) => Line::styled(look.mark(Mark::Kept), look.style(Meaning::Passed)),
         (true, false) => {
-            let text = format!("{} not the word", look.mark(Mark::Broken));
+            let text = format!("{} no match", look.mark(Mark::Broken));
             Line::styled(text, look.style(Meaning::Warning))
         }
     }
@@ -332,7 +332,7 @@ fn rule_lines(field: &AnswerField, cells: usize, look: Appearance) -> Vec<Line<'
 }
 
 fn tolerated(field: &AnswerField, look: Appearance) -> Option<Line<'static>> {
-    let text = "  passes all the same, with a warning on record";
+    let text = "  invalid, but passes with a recorded warning";
     (field.status() == AnswerStatus::Tolerated)
         .then(|| Line::styled(text, look.style(Meaning::Warning)))
 }

@@ -48,7 +48,7 @@ impl GateDialog {
         });
         let mut rows = rows.collect::<Vec<_>>();
         if !self.context.is_laid_out() {
-            let words = "A long request: it is being laid out, all of it.";
+            let words = "This long request is still loading.";
             let words = wrap(words, usize::from(inner.width)).into_iter();
             rows.extend(words.map(|row| Line::styled(row, look.style(Meaning::Dim))));
         }
@@ -59,8 +59,8 @@ impl GateDialog {
     /// run as shown, so its percentage does not count.
     fn request_words(&self) -> (&'static str, Option<(String, Meaning)>) {
         match &self.step {
-            DecisionStep::Changed(_) => ("as it was before ", None),
-            DecisionStep::Settled(_) => ("as it was asked ", None),
+            DecisionStep::Changed(_) => ("(previous) ", None),
+            DecisionStep::Settled(_) => ("(as requested) ", None),
             DecisionStep::Editing
             | DecisionStep::Reviewing(_)
             | DecisionStep::Denying(_)
@@ -72,7 +72,7 @@ impl GateDialog {
                     Meaning::Warning
                 };
                 let seen = format!(" seen {} % ", self.context.percent());
-                ("exactly as it will run ", Some((seen, meaning)))
+                ("(exact) ", Some((seen, meaning)))
             }
         }
     }

@@ -108,17 +108,15 @@ fn sheet_lines(
     }
     lines.extend(labelled("BY", &by, cells, look));
     if let Some((_, first)) = held.approval_progress() {
-        let told = match first {
-            None => {
-                "1 of 2: recorded, and it stays held until another operator passes it".to_owned()
-            }
-            Some(first) => format!("2 of 2: {} approved it before", one_line(first)),
+        let description = match first {
+            None => "1 of 2: recorded; held until a second operator approves".to_owned(),
+            Some(first) => format!("2 of 2: {} already approved", one_line(first)),
         };
-        lines.extend(labelled("APPROVAL", &told, cells, look));
+        lines.extend(labelled("APPROVAL", &description, cells, look));
     }
     if let Some(by) = dialog.claimed_by() {
-        let told = format!("{by} looks after it: you are asked once more");
-        lines.extend(labelled("CLAIM", &told, cells, look));
+        let description = format!("{by} claimed the request: you must confirm");
+        lines.extend(labelled("CLAIM", &description, cells, look));
     }
     if !dialog.is_batch() {
         lines.extend(labelled("HASH", &bound_hashes_text(held), cells, look));
@@ -128,8 +126,8 @@ fn sheet_lines(
     }
     let records = records(dialog);
     for text in justified_by_answers(&records) {
-        let told = format!("Justification (your answers): {text}");
-        lines.extend(labelled("WHY", &told, cells, look));
+        let description = format!("Justification (your answers): {text}");
+        lines.extend(labelled("WHY", &description, cells, look));
     }
     lines.extend(labelled("PACE", &dialog.pace(now), cells, look));
     lines.push(Line::default());
@@ -137,11 +135,11 @@ fn sheet_lines(
         Span::styled("WRITES", look.style(Meaning::Label)),
         Span::styled(
             if dialog.is_first_approval() {
-                "    the agent does not go on"
+                "    the agent keeps waiting"
             } else if dialog.is_batch() {
-                "    for each of them, on disk before its agent goes on"
+                "    for each request, saved before its agent continues"
             } else {
-                "    on disk before the agent goes on"
+                "    saved before the agent continues"
             },
             look.style(Meaning::Dim),
         ),
@@ -166,10 +164,10 @@ fn bound_hashes_text(held: &Held) -> String {
     let mut under: Vec<String> = Vec::new();
     for gate in &held.gates {
         let hash = gate.atlas_hash.as_ref().map(|hash| hash.short(8));
-        let told = format!("{} {}", gate.origin.atlas_id(), hash.unwrap_or_default());
-        let told = one_line(told.trim());
-        if !under.contains(&told) {
-            under.push(told);
+        let description = format!("{} {}", gate.origin.atlas_id(), hash.unwrap_or_default());
+        let description = one_line(description.trim());
+        if !under.contains(&description) {
+            under.push(description);
         }
     }
     let request = held.request_hash.short(16);
@@ -183,8 +181,8 @@ pub(super) fn member_lines(
     look: Appearance,
 ) -> Vec<Line<'static>> {
     let count = counted(dialog.members().len(), "request");
-    let told = format!("{count}, each decided and recorded by itself");
-    let mut lines = labelled("BATCH", &told, cells, look);
+    let description = format!("{count}, decided and recorded one by one");
+    let mut lines = labelled("BATCH", &description, cells, look);
     for held in dialog.members() {
         let what = format!(
             "{}  hash {}  {} for {}/{}",
@@ -228,16 +226,16 @@ fn record_lines(record: &PlannedRecord, cells: usize, look: Appearance) -> Vec<L
     let mut lines = vec![Line::styled(name, look.style(Meaning::Strong))];
     let fields = record.fields.iter();
     for (name, value) in fields.filter(|(name, _)| !SHARED_FIELDS.contains(&name.as_str())) {
-        let mut told = one_line(&value.to_string());
+        let mut description = one_line(&value.to_string());
         // Each context is injected once. Only then it is known which ones the session lacks.
         if name == "injected_contexts"
             && value
                 .as_array()
                 .is_some_and(|contexts| !contexts.is_empty())
         {
-            told.push_str(" less those it has by then");
+            description.push_str(" unless the agent has them");
         }
-        let rows = wrap(&told, cells.saturating_sub(NAME + 4));
+        let rows = wrap(&description, cells.saturating_sub(NAME + 4));
         for (at, row) in rows.into_iter().enumerate() {
             let name = if at == 0 { name.as_str() } else { "" };
             lines.push(Line::from(vec![
@@ -270,8 +268,8 @@ fn proof_pieces<'a>(
         let strong = |text: String| Span::styled(text, look.style(Meaning::Strong));
         match proof {
             PassProof::Why => {
-                let said = "Why may it pass?".to_owned();
-                let more = Span::styled("  no answer says so yet", look.style(Meaning::Dim));
+                let said = "Justification".to_owned();
+                let more = Span::styled("  (required)", look.style(Meaning::Dim));
                 let area = &dialog.form.why;
                 pieces.push(FormPiece::Titled(
                     Line::from(vec![mark, strong(said), more]),
@@ -284,11 +282,9 @@ fn proof_pieces<'a>(
                 let hash = dialog.held.request_hash.short(CHALLENGE_CHARS);
                 let label = Line::from(vec![
                     mark,
-                    Span::raw("Type "),
+                    Span::raw("To confirm, type "),
                     strong(hash),
-                    Span::raw(format!(
-                        ", the first {CHALLENGE_CHARS} of the request hash  "
-                    )),
+                    Span::raw(" (request hash)  "),
                 ]);
                 pieces.push(FormPiece::Inline(
                     label,
@@ -305,7 +301,7 @@ fn proof_pieces<'a>(
                     mark,
                     Span::raw("Type "),
                     strong(action),
-                    Span::raw(", the action  "),
+                    Span::raw(" (action)  "),
                 ]);
                 let after = Line::default();
                 pieces.push(FormPiece::Inline(label, &review.action, focus, wide, after));

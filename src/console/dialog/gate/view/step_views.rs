@@ -39,12 +39,12 @@ pub(super) fn draw_claimed(
     let since = dialog.held.claim.as_ref().map(|claim| claim.at);
     let since = since.filter(|_| !dialog.is_batch());
     let since = since.map_or_else(String::new, |at| format!(" since {}", at.time_of_day()));
-    let told = format!("{}{since}", over.by);
-    let mut lines = labelled("CLAIMED", &told, cells, look);
+    let sentence = format!("{}{since}", over.by);
+    let mut lines = labelled("CLAIMED", &sentence, cells, look);
     lines.push(Line::default());
     let ask = format!(
-        "They may be about to decide it. A claim decides nothing and bars nobody: you can {verb} it, and \
-         the record says who did."
+        "This operator may be about to decide. A claim does not block you: you can {verb} the request, \
+         and the record names you."
     );
     lines.extend(wrap(&ask, cells).into_iter().map(Line::from));
     frame.render_widget(Paragraph::new(lines), area);
@@ -66,8 +66,8 @@ pub(super) fn draw_deny(
         "required"
     };
     let writes = match &dialog.held.subject {
-        HeldSubject::Action(_) => "checkpoint_blocked, action_blocked",
-        HeldSubject::SessionStart | HeldSubject::Moment(_) => "checkpoint_blocked",
+        HeldSubject::Action(_) => "the denial and the blocked action",
+        HeldSubject::SessionStart | HeldSubject::Moment(_) => "the denial",
     };
     let mut lines = labelled("DENY", &dialog.request_summary(), cells, look);
     if dialog.is_batch() {
@@ -80,7 +80,7 @@ pub(super) fn draw_deny(
     lines.push(Line::from(vec![
         Span::styled("Reason", look.style(Meaning::Strong)),
         Span::styled(
-            format!(", {needed}: the agent is told, and it is recorded"),
+            format!(", {needed}: sent to the agent and recorded"),
             look.style(Meaning::Dim),
         ),
     ]));
@@ -103,7 +103,7 @@ pub(super) fn draw_writing(
 ) -> &'static str {
     let what = match verb {
         DecisionKind::Pass => "the pass and its records",
-        DecisionKind::Deny => "the refusal and its reason",
+        DecisionKind::Deny => "the denial and its reason",
     };
     let lines = vec![
         Line::styled("writing...", look.style(Meaning::Waiting)),
@@ -148,8 +148,8 @@ fn changed_lines(
     cells: usize,
     look: Appearance,
 ) -> (Vec<Line<'static>>, Vec<Line<'static>>) {
-    let told = "This is another request by now. What was typed for the one before does not count.";
-    let mut head: Vec<Line> = wrap(told, cells)
+    let sentence = "The request changed. What you typed before does not count.";
+    let mut head: Vec<Line> = wrap(sentence, cells)
         .into_iter()
         .map(|row| Line::styled(row, look.style(Meaning::Warning)))
         .collect();
@@ -186,7 +186,7 @@ pub(super) fn draw_settled(
                 (Some(by), _) => format!(" by {} at {at}", one_line(by)),
                 // A request that expires without a decision is denied at that moment.
                 (None, HeldOutcome::Expired) => {
-                    format!(" at {at} {} DENIED: nobody decided", look.mark(Mark::Arrow))
+                    format!(" at {at} {} DENIED: no answer", look.mark(Mark::Arrow))
                 }
                 (
                     None,
@@ -194,7 +194,7 @@ pub(super) fn draw_settled(
                     | HeldOutcome::Denied
                     | HeldOutcome::Withdrawn
                     | HeldOutcome::Voided,
-                ) => format!(" at {at}: nobody decided"),
+                ) => format!(" at {at}: no decision"),
             };
             let word = decided.outcome.as_str().to_uppercase();
             let meaning = outcome_meaning(decided.outcome);
@@ -222,7 +222,7 @@ fn typed_lines(form: &AnswerForm, cells: usize, look: Appearance) -> Vec<Line<'s
     }
     lines.push(Line::default());
     let rule = look.mark(Mark::Rule);
-    let head = format!("{rule}{rule} what you had typed, not sent {rule}{rule}");
+    let head = format!("{rule}{rule} your input, not sent {rule}{rule}");
     lines.push(Line::styled(head, look.style(Meaning::Dim)));
     for (at, field) in form.fields.iter().enumerate() {
         let label = format!("Q{}", at + 1);

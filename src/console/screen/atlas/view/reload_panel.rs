@@ -138,10 +138,10 @@ fn rows(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot) -> Vec<(&'static str,
         atlases
             .sums
             .tests
-            .map(|(hold, of)| format!("{hold} of {of} tests hold")),
+            .map(|(hold, of)| format!("{hold} of {of} tests pass")),
         atlases.sums.past.map(|(change, of)| {
             format!(
-                "{change} of the last {} would be judged otherwise",
+                "{change} of the last {} would differ",
                 counted(of, "action")
             )
         }),
@@ -167,10 +167,10 @@ fn file(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot, at: usize, atlas: &At
             format!("{name} changed {written}, not loaded")
         }
         (Some(FileState::Newer(_)), None) => format!("{name} changed, not loaded"),
-        (Some(FileState::Unreadable(_)), _) if gone => format!("{name} is gone"),
+        (Some(FileState::Unreadable(_)), _) if gone => format!("{name} is missing"),
         (Some(FileState::Unreadable(_)), _) => format!("{name} cannot be read"),
-        (Some(FileState::Same | FileState::AsBefore), _) => format!("{name} as loaded"),
-        (None, _) => format!("{name} not looked at yet"),
+        (Some(FileState::Same | FileState::AsBefore), _) => format!("{name} is loaded"),
+        (None, _) => format!("{name} not checked yet"),
     }
 }
 
@@ -189,10 +189,7 @@ fn standing(
 ) -> (String, Meaning) {
     match atlas.origin.file {
         Some(_) => state_of(atlases, snapshot, at),
-        None => (
-            "it comes with the program: there is no file".to_owned(),
-            Meaning::Dim,
-        ),
+        None => ("built into cra: no file".to_owned(), Meaning::Dim),
     }
 }
 
@@ -200,7 +197,7 @@ fn standing(
 fn state_of(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot, at: usize) -> (String, Meaning) {
     if let Some(shadow) = &snapshot.watched.shadow {
         let (looked, differ) = (shadow.evaluated, shadow.different);
-        let words = format!("SHADOW: {looked} looked at, {differ} otherwise: S shows them");
+        let words = format!("SHADOW: {looked} evaluated, {differ} differ: S to show");
         return (words, Meaning::Waiting);
     }
     let change = atlases.files.folder.difference(snapshot);
@@ -216,10 +213,10 @@ fn state_of(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot, at: usize) -> (St
 /// Describes the state of a file compared with the loaded Atlas.
 pub(super) fn state(file: Option<&FileState>) -> (String, Meaning) {
     match file {
-        None => ("the file was not looked at yet".to_owned(), Meaning::Dim),
+        None => ("file not checked yet".to_owned(), Meaning::Dim),
         Some(FileState::Same | FileState::AsBefore) => ("LIVE = FILE".to_owned(), Meaning::Passed),
         Some(FileState::Newer(newer)) if newer.is_loadable() => {
-            ("FILE NEWER: L loads it".to_owned(), Meaning::Warning)
+            ("FILE NEWER: L to load".to_owned(), Meaning::Warning)
         }
         Some(FileState::Newer(newer)) => {
             let errors = counted(errors(newer), "error");
@@ -250,14 +247,14 @@ fn behind(snapshot: &RuntimeSnapshot) -> usize {
 fn pending(snapshot: &RuntimeSnapshot, state: Meaning) -> Option<(String, Meaning)> {
     let behind = behind(snapshot);
     if behind > 0 {
-        let words = format!("{behind} judged before the last load: deny, or let expire");
+        let words = format!("{behind} under an older Atlas: deny, or let expire");
         return Some((words, Meaning::Waiting));
     }
     let held = snapshot.held.len();
     // There is something to load.
     let newer = matches!(state, Meaning::Warning | Meaning::Waiting);
     (held > 0 && newer).then(|| {
-        let words = format!("{held} held stay under the Atlases in force now");
+        let words = format!("{held} held stay under the current Atlases");
         (words, Meaning::Text)
     })
 }

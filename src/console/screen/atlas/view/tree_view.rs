@@ -89,7 +89,7 @@ fn tree_row(
 /// Describes the state of an Atlas file in a word.
 fn file_mark(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot, at: usize) -> (String, Meaning) {
     if atlases.files.folder.is_missing(at, snapshot) {
-        return ("FILE GONE".to_owned(), Meaning::Warning);
+        return ("NO FILE".to_owned(), Meaning::Warning);
     }
     let warnings = snapshot.loaded.get(at);
     let warnings = warnings.map_or(0, |atlas| atlas.origin.warnings.len());

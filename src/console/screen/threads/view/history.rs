@@ -23,7 +23,7 @@ pub(super) fn draw(
     let title = Line::from(vec![
         Span::styled(" Breakpoint history ", look.style(Meaning::Title)),
         Span::styled(
-            format!("{bullet} Enter jumps to the event in Trace "),
+            format!("{bullet} Enter to open the event in Trace "),
             look.style(Meaning::Dim),
         ),
     ]);

@@ -199,7 +199,7 @@ fn point(thread: &Thread) -> String {
         .as_ref()
         .map(|memento| memento.affect.points.as_slice());
     let Some([.., last]) = points else {
-        return "nobody said how heated it is".to_owned();
+        return "no intensity reported".to_owned();
     };
     format!(
         "{} {:.2}, {}, {}",
@@ -224,14 +224,14 @@ fn signals(thread: &Thread, last: &ProcessedTurn) -> String {
         .latest
         .as_ref()
         .and_then(|memento| memento.signals.as_ref());
-    let told: Vec<String> = match kept {
+    let names: Vec<String> = match kept {
         Some(signals) if !thread.edited => {
             let items = signals.items.iter();
-            let told = items.map(|signal| {
+            let names = items.map(|signal| {
                 let (sure, by) = (signal.confidence.as_str(), signal.source.as_str());
                 format!("{} {sure}/{by}", signal.kind.as_str())
             });
-            told.collect()
+            names.collect()
         }
         Some(_) | None => last
             .signals
@@ -239,10 +239,10 @@ fn signals(thread: &Thread, last: &ProcessedTurn) -> String {
             .map(|signal| signal.as_str().to_owned())
             .collect(),
     };
-    if told.is_empty() {
+    if names.is_empty() {
         return "none".to_owned();
     }
-    told.join(", ")
+    names.join(", ")
 }
 
 fn inputs(last: &ProcessedTurn) -> String {
@@ -282,7 +282,7 @@ fn guardrail(
     let held_back = format!("{} held back", counted(count, "update"));
     let Some(since) = thread.frozen_since else {
         let text = if count == 0 {
-            "not frozen: the summary follows the turns".to_owned()
+            "not frozen: the summary updates normally".to_owned()
         } else {
             format!("not frozen; {held_back}")
         };
@@ -331,5 +331,5 @@ pub(super) fn thaws(thawed_by: ThawCondition, after: (AffectPhase, Intensity)) -
     if phase == AffectPhase::Peak || intensity == Intensity::High {
         return thawed_by.description();
     }
-    "the next turn: it has left peak and high"
+    "the next turn: no longer peak or high"
 }

@@ -101,14 +101,11 @@ fn notes(
         notes.push((Meaning::Waiting, text));
     }
     if thread.edited {
-        let text = "edited by an operator since the last turn: the next one must follow it";
+        let text = "edited by an operator: the next turn must follow the edit";
         notes.push((Meaning::Waiting, text.to_owned()));
     }
     if let Some(by) = &thread.drift_flagged {
-        let text = format!(
-            "drift flagged by {}: it counts at the next turn",
-            one_line(by)
-        );
+        let text = format!("drift flagged by {}: counts at the next turn", one_line(by));
         notes.push((Meaning::Waiting, text));
     }
     let proposed = thread.held_back.iter().map(|held| &held.proposed);
@@ -151,7 +148,7 @@ fn newest(
     let changes = kept.changes(&kept.updated_with(&held.proposed));
     if changes.is_empty() {
         rows.push(Line::styled(
-            "  it says what is kept",
+            "  same as the summary",
             look.style(Meaning::Dim),
         ));
     }
@@ -171,7 +168,7 @@ fn newest(
             usize::try_from(older).unwrap_or(usize::MAX),
             "older proposal",
         );
-        let text = format!("  and {older}: = shows what is kept of them");
+        let text = format!("  and {older}: = to show");
         rows.push(Line::styled(text, look.style(Meaning::Dim)));
     }
     rows
@@ -201,7 +198,7 @@ fn newest_proposal_short(
     if rows.is_empty() {
         rows.push(labelled(
             name,
-            "only takes away: = shows it",
+            "only removes text: = to show",
             Meaning::Text,
             look,
         ));
@@ -218,7 +215,7 @@ fn title(
 ) -> Vec<Line<'static>> {
     let why = match &held.why {
         KeptReason::AtPeak => "held back by the peak guardrail",
-        KeptReason::OnlyAcknowledged => "the turn only acknowledged",
+        KeptReason::OnlyAcknowledged => "only an acknowledgement",
         KeptReason::BeforeEdit => "the agent had not read the operator's edit",
         KeptReason::NothingProposed | KeptReason::Invalid(_) => "held back",
     };
@@ -245,7 +242,7 @@ fn reasons(
     let reason = turned.map(|turned| {
         let (phase, intensity) = turned.before;
         format!(
-            "reason: phase={}, intensity={}, decision={} {arrow} the summary stays as it is",
+            "reason: phase={}, intensity={}, decision={} {arrow} the summary is unchanged",
             phase.as_str(),
             intensity.as_str(),
             turned.decided.decision.as_str()
@@ -255,7 +252,7 @@ fn reasons(
     let chance = thread.thaw_condition().zip(last);
     let chance = match chance {
         Some((thawed_by, last)) => thaws(thawed_by, last.after),
-        None => "the next turn that proposes something",
+        None => "the next turn with a proposal",
     };
     let chance = format!("next chance: {chance}");
     let rows = reason.into_iter().chain([chance]);
@@ -300,7 +297,7 @@ pub(super) fn proposed(thread: &Thread, cells: usize, look: Appearance) -> Vec<L
     let kept = latest.shape();
     let mut rows = Vec::new();
     if thread.held_back.is_empty() {
-        let taken = "Nothing is held back any more: the summary follows the turns again.";
+        let taken = "Nothing is held back now: the summary updates normally.";
         let taken = wrap(taken, cells).into_iter();
         rows.extend(taken.map(|row| Line::styled(row, look.style(Meaning::Dim))));
     }

@@ -20,8 +20,8 @@ const MARGIN: u64 = 2;
 
 impl OpenSession {
     /// Takes in the response to a read.
-    pub(in super::super) fn on_told(&mut self, told: TraceReadResult) {
-        match told {
+    pub(in super::super) fn on_told(&mut self, result: TraceReadResult) {
+        match result {
             TraceReadResult::Rows { from, rows, .. } => {
                 let rows = self.take(rows);
                 self.pages.arrive(from, rows.unwrap_or_default());

@@ -28,7 +28,7 @@ pub(super) fn draw(compared: &SessionComparison, frame: &mut Frame, area: Rect, 
     let cells = usize::from(inner.width);
     match &compared.difference {
         None => {
-            let words = "reading both sessions... Esc leaves";
+            let words = "reading both sessions... Esc: close";
             frame.render_widget(Line::styled(words, look.style(Meaning::Waiting)), inner);
         }
         Some(Err(problem)) => {
@@ -75,15 +75,15 @@ fn first(difference: &SessionDiff, cells: usize, look: Appearance) -> Vec<Line<'
         "step",
     );
     let Some(divergence) = &difference.first else {
-        let words = format!("They do the same: {steps}, none differs.");
+        let words = format!("No difference in {steps}.");
         return vec![Line::styled(words, look.style(Meaning::Passed))];
     };
-    let side = |told: &Option<StepSummary>| match told {
+    let side = |step: &Option<StepSummary>| match step {
         None => "ends here".to_owned(),
-        Some(told) => format!("{} {}: {}", told.sequence, told.event_type, told.summary),
+        Some(step) => format!("{} {}: {}", step.sequence, step.event_type, step.summary),
     };
-    let part = |label: &'static str, told: &Option<StepSummary>, meaning| {
-        let text = clip(&side(told), cells.saturating_sub(3), look);
+    let part = |label: &'static str, step: &Option<StepSummary>, meaning| {
+        let text = clip(&side(step), cells.saturating_sub(3), look);
         Line::from(vec![
             Span::styled(label, look.style(Meaning::Label)),
             Span::styled(text, look.style(meaning)),
@@ -95,14 +95,14 @@ fn first(difference: &SessionDiff, cells: usize, look: Appearance) -> Vec<Line<'
     );
     let (left, right) = difference.not_aligned;
     let more = if left + right > 0 {
-        format!("; {left} and {right} later steps were only counted")
+        format!("; {left} and {right} later steps not compared")
     } else {
         String::new()
     };
     let common = match difference.common {
-        0 => "They part at the first step:".to_owned(),
-        1 => "The first step is the same. Then they part:".to_owned(),
-        _ => format!("The first {steps} are the same. Then they part:"),
+        0 => "They differ from step 1:".to_owned(),
+        1 => "The first step is the same. They differ from step 2:".to_owned(),
+        _ => format!("The first {steps} are the same. They differ after that:"),
     };
     vec![
         Line::from(common),
@@ -137,13 +137,13 @@ fn change_line(change: &StepChange, is: Focus, cells: usize, look: Appearance) -
         Focus::Here => ">",
         Focus::Elsewhere => " ",
     };
-    let side = |told: &Option<StepSummary>| match told {
+    let side = |step: &Option<StepSummary>| match step {
         None => look.mark(Mark::Bullet).to_owned(),
-        Some(told) => format!("{} {}", told.sequence, told.summary),
+        Some(step) => format!("{} {}", step.sequence, step.summary),
     };
     let kind = format!("{mark} {}", kind(change.kind));
     let [kind, a, b] = columns(&kind, &side(&change.a), &side(&change.b), cells, look);
-    let meaning = |told: &Option<StepSummary>| match told {
+    let meaning = |step: &Option<StepSummary>| match step {
         None => Meaning::Dim,
         Some(_) => Meaning::Text,
     };
@@ -177,14 +177,14 @@ fn sums(difference: &SessionDiff, cells: usize, look: Appearance) -> Vec<Line<'s
             format!("{} events", sum.events),
             sum.status.clone().unwrap_or_else(|| "not ended".to_owned()),
             format!(
-                "{} asked, {} blocked, {} failed",
+                "{} tried, {} blocked, {} failed",
                 sum.attempted, sum.blocked, sum.failed
             ),
             format!("{} passed, {} not", sum.passed, sum.not_passed),
             format!(
                 "by {}",
                 if sum.decided_by.is_empty() {
-                    "nobody".to_owned()
+                    "no operator".to_owned()
                 } else {
                     sum.decided_by.join(", ")
                 }

@@ -52,7 +52,7 @@ pub(super) fn draw(
         }
         EventRead::Gone => {
             let words = format!(
-                "The record has no event {}. It is missing: every number up to the last was given once.",
+                "Event {} is missing from the record: event numbers have no gaps.",
                 opened.place
             );
             let rows = wrap(&words, cells).into_iter();
@@ -185,7 +185,7 @@ fn footing(
     let first = match wrong {
         Some(what) => Line::styled(fit(&what, cells, look), look.style(Meaning::Warning)),
         None if trace.pane != TracePane::Event => {
-            Line::styled("Enter looks closer", look.style(Meaning::Dim))
+            Line::styled("Enter: details", look.style(Meaning::Dim))
         }
         None => Line::from(vec![
             Span::styled("path ", look.style(Meaning::Dim)),
@@ -212,7 +212,7 @@ fn letters(
         .map(|(letter, (_, at))| format!("{letter} {at}"))
         .collect();
     let words = if here.is_empty() {
-        "bookmarks none: m marks".to_owned()
+        "no bookmarks (m: mark)".to_owned()
     } else {
         format!("bookmarks {}", here.join("  "))
     };

@@ -111,10 +111,10 @@ fn title(opened: &OpenSession, area: Rect, look: Appearance) -> Line<'static> {
 fn nothing(opened: &OpenSession, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let total = opened.total();
     let words = match &opened.filter {
-        Some(scan) if scan.is_running(total) => "looking...".to_owned(),
+        Some(scan) if scan.is_running(total) => "searching...".to_owned(),
         Some(scan) => {
             let text = clip(&one_line(&scan.text), cells / 2, look);
-            format!("0 of {total} match `{text}`. Esc clears.")
+            format!("0 of {total} match `{text}`. Esc to clear.")
         }
         None => "This session has no events.".to_owned(),
     };

@@ -113,7 +113,7 @@ fn sums(opened: &OpenSession, look: Appearance) -> String {
 /// Describes the session state at the cursor.
 fn held(opened: &OpenSession, cells: usize, look: Appearance) -> (String, Meaning) {
     let Some(state) = opened.state() else {
-        return ("working it out...".to_owned(), Meaning::Dim);
+        return ("computing...".to_owned(), Meaning::Dim);
     };
     let words = apart(&facts(state), look);
     let meaning = if state.held.is_empty() {

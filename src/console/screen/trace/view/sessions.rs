@@ -85,11 +85,11 @@ pub(super) fn draw(trace: &TraceScreen, frame: &mut Frame, area: Rect, look: App
 fn empty(trace: &TraceScreen, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let (text, meaning) = match (&trace.problem, trace.listing) {
         (Some(problem), _) => (
-            format!("! {}. r reads it again.", one_line(problem)),
+            format!("! {}. Press r to retry.", one_line(problem)),
             Meaning::Error,
         ),
         (None, SessionListState::Here) => (
-            "No records yet. They come from agents: every session, request and decision is one. \
+            "No records yet. cra records every session, request and decision of an agent. \
              Try: cra demo"
                 .to_owned(),
             Meaning::Dim,
@@ -108,7 +108,7 @@ fn log_lines(trace: &TraceScreen, cells: usize, look: Appearance) -> Vec<Line<'s
     let (words, meaning) = match (&trace.problem, verifying(trace), &trace.log) {
         (Some(problem), ..) => (format!("! {}", one_line(problem)), Meaning::Error),
         (None, Some(progress), _) => (
-            format!("{}. Esc stops it.", verdict::so_far(progress)),
+            format!("{}. Esc to stop.", verdict::so_far(progress)),
             Meaning::Waiting,
         ),
         (None, None, Some(log)) => {
@@ -129,7 +129,7 @@ fn log_lines(trace: &TraceScreen, cells: usize, look: Appearance) -> Vec<Line<'s
                 meaning,
             )
         }
-        (None, None, None) => ("v verifies every chain".to_owned(), Meaning::Dim),
+        (None, None, None) => ("v: verify every chain".to_owned(), Meaning::Dim),
     };
     let words = crate::console::cells::wrap_within(&words, cells, 3, look).into_iter();
     let mut lines = vec![Line::default()];

@@ -80,7 +80,7 @@ fn is_imported(trace: &TraceScreen, session: &SessionId) -> bool {
 /// Returns the verification result and its meaning.
 fn words(trace: &TraceScreen, opened: &OpenSession) -> (String, String, Meaning) {
     if let Some(problem) = opened.problem.as_ref().or(trace.problem.as_ref()) {
-        let words = "The record could not be read there. r reads it again.";
+        let words = "cra cannot read this part of the record. r to retry.";
         return (
             format!("! {}", one_line(problem)),
             words.to_owned(),
@@ -88,22 +88,21 @@ fn words(trace: &TraceScreen, opened: &OpenSession) -> (String, String, Meaning)
         );
     }
     if let Some(progress) = verifying(trace) {
-        let words = "Every hash is worked out anew. Esc stops it.";
+        let words = "Recomputing every hash. Esc to stop.";
         return (so_far(progress), words.to_owned(), Meaning::Waiting);
     }
     let Some(checked) = trace.checked.get(opened.id()) else {
         let missing = opened.outline.tally().missing;
         if missing > 0 {
             let missing = counted(usize::try_from(missing).unwrap_or(usize::MAX), "event");
-            let words =
-                "Every number up to the last was given once: what is not there was taken out.";
+            let words = "Event numbers have no gaps: the missing events were removed.";
             return (
-                format!("{missing} MISSING: v verifies"),
+                format!("{missing} MISSING, v: verify"),
                 words.to_owned(),
                 Meaning::Error,
             );
         }
-        let words = "v reads every event again and works out every hash.";
+        let words = "v reads every event again and checks every hash.";
         return (
             "not verified yet".to_owned(),
             words.to_owned(),
@@ -137,38 +136,38 @@ fn means(checked: &ChainVerification) -> (Meaning, String) {
     match &checked.verdict {
         VerificationVerdict::Holds(proven) if proven.imported_from.is_some() => (
             Meaning::Waiting,
-            "It came from elsewhere: nothing here proves what happened before the import, only that it stayed the same since."
+            "Imported: unchanged since the import. What happened before it is not proven."
                 .to_owned(),
         ),
         VerificationVerdict::Holds(proven) => match proven.unproven_count() {
             0 => (
                 Meaning::Passed,
-                "A signed head covers every event: none was changed, put in or cut off.".to_owned(),
+                "Verified: signed, nothing changed, added or removed.".to_owned(),
             ),
             1 => (
                 Meaning::Waiting,
-                "No signed head covers the last event yet: were it cut off, nobody could tell until the next seal."
+                "The last event is not sealed yet: its removal would go unnoticed until the next seal."
                     .to_owned(),
             ),
             tail => (
                 Meaning::Waiting,
                 format!(
-                    "No signed head covers the last {tail} yet: were they cut off, nobody could tell until the next seal."
+                    "The last {tail} events are not sealed yet: removal would go unnoticed until the next seal."
                 ),
             ),
         },
         VerificationVerdict::Diverged { sequence, .. } => (
             Meaning::Denied,
-            format!("The chain holds in itself, but it is not the one that was sealed: from event {sequence} on it was written anew."),
+            format!("The chain differs from the sealed one: it was rewritten from event {sequence} on."),
         ),
         VerificationVerdict::Truncated { .. } => (
             Meaning::Denied,
-            "The end of this session was cut off: signed heads cover events that are not there any more."
+            "The end of this session was removed: sealed events are missing."
                 .to_owned(),
         ),
         VerificationVerdict::Broken { sequence, .. } => (
             Meaning::Denied,
-            format!("Event {sequence} was changed, or something before it was taken out. Nothing from there on is proven."),
+            format!("Event {sequence} was changed, or an event before it was removed. Nothing is proven from there on."),
         ),
     }
 }
@@ -178,8 +177,8 @@ fn head(snapshot: &RuntimeSnapshot) -> String {
     let head = &snapshot.chain.head;
     let kept = match &head.copy {
         HeadCopyState::NotConfigured => "",
-        HeadCopyState::Written => ", head kept elsewhere",
-        HeadCopyState::Failed { .. } => ", head NOT kept elsewhere",
+        HeadCopyState::Written => ", head copied",
+        HeadCopyState::Failed { .. } => ", head NOT copied",
     };
     match head.signed {
         0 => String::new(),

@@ -69,8 +69,8 @@ impl OwnTool {
 fn tool(name: &str) -> Value {
     json!({
         "name": name,
-        "description": "Answers the questions of a checkpoint that holds one of your tool calls, where they are yours to \
-                        answer. Then repeat the call. An operator's approval is never yours to give.",
+        "description": "Answers the questions that a checkpoint asks you about one of your held tool calls. Then repeat \
+                        the call. Only an operator can approve a call; you cannot.",
         "inputSchema": {
             "type": "object",
             "required": ["gate", "answers"],
@@ -97,7 +97,7 @@ pub(super) fn read(arguments: &Map<String, Value>) -> Result<Value, String> {
             Ok(json!({"gate": gate, "answers": answers, "release": "repeat"}))
         }
         _ => Err(
-            "cra: wrong arguments: `gate` is a text, `answers` is an object by checkpoint and question"
+            "cra: wrong arguments: `gate` must be text, `answers` an object by checkpoint and question"
                 .to_owned(),
         ),
     }

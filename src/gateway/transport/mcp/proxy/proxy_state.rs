@@ -87,9 +87,9 @@ impl ProxyState {
         let described = questions::describe(&asked);
         let arguments = json!({"gate": gate, "answers": questions::template(&asked)});
         format!(
-            "cra: held at {gate}, and its questions are yours to answer.\n{described}\nAnswer with the tool `{tool}` and \
-             these arguments, with your answers filled in:\n{arguments}\nThen repeat this call with the same arguments: \
-             it is let through once."
+            "cra: held at {gate}. You must answer its questions.\n{described}\nAnswer with the tool `{tool}` and \
+             these arguments, with your answers filled in:\n{arguments}\nThen repeat this call with the same \
+             arguments: it is allowed once."
         )
     }
 
@@ -140,7 +140,7 @@ impl ProxyState {
         let Ok(room) = room else {
             // The server has ended: the agent gets this answer together with all others.
             drop(pending);
-            self.report_result(&run, Err(describe_denial("the server was gone")))
+            self.report_result(&run, Err(describe_denial("the server had ended")))
                 .await;
             return;
         };
@@ -149,7 +149,7 @@ impl ProxyState {
             Ok(()) => room.send(call.line),
             Err(run) => {
                 drop(pending);
-                self.report_result(&run, Err(describe_denial("the agent cancelled it")))
+                self.report_result(&run, Err(describe_denial("the agent cancelled the call")))
                     .await;
             }
         }
@@ -176,7 +176,7 @@ impl ProxyState {
                 drop(pending);
                 self.send_to_server(line).await;
                 if let Some(RequestStage::Running(run)) = stage {
-                    let why = "the agent cancelled it".to_owned();
+                    let why = "the agent cancelled the call".to_owned();
                     self.report_result(&run, Err(("cancelled".to_owned(), why)))
                         .await;
                 }
@@ -258,7 +258,7 @@ impl ProxyState {
             let words = format!(
                 "cra: the MCP server `{}` ended ({})",
                 self.server,
-                why.unwrap_or("the agent left")
+                why.unwrap_or("the agent disconnected")
             );
             let told = match stage {
                 RequestStage::Held(_) => message::denied_result(&id, &words),
