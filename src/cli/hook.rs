@@ -10,9 +10,10 @@ use super::args::HookArgs;
 use super::error::{ConnectFailure, Failure};
 use super::settings::{Settings, SocketOwner};
 use crate::base::limits::MAX_MESSAGE_BYTES;
-use crate::gateway::hook::{self, AnswerCommand, HookEvent, HookOptions, HookOutput, Transport};
+use crate::gateway::hook::{
+    self, AnswerCommand, ConsoleSocket, HookEvent, HookOptions, HookOutput,
+};
 use crate::gateway::protocol::proof::ProofError;
-use crate::gateway::transport::client::ConnectionCanceller;
 
 /// Longest time for an agent to send its payload.
 const PAYLOAD_TIME: Duration = Duration::from_secs(10);
@@ -76,14 +77,14 @@ fn answer(
     begun: Instant,
     progress: &Sender<HookProgress>,
 ) -> Result<HookOutput, String> {
-    let options = options(settings, hook, begun).map_err(|failure| failure.report())?;
+    let (options, socket) = options(settings, hook, begun).map_err(|failure| failure.report())?;
     let payload =
         payload().map_err(|error| format!("cra hook cannot read the payload: {error}"))?;
     match HookEvent::read(options.agent, &payload) {
         Ok(event) => {
             let (until, late) = hook::too_late(&event, &options);
             let _ = progress.send(HookProgress::Read(until, late));
-            Ok(hook::answer_event(&event, &options))
+            Ok(hook::answer_event(&event, &options, &socket))
         }
         Err(unreadable) => Ok(HookOutput::unreadable(options.agent, &unreadable)),
     }
@@ -109,30 +110,35 @@ fn print(printed: &HookOutput) -> u8 {
     code
 }
 
-fn options(settings: &Settings, hook: &HookArgs, begun: Instant) -> Result<HookOptions, Failure> {
+fn options(
+    settings: &Settings,
+    hook: &HookArgs,
+    begun: Instant,
+) -> Result<(HookOptions, ConsoleSocket), Failure> {
     let folder = settings.data_dir()?;
     let secret = hook::secret(&folder);
     let key = match &hook.key {
         Some(key) => key.parse().map_err(|error: ProofError| error.to_string()),
         None => Err("it is missing".to_owned()),
     };
-    Ok(HookOptions {
+    let options = HookOptions {
         agent: hook.agent,
         started_at: begun,
         timeout: hook.timer.map(Duration::from_secs),
         offline: hook.offline.into(),
-        socket: settings.socket(SocketOwner::Console)?,
-        key,
-        folder: folder.clone(),
         secret: secret.map_err(|error| Failure::Read(folder.join("hook.key"), error))?,
         api_key: hook.api_key.clone(),
-        canceller: ConnectionCanceller::default(),
         answer_command: AnswerCommand {
             program: std::env::current_exe().map_err(ConnectFailure::Program)?,
             location_args: settings.console_options()?,
         },
-        transport: Transport::Direct,
-    })
+    };
+    let socket = ConsoleSocket {
+        path: settings.socket(SocketOwner::Console)?,
+        key,
+        folder,
+    };
+    Ok((options, socket))
 }
 
 fn payload() -> io::Result<Vec<u8>> {

@@ -58,8 +58,12 @@ impl Web {
     }
 
     async fn under(atlas: &str) -> Self {
+        Self::with_connections(atlas, 8).await
+    }
+
+    async fn with_connections(atlas: &str, connections: usize) -> Self {
         let house = House::under(atlas).await;
-        let door = open(&house, "127.0.0.1:0").await.unwrap();
+        let door = open_for(&house, "127.0.0.1:0", connections).await.unwrap();
         let token = std::fs::read_to_string(house.folder().join(TOKEN_FILE)).unwrap();
         Self { house, door, token }
     }
@@ -106,13 +110,21 @@ impl Web {
 }
 
 async fn open(house: &House, address: &str) -> Result<HttpServer, HttpError> {
+    open_for(house, address, 8).await
+}
+
+async fn open_for(
+    house: &House,
+    address: &str,
+    connections: usize,
+) -> Result<HttpServer, HttpError> {
     let runtime = &house.bench.runtime;
     let behind = HttpResources {
         gateway: house.hall.clone(),
         records: runtime.record_stream(),
         folder: house.folder().to_owned(),
         socket: house.path(),
-        connections: 8,
+        connections,
     };
     let address: SocketAddr = address.parse().unwrap();
     HttpServer::start(address, behind).await

@@ -7,10 +7,8 @@
 //! an unverified answer is used, not even its text.
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -37,64 +35,6 @@ struct AnswerChecker {
     socket: PathBuf,
     /// Expected key; if `None`, answers are not verified.
     key: Option<AnswerVerifier>,
-}
-
-/// Cancels a connection on which another thread waits. If the connection does not exist yet, it is closed
-/// as soon as it does.
-#[derive(Clone, Debug, Default)]
-pub struct ConnectionCanceller(Arc<Mutex<CancellerState>>);
-
-#[derive(Debug, Default)]
-enum CancellerState {
-    #[default]
-    Unattached,
-    Attached(UnixStream),
-    Cancelled,
-}
-
-impl ConnectionCanceller {
-    /// Returns a guard that closes the connection when it is dropped.
-    #[must_use]
-    pub fn cancel_on_drop(&self) -> CancelOnDrop {
-        CancelOnDrop(self.clone())
-    }
-
-    fn attach(&self, stream: UnixStream) {
-        let mut rope = self.lock();
-        match *rope {
-            CancellerState::Unattached | CancellerState::Attached(_) => {
-                *rope = CancellerState::Attached(stream);
-            }
-            CancellerState::Cancelled => shut_down(&stream),
-        }
-    }
-
-    fn cancel(&self) {
-        if let CancellerState::Attached(stream) =
-            std::mem::replace(&mut *self.lock(), CancellerState::Cancelled)
-        {
-            shut_down(&stream);
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, CancellerState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn shut_down(stream: &UnixStream) {
-    // A connection that is already closed needs nothing more.
-    let _ = stream.shutdown(Shutdown::Both);
-}
-
-/// Closes a connection when dropped.
-#[derive(Debug)]
-pub struct CancelOnDrop(ConnectionCanceller);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
 }
 
 #[derive(Deserialize)]
@@ -208,16 +148,6 @@ impl BlockingClient {
             last_id: 0,
             deadline: until,
         })
-    }
-
-    /// Lets another thread cancel this connection.
-    ///
-    /// # Errors
-    /// Fails when the system cannot duplicate the socket handle.
-    pub(in crate::gateway) fn attach(&self, leash: &ConnectionCanceller) -> Result<(), CallError> {
-        let stream = self.reader.get_ref().try_clone();
-        leash.attach(stream.map_err(|error| io_call_error(&error))?);
-        Ok(())
     }
 
     /// Sends a request, and waits for the answer of the console with the expected key.

@@ -49,9 +49,6 @@ pub const ADDRESS_FILE: &str = "http.address";
 /// Most calls that wait for an answer at a time; further ones are refused as busy.
 const MAX_CALLS: usize = 16 * MAX_PENDING_CALLS;
 
-/// Most hooks that are answered at a time: each one blocks a thread.
-const MAX_HOOKS: usize = 128;
-
 /// Most event streams at a time.
 const MAX_STREAMS: usize = 64;
 
@@ -94,7 +91,7 @@ pub struct HttpResources {
     pub records: RecordStream,
     /// Folder of the store, where the token is kept.
     pub folder: PathBuf,
-    /// Unix socket of the console: hooks connect there.
+    /// Unix socket of the console: the command with which an agent answers a checkpoint names it.
     pub socket: PathBuf,
     /// Most connections at a time; further ones are refused as busy.
     pub connections: usize,
@@ -162,7 +159,7 @@ impl HttpServer {
             token,
             calls: Semaphore::new(MAX_CALLS),
             large: Semaphore::new(MAX_LARGE_MESSAGES),
-            hooks: Arc::new(Semaphore::new(MAX_HOOKS)),
+            hooks: Semaphore::new(most),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
         });
         let router = Router::new()
@@ -193,6 +190,13 @@ impl HttpServer {
         MAX_CALLS.saturating_sub(self.shared.calls.available_permits())
     }
 
+    /// Returns the number of hooks without an answer.
+    #[must_use]
+    pub fn pending_hooks(&self) -> usize {
+        let most = self.shared.resources.connections;
+        most.saturating_sub(self.shared.hooks.available_permits())
+    }
+
     /// Returns the address of the server.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
@@ -213,7 +217,8 @@ struct HttpState {
     token: Digest,
     calls: Semaphore,
     large: Semaphore,
-    hooks: Arc<Semaphore>,
+    /// Permits for hooks: one for each connection, which has one request at a time.
+    hooks: Semaphore,
     streams: Arc<Semaphore>,
 }
 

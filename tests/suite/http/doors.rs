@@ -6,8 +6,10 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::super::socket::tried;
-use super::{WAIT, Web, asked, open};
+use super::{ATLAS, WAIT, Web, asked, open};
 use crate::impostor::{Impostor, Trick};
+use crate::support::decide;
+use cra_core::engine::command::{Reply, Ruling};
 
 /// A hook before a tool that is held.
 fn hook() -> Value {
@@ -23,11 +25,17 @@ async fn a_hook_whose_connection_is_cut_leaves_the_gate() {
     let request = web.written("POST", "/v1/hook/claude-code", "", &hook().to_string());
     let stream = web.connect(&request).await;
     web.house.bench.until(|it| it.held.len() == 1).await;
-    let mut visitors = web.house.door.as_ref().unwrap().connections();
-    assert_eq!(*visitors.borrow(), 1);
+    // The hook needs no connection to the socket.
+    let socket = web.house.door.as_ref().unwrap().connections();
+    assert_eq!(*socket.borrow(), 0);
+    assert_eq!(web.door.pending_hooks(), 1);
     drop(stream);
-    let left = visitors.wait_for(|there| *there == 0);
-    drop(timeout(WAIT, left).await.expect("it was never noticed"));
+    let left = async {
+        while web.door.pending_hooks() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(WAIT, left).await.expect("it was never noticed");
     // A decision for somebody who has gone is a permit for the same request: it is not held again.
     web.house.pass().await;
     let (status, told) = web.send(&request).await;
@@ -224,17 +232,88 @@ async fn where_it_is_stands_in_a_file_for_as_long_as_it_is_open() {
     let _ = read.await.expect("it was never closed");
 }
 
-/// The door asks the console's own socket, as any hook does.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hook_by_http_is_denied_when_another_process_answers_at_the_socket() {
+async fn a_hook_by_http_asks_its_own_console_when_another_process_listens_at_the_socket() {
     let web = Web::new().await;
     let _impostor = Impostor::at(&web.house.path(), Trick::Allow);
+    let request = web.written("POST", "/v1/hook/claude-code", "", &hook().to_string());
+    let sent = web.send(&request);
+    let denied = web.house.deny("not today");
+    let ((status, told), ()) = tokio::join!(sent, denied);
+    assert_eq!(status, 200);
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let specific = &told["hookSpecificOutput"];
+    assert_eq!(specific["permissionDecision"], "deny", "{told}");
+    let reason = specific["permissionDecisionReason"].as_str().unwrap();
+    assert!(reason.contains("not today"), "{reason}");
+}
+
+/// More hooks than a pool of threads would hold.
+const CROWD: usize = 300;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_hundred_hooks_wait_at_once_and_each_gets_its_own_answer() {
+    let web = Web::with_connections(ATLAS, CROWD).await;
+    let mut waiting = Vec::new();
+    for number in 0..CROWD {
+        let mut payload = hook();
+        payload["session_id"] = json!(format!("h-{number}"));
+        payload["tool_input"] = json!({"command": format!("make {number}")});
+        let path = "/v1/hook/claude-code?timer=600";
+        let request = web.written("POST", path, "", &payload.to_string());
+        waiting.push(web.connect(&request).await);
+    }
+    let picture = web.house.bench.until(|it| it.held.len() == CROWD).await;
+    assert_eq!(web.door.pending_hooks(), CROWD);
+    // Every third one is denied.
+    for held in &picture.held {
+        let session = held.session.as_str().strip_prefix("claude-code.h-");
+        let number: usize = session.unwrap().parse().unwrap();
+        let reply = if number % 3 == 0 {
+            let reason = format!("no {number}");
+            let ruling = Ruling::Deny { reason };
+            let operator = web.house.bench.runtime.operator_handle();
+            operator.decide(decide(held, ruling)).await
+        } else {
+            web.house.bench.pass(held).await
+        };
+        assert!(matches!(reply, Reply::Decided(_)), "{reply:?}");
+    }
+    for (number, mut stream) in waiting.into_iter().enumerate() {
+        let mut told = String::new();
+        let read = timeout(WAIT, stream.read_to_string(&mut told));
+        read.await.expect("nothing came").unwrap();
+        let (_, body) = told.split_once("\r\n\r\n").unwrap();
+        let body: Value = serde_json::from_str(body).unwrap();
+        let specific = &body["hookSpecificOutput"];
+        if number % 3 == 0 {
+            assert_eq!(specific["permissionDecision"], "deny", "{number}: {body}");
+            let reason = specific["permissionDecisionReason"].as_str().unwrap();
+            assert!(reason.contains(&format!("no {number}")), "{reason}");
+        } else {
+            assert_eq!(specific["permissionDecision"], "allow", "{number}: {body}");
+        }
+    }
+    assert_eq!(web.door.pending_hooks(), 0);
+}
+
+/// The session belongs to a caller that another secret proves.
+#[tokio::test]
+async fn a_hook_by_http_gets_no_session_that_another_caller_owns() {
+    let web = Web::new().await;
+    let mut agent = web.house.agent().await;
+    let start = json!({"session": "claude-code.h-1", "agent": "claude-code"});
+    agent.says("session.start", start).await;
     let request = web.written("POST", "/v1/hook/claude-code", "", &hook().to_string());
     let (status, told) = web.send(&request).await;
     assert_eq!(status, 200);
     let told: Value = serde_json::from_str(&told).unwrap();
     let specific = &told["hookSpecificOutput"];
     assert_eq!(specific["permissionDecision"], "deny", "{told}");
-    let reason = specific["permissionDecisionReason"].as_str().unwrap();
-    assert!(reason.contains("not given by the console"), "{reason}");
+    assert!(web.house.bench.snapshot().held.is_empty());
+    let tried = tried(&web.house, "claude-code.h-1").await;
+    assert!(
+        !tried.is_empty() && tried.iter().all(|from| from.contains("127.0.0.1")),
+        "{tried:?}"
+    );
 }

@@ -21,24 +21,27 @@ fn told(host: CodingAgent) -> HookEvent {
     HookEvent::read(host, payload.to_string().as_bytes()).unwrap()
 }
 
-fn options(timer: Option<Duration>, socket: &std::path::Path) -> HookOptions {
+fn socket(path: &std::path::Path) -> ConsoleSocket {
     let log = Signer::new("cra/log-1", &[7; 32]).unwrap();
+    ConsoleSocket {
+        path: path.to_owned(),
+        key: Ok(AnswerSigner::derive(&log).verifier()),
+        folder: std::path::PathBuf::new(),
+    }
+}
+
+fn options(timer: Option<Duration>) -> HookOptions {
     HookOptions {
         agent: agent("claude-code"),
         started_at: Instant::now(),
         timeout: timer,
         offline: OfflineBehavior::Deny,
-        socket: socket.to_owned(),
-        key: Ok(AnswerSigner::derive(&log).verifier()),
-        folder: std::path::PathBuf::new(),
         secret: Digest::ZERO,
         api_key: None,
-        canceller: crate::gateway::transport::client::ConnectionCanceller::default(),
         answer_command: crate::gateway::hook::AnswerCommand {
             program: "/usr/bin/cra".into(),
             location_args: Vec::new(),
         },
-        transport: crate::gateway::hook::Transport::Direct,
     }
 }
 
@@ -60,7 +63,7 @@ const MARGINS: [(u64, u64, u64); 10] = [
 fn a_tenth_of_the_timer_up_to_five_seconds_is_reserved() {
     for (timer, hook, last) in MARGINS {
         assert_eq!(hook_time(ms(timer)), ms(hook), "{timer}");
-        let options = options(Some(ms(timer)), "/nonexistent".as_ref());
+        let options = options(Some(ms(timer)));
         let moment = answer_deadline(&told(agent("claude-code")), &options) - options.started_at;
         assert_eq!(moment.as_millis(), u128::from(last), "{timer}");
     }
@@ -72,7 +75,7 @@ fn the_console_gives_up_before_the_hook_and_the_hook_before_the_agent() {
     timers.extend([Duration::from_nanos(1), Duration::from_micros(1), ms(1)]);
     for timer in timers {
         let hook = hook_time(timer);
-        let options = options(Some(timer), "/nonexistent".as_ref());
+        let options = options(Some(timer));
         let last = answer_deadline(&told(agent("claude-code")), &options) - options.started_at;
         assert!(console_time(hook) <= hook, "{timer:?}");
         assert!(hook <= last && last <= timer, "{timer:?}");
@@ -101,7 +104,7 @@ fn every_agent_has_a_timer_that_leaves_a_margin() {
         assert_eq!(timer, Duration::from_secs(seconds));
         assert!(hook_time(timer) + Duration::from_secs(3) <= timer);
     }
-    let options = options(None, "/nonexistent".as_ref());
+    let options = options(None);
     let usual = timeout(&told(agent("claude-code")), &options);
     assert_eq!(usual, Duration::from_mins(10));
 }
@@ -109,12 +112,13 @@ fn every_agent_has_a_timer_that_leaves_a_margin() {
 #[test]
 fn a_timer_that_is_over_denies_without_waiting() {
     let folder = tempfile::tempdir().unwrap();
-    let socket = folder.path().join("s");
+    let path = folder.path().join("s");
     // This listener accepts the connection and never answers.
-    let _silent = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-    let verdict = decide(
+    let _silent = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let verdict = decide_over_socket(
         &told(agent("claude-code")),
-        &options(Some(Duration::ZERO), &socket),
+        &options(Some(Duration::ZERO)),
+        &socket(&path),
     );
     let HookVerdict::Deny { reason } = verdict else {
         panic!("{verdict:?}");

@@ -1,49 +1,57 @@
 //! Hooks over HTTP. On any failure the answer is status 200 with a body that stops the agent: the agent
 //! continues after every other status.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use futures_util::FutureExt;
 use serde_json::Value;
 
 use super::HttpState;
 use super::call_handler;
 use super::guard::{TOO_MANY_CONNECTIONS, check_headers, exceeds_limit};
+use super::listener::HttpPeer;
 use crate::base::json::read_with_inexact_as_text;
 use crate::gateway::agents::CodingAgent;
-use crate::gateway::hook::{self, AnswerCommand, HookOptions, OfflineBehavior, Transport};
-use crate::gateway::transport::client::ConnectionCanceller;
+use crate::gateway::hook::{
+    self, AnswerCommand, HookEvent, HookOptions, HookOutput, OfflineBehavior,
+};
+use crate::gateway::transport::agent_connection::AgentConnection;
 
 /// `POST /v1/hook/claude-code`
 pub(super) async fn serve(
     State(shared): State<Arc<HttpState>>,
-    Path(host): Path<String>,
+    Path(name): Path<String>,
     request: Request,
 ) -> Response {
     let mut event = None;
-    let answer = match answer(&shared, &host, request, &mut event).await {
-        Ok(answer) => answer,
-        Err(why) => stop_body(&host, &why, event.as_deref()),
-    };
-    call_handler::json_response(StatusCode::OK, &answer)
+    let answering = AssertUnwindSafe(answer(&shared, &name, request, &mut event)).catch_unwind();
+    let answered = answering.await.unwrap_or_else(|_| {
+        // Without an answer the agent would continue.
+        Err("cra: internal error, so this is denied".to_owned())
+    });
+    let body = answered.unwrap_or_else(|why| stop_body(&name, &why, event.as_deref()));
+    call_handler::json_response(StatusCode::OK, &body)
 }
 
-/// Returns the answer. Sets `event` as soon as the event is known.
+/// Returns the answer. Sets `event` as soon as the event is known. A caller that closes the connection drops
+/// this future, which withdraws its held request.
 async fn answer(
     shared: &HttpState,
-    host: &str,
+    name: &str,
     request: Request,
     event: &mut Option<String>,
 ) -> Result<Value, String> {
     let admitted = check_headers(request.headers(), &shared.token);
     admitted.map_err(|stranger| format!("cra: this is denied: {}", stranger.message()))?;
-    if exceeds_limit(&request) {
-        return Err(format!("cra: {TOO_MANY_CONNECTIONS}"));
-    }
-    let agent = http_agent(host);
+    let peer = request.extensions().get::<HttpPeer>().copied();
+    let peer = peer.filter(|_| !exceeds_limit(&request));
+    let peer = peer.ok_or_else(|| format!("cra: {TOO_MANY_CONNECTIONS}"))?;
+    let agent = http_agent(name);
     let agent = agent.ok_or_else(|| "cra: only claude-code can send hooks over HTTP".to_owned())?;
     let api_key = request.headers().get(API_KEY_HEADER);
     let api_key = api_key
@@ -56,38 +64,28 @@ async fn answer(
         .map_err(unread)?;
     *event = event_of(&body);
     let busy = |_| "cra: too many hooks are waiting; try again later".to_owned();
-    let room = Arc::clone(&shared.hooks)
-        .try_acquire_owned()
-        .map_err(busy)?;
-    let leash = ConnectionCanceller::default();
-    // A caller that closes the connection withdraws its held request, also while a thread waits for it.
-    let _cut = leash.cancel_on_drop();
+    let _waiting = shared.hooks.try_acquire().map_err(busy)?;
     let secret = hook::secret(&shared.resources.folder);
     let options = HookOptions {
         agent,
         started_at: Instant::now(),
         timeout: Some(timer),
         offline: OfflineBehavior::Deny,
-        socket: shared.resources.socket.clone(),
-        key: Ok(shared.resources.gateway.signer.verifier()),
-        folder: shared.resources.folder.clone(),
         secret: secret.map_err(|error| format!("cra: the secret cannot be read: {error}"))?,
         api_key,
-        canceller: leash.clone(),
         answer_command: shared.answer_command()?,
-        transport: Transport::Rest,
     };
-    let answered = tokio::task::spawn_blocking(move || {
-        let _room = room;
-        hook::run_hook(&body, &options)
-    });
-    let printed = answered
-        .await
-        .map_err(|_| "cra: internal error, so this is denied".to_owned())?;
-    match serde_json::from_str::<Value>(&printed.out) {
-        Ok(said) if printed.code == 0 && said.is_object() => Ok(said),
+    let output = match HookEvent::read(agent, &body) {
+        Ok(event) => {
+            let caller = AgentConnection::new(shared.resources.gateway.clone(), peer.caller());
+            hook::answer_event_here(&event, &options, caller).await
+        }
+        Err(unreadable) => HookOutput::unreadable(agent, &unreadable),
+    };
+    match serde_json::from_str::<Value>(&output.out) {
+        Ok(said) if output.code == 0 && said.is_object() => Ok(said),
         // The exit code of a hook cannot be sent over HTTP, so the text has to say it.
-        Ok(_) | Err(_) => Err(printed.err.trim().to_owned()),
+        Ok(_) | Err(_) => Err(output.err.trim().to_owned()),
     }
 }
 
