@@ -236,6 +236,11 @@ pub(crate) trait Adapter: Send + Sync {
         Vec::new()
     }
 
+    /// Returns true if the agent reads settings with comments and trailing commas.
+    fn reads_comments(&self) -> bool {
+        false
+    }
+
     /// Returns true if the settings file states the version of its format.
     fn has_version(&self) -> bool {
         false

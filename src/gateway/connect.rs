@@ -1,8 +1,8 @@
 //! Hook entries in the settings of agents: added, removed and inspected.
 //!
 //! Only entries that run `cra hook AGENT` are ever changed. Everything else in a settings file stays as it
-//! was written: other hooks, the order of names, indentation. A text that is not strict JSON is refused,
-//! because its comments and trailing commas could not be kept.
+//! was written: other hooks, the order of names, indentation, comments. Comments and trailing commas are
+//! accepted only if the agent reads them; otherwise the file is refused, because the agent may ignore it.
 //!
 //! Only [`mod@file`] and [`registry`] read or write files.
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::hook_entry::command_words;
-use self::json_text::{JsonNode, JsonText};
+use self::json_text::{JsonNode, JsonSyntax, JsonText};
 use super::agents::CodingAgent;
 use super::agents::hook_event::EventMeaning;
 use super::agents::settings::{HOOK_NAME, HookEntry};
@@ -127,7 +127,7 @@ pub fn connect(
     agent: CodingAgent,
     wiring: &HookConfig,
 ) -> Result<EditedSettings, JsonEditError> {
-    let mut text = JsonText::read(text)?;
+    let mut text = JsonText::read(text, syntax(agent))?;
     let mut made = Vec::new();
     let root = text.root()?;
     if agent.adapter().has_version() && root.member("version").is_none() {
@@ -165,7 +165,7 @@ pub fn disconnect(
     made: Option<&[String]>,
 ) -> Result<String, JsonEditError> {
     let given = text;
-    let mut text = JsonText::read(text)?;
+    let mut text = JsonText::read(text, syntax(agent))?;
     let ours = |name: &str| made.is_none_or(|made| made.iter().any(|created| created == name));
     let mut found = false;
     for event in event_members(&text)? {
@@ -174,7 +174,7 @@ pub fn disconnect(
         }
         found = true;
         let hooks = hooks(&text)?;
-        let empty = hooks.member(&event).is_some_and(JsonNode::is_empty);
+        let empty = hooks.member(&event).is_some_and(|list| text.is_blank(list));
         if let (true, true, Some(at)) = (
             empty,
             ours(&format!("hooks/{event}")),
@@ -187,7 +187,9 @@ pub fn disconnect(
         return Ok(given.to_owned());
     }
     let root = text.root()?;
-    let empty = root.member("hooks").is_some_and(JsonNode::is_empty);
+    let empty = root
+        .member("hooks")
+        .is_some_and(|hooks| text.is_blank(hooks));
     if let (true, true, Some(at)) = (empty, ours("hooks"), root.position("hooks")) {
         text.remove(&root, at);
     }
@@ -206,12 +208,22 @@ pub fn disconnect(
     Ok(text.as_str().to_owned())
 }
 
-/// Returns true if a text is an empty object.
+/// Returns the syntax in which an agent reads its settings.
+fn syntax(agent: CodingAgent) -> JsonSyntax {
+    if agent.adapter().reads_comments() {
+        JsonSyntax::WithComments
+    } else {
+        JsonSyntax::Strict
+    }
+}
+
+/// Returns true if a text is an empty object without comments.
 #[must_use]
 pub fn is_blank(text: &str) -> bool {
-    JsonText::read(text)
-        .and_then(|text| text.root())
-        .is_ok_and(|root| root.is_empty())
+    JsonText::read(text, JsonSyntax::WithComments).is_ok_and(|text| {
+        let empty = text.root().is_ok_and(|root| root.is_empty());
+        empty && !text.has_comments()
+    })
 }
 
 /// Compares the entries in a text with the expected ones.
@@ -223,7 +235,7 @@ pub fn inspect(
     agent: CodingAgent,
     wiring: &HookConfig,
 ) -> Result<SettingsState, JsonEditError> {
-    let text = JsonText::read(text)?;
+    let text = JsonText::read(text, syntax(agent))?;
     let wanted = hook_entry::all_entries(agent, wiring);
     let (mut missing, mut wrong) = (Vec::new(), Vec::new());
     for (event, entry) in &wanted {
@@ -262,7 +274,7 @@ pub fn inspect(
 /// Describes the settings in a text that disable our hooks. An unreadable text disables nothing.
 #[must_use]
 pub fn disabling_settings(text: &str, agent: CodingAgent) -> Vec<String> {
-    let text = JsonText::read(text);
+    let text = JsonText::read(text, syntax(agent));
     text.and_then(|text| off_in(&text, agent))
         .unwrap_or_default()
 }
@@ -289,7 +301,7 @@ fn off_in(text: &JsonText, agent: CodingAgent) -> Result<Vec<String>, JsonEditEr
 /// Returns the settings of our hooks in a text, as the entry for the event before tools states them.
 #[must_use]
 pub fn read_hook_config(text: &str, agent: CodingAgent) -> Option<HookConfig> {
-    let text = JsonText::read(text).ok()?;
+    let text = JsonText::read(text, syntax(agent)).ok()?;
     let found = ours_in(&text, agent, tool_event(agent)).ok()?;
     let words = command_words(&found.first()?.handler);
     hook_entry::parse_hook_config(&words)

@@ -371,6 +371,112 @@ fn our_entries_are_known_however_they_are_written() {
     assert_eq!(parse(&file)["hooks"]["PreToolUse"], rest);
 }
 
+/// Settings in the way that people write them for Gemini.
+const COMMENTED: [&str; 9] = [
+    "{\n  // mine\n  \"theme\": \"dark\", // after\n  /* block */\n}\n",
+    "{\n  \"theme\": \"dark\" // no comma\n}\n",
+    "{\n  \"theme\": \"dark\",\n}\n",
+    "{ // nothing else\n}\n",
+    "// before\n{}\n// behind\n",
+    "{\r\n\t\"theme\": \"dark\", // crlf\r\n}\r\n",
+    "{\n  \"hooks\": {\n    // none yet\n  },\n}\n",
+    "{\n  \"hooks\": {\n    \"BeforeTool\": [\n      { \"hooks\": [{ \"command\": \"x\", }], }, // theirs\n    ],\n  },\n}\n",
+    "{\"a\": [1, 2, /* three */], \"b\": \"// no comment\",}",
+];
+
+#[test]
+fn comments_and_trailing_commas_of_gemini_are_kept_and_come_back_byte_for_byte() {
+    let gemini = agent("gemini");
+    for text in COMMENTED {
+        let home = Home::new();
+        let file = home.settings(gemini, ConnectScope::Project, text);
+        home.cra(&["connect", "gemini", "--yes"]).succeeds();
+        let with = read(&file);
+        for comment in [
+            "mine",
+            "after",
+            "block",
+            "no comma",
+            "nothing else",
+            "crlf",
+            "theirs",
+        ] {
+            assert_eq!(
+                text.contains(comment),
+                with.contains(comment),
+                "{comment}: {with}"
+            );
+        }
+        assert!(with.contains(" hook gemini "), "{with}");
+        let said = home.cra(&["connect", "gemini", "--yes"]);
+        said.succeeds();
+        assert_eq!(read(&file), with, "a second time changes nothing");
+        home.cra(&["connect", "gemini", "--timeout", "50", "--yes"])
+            .succeeds();
+        home.cra(&["disconnect", "gemini", "--yes"]).succeeds();
+        assert_eq!(read(&file), text);
+    }
+}
+
+/// A user may write around our entries, and disconnects later.
+#[test]
+fn comments_that_a_user_adds_around_our_entries_stay() {
+    let gemini = agent("gemini");
+    let wiring = HookConfig {
+        program: "/usr/bin/cra".into(),
+        timeout: 60,
+        offline: OfflineBehavior::Deny,
+        place: Vec::new(),
+        key: None,
+    };
+    let first = connect::connect("{\n  \"a\": 1\n}\n", gemini, &wiring).unwrap();
+    let edits = [
+        ("\"hooks\": {", "// one\n  \"hooks\": { // two"),
+        ("\"BeforeTool\": [", "/* three */ \"BeforeTool\": [ // four"),
+        ("\n}\n", ", // five\n  \"b\": 2, // six\n}\n"),
+    ];
+    let mut text = first.text;
+    for (old, new) in edits {
+        assert!(text.contains(old), "{text}");
+        text = text.replacen(old, new, 1);
+    }
+    let without = connect::disconnect(&text, gemini, Some(&first.created)).unwrap();
+    for comment in [
+        "// one",
+        "// two",
+        "/* three */",
+        "// four",
+        "// five",
+        "// six",
+    ] {
+        assert!(without.contains(comment), "{comment} is not in\n{without}");
+    }
+    assert!(!without.contains("cra"), "{without}");
+    // What is left is read by the agent, and connects again.
+    let again = connect::connect(&without, gemini, &wiring).unwrap();
+    let state = connect::inspect(&again.text, gemini, &wiring).unwrap();
+    assert_eq!(state, SettingsState::Intact);
+}
+
+#[test]
+fn a_commented_file_with_a_key_twice_or_a_broken_value_is_refused() {
+    let gemini = agent("gemini");
+    for (text, place) in [
+        ("{\n  \"a\": 1, // one\n  \"\\u0061\": 2,\n}\n", "line 3"),
+        ("{\n  // c\n  'a': 1\n}\n", "line 3"),
+        ("{\n  \"a\": 0x10\n}\n", "line 2"),
+        ("{\n  \"a\": 1 \"b\": 2\n}\n", "line 2"),
+        ("{ /* never closed\n}\n", "line 1"),
+        ("{,}", "line 1"),
+    ] {
+        let home = Home::new();
+        let file = home.settings(gemini, ConnectScope::Project, text);
+        home.cra(&["connect", "gemini", "--yes"])
+            .fails(1, &[place, "help: "]);
+        assert_eq!(read(&file), text);
+    }
+}
+
 #[test]
 fn what_could_not_be_kept_is_refused_with_its_place() {
     let refused = [

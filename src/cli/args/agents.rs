@@ -163,10 +163,10 @@ Settings files:
 CLAUDE_CONFIG_DIR, CODEX_HOME and COPILOT_HOME move the user's files, as they do for the agents.
 
 cra changes only entries that run `cra hook AGENT`. It keeps the old content next to the file as
-.cra-backup, and never overwrites a backup. It rejects a file with comments or trailing commas,
-because they would be lost. A second run changes nothing; with another --timeout it changes only
-the entries of cra. The console raises an alarm when an entry is edited or removed; `cra doctor`
-shows details.
+.cra-backup, and never overwrites a backup. It keeps comments and trailing commas in the settings
+of Gemini, and rejects them in other files, because those agents may ignore such a file. A second
+run changes nothing; with another --timeout it changes only the entries of cra. The console raises
+an alarm when an entry is edited or removed; `cra doctor` shows details.
 
 Each entry contains the console's public key: the hook accepts only answers that this key verifies.
 After a change of the key (`cra trace key --rotate` or `--new`) every step is denied until you

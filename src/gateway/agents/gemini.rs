@@ -95,6 +95,10 @@ impl Adapter for Gemini {
         vec!["/etc/gemini-cli/settings.json".into()]
     }
 
+    fn reads_comments(&self) -> bool {
+        true
+    }
+
     /// Gemini counts in milliseconds.
     fn entry(&self, line: HookLine) -> HookEntry {
         let milliseconds = line.timeout_s * 1000;
