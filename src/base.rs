@@ -3,6 +3,7 @@
 //! This module does not know agents or gates; of events it knows only the names.
 
 pub mod address;
+pub mod atomic_file;
 pub mod canonical_json;
 pub mod clock;
 pub mod clock_step;

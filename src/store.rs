@@ -30,7 +30,7 @@ pub mod space;
 pub mod sqlite;
 mod writer;
 
-pub use error::StoreError;
+pub use error::{BackendError, CommitError, FileChange, StoreError};
 pub use location::{StoreUrl, open, open_read_only, open_reader};
 pub use reader::StoreReader;
 

@@ -255,7 +255,7 @@ fn can_be_viewed(access: ConsoleAccess, error: &StoreError) -> bool {
         | StoreError::Missing { .. }
         | StoreError::Damaged { .. }
         | StoreError::Cancelled
-        | StoreError::Poisoned { .. } => false,
+        | StoreError::Poisoned(_) => false,
     };
     access == ConsoleAccess::ReadOnly && is_unwritable
 }

@@ -224,7 +224,7 @@ impl App {
         for change in changes {
             match change {
                 LayerChange::Close => requests.extend(self.close()),
-                LayerChange::Help(scope) => self.layers.push(Layer::Help(HelpDialog::new(scope))),
+                LayerChange::Help(scope) => self.layers.push(Layer::new(HelpDialog::new(scope))),
                 LayerChange::Send(request) => requests.push(request),
                 LayerChange::Minimise => self.minimise_dialog(),
                 LayerChange::Run(command) => requests.extend(self.run_command(command, now)),
@@ -246,7 +246,11 @@ impl App {
         self.queue.clear_changed(&held.id);
         if self.is_aside(&held.id) {
             self.restore_dialog();
-            if let Some(Layer::Gate(dialog)) = self.layers.last_mut() {
+            if let Some(dialog) = self
+                .layers
+                .last_mut()
+                .and_then(Layer::get_mut::<GateDialog>)
+            {
                 dialog.enter_by(entry);
             }
             return Vec::new();
@@ -264,7 +268,7 @@ impl App {
         );
         dialog.on_snapshot(&self.snapshot);
         requests.push(dialog.request_trail());
-        self.layers.push(Layer::Gate(Box::new(dialog)));
+        self.layers.push(Layer::new(dialog));
         requests
     }
 
@@ -276,17 +280,7 @@ impl App {
         }
         self.notice = Some((Meaning::Warning, "press Ctrl-C again to quit".to_owned()));
         let closes = match self.layers.last_mut() {
-            Some(Layer::Gate(dialog)) => dialog.back() == KeyResult::with(LayerChange::Close),
-            Some(
-                Layer::Help(_)
-                | Layer::Quit(_)
-                | Layer::Confirm(_)
-                | Layer::Palette(_)
-                | Layer::Explain(_)
-                | Layer::WhatIf(_)
-                | Layer::Atlas(_)
-                | Layer::Snapshot(_),
-            ) => true,
+            Some(layer) => layer.cancel() == KeyResult::with(LayerChange::Close),
             None if self.tab == Tab::Atlas => {
                 return self
                     .atlases
@@ -413,18 +407,8 @@ impl App {
             self.queue.on_drawn(height);
         }
         match self.layers.last_mut() {
-            Some(Layer::Gate(dialog)) => dialog.on_drawn(content, self.look, now),
-            Some(
-                Layer::Help(_)
-                | Layer::Quit(_)
-                | Layer::Confirm(_)
-                | Layer::Palette(_)
-                | Layer::Explain(_)
-                | Layer::WhatIf(_)
-                | Layer::Atlas(_)
-                | Layer::Snapshot(_),
-            )
-            | None => Repaint::No,
+            Some(layer) => layer.on_drawn(content, self.look, now),
+            None => Repaint::No,
         }
     }
 
@@ -434,10 +418,12 @@ impl App {
         self.queue.set_drafts(drafted);
         let content = chrome::content(self, self.size);
         let look = self.look;
-        for dialog in self.dialogs() {
-            dialog.lay_out(content, look);
+        for layer in &mut self.layers {
+            layer.lay_out(content, look);
         }
-        self.lay_out_dialogs(content);
+        if let Some(minimised) = &mut self.dialog_history.minimised {
+            minimised.lay_out(content, look);
+        }
     }
 
     /// Returns the next time at which the screen changes without an event. That is the end of an
@@ -455,20 +441,8 @@ impl App {
             Tab::Trace => self.trace.changes_at(now).map_or(next, |at| at.min(next)),
             Tab::Queue | Tab::Threads | Tab::Atlas => next,
         };
-        match self.layers.last() {
-            Some(Layer::Gate(dialog)) => dialog.arms_at(now).map_or(next, |at| at.min(next)),
-            Some(Layer::Atlas(dialog)) => dialog.arms_at(now).map_or(next, |at| at.min(next)),
-            Some(
-                Layer::Help(_)
-                | Layer::Quit(_)
-                | Layer::Confirm(_)
-                | Layer::Palette(_)
-                | Layer::Explain(_)
-                | Layer::WhatIf(_)
-                | Layer::Snapshot(_),
-            )
-            | None => next,
-        }
+        let armed = self.layers.last().and_then(|layer| layer.arms_at(now));
+        armed.map_or(next, |at| at.min(next))
     }
 
     /// Scope in the key table for the keys that work now.

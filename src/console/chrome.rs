@@ -7,8 +7,8 @@ use ratatui::widgets::Paragraph;
 
 use super::app::{App, Tab};
 use super::cells::{clip, coordinate, counted, span, width};
+use super::dialog::gate::GateDialog;
 use super::dialog::gate::RecordTrouble;
-use super::layer::Layer;
 use super::screen::{atlas, queue, threads, trace};
 use super::theme::{Appearance, Mark, Meaning};
 use super::thread_text::frozen_threads;
@@ -81,7 +81,7 @@ impl App {
         let covered = self
             .layers
             .iter()
-            .any(|layer| matches!(layer, Layer::Gate(_)));
+            .any(|layer| layer.get::<GateDialog>().is_some());
         if !covered {
             self.draw_screen(frame, parts.content, now);
         }

@@ -1,46 +1,88 @@
 //! Layers over the screens: dialogs. The topmost one receives keys first.
 
+use std::any::Any;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
-use super::dialog::atlas::AtlasDialog;
-use super::dialog::confirmation::ConfirmDialog;
-use super::dialog::explanation::ExplainDialog;
-use super::dialog::gate::GateDialog;
-use super::dialog::help::HelpDialog;
-use super::dialog::palette::{PaletteCommand, PaletteDialog};
-use super::dialog::quit_confirmation::QuitDialog;
-use super::dialog::snapshot::SnapshotDialog;
-use super::dialog::what_if::WhatIfDialog;
-use super::keymap::{KeyAction, KeyScope, find_action};
-use super::request::ConsoleRequest;
+use super::dialog::palette::PaletteCommand;
+use super::keymap::{KeyAction, KeyScope, Motion, find_action};
+use super::request::{ConsoleRequest, Ticket};
 use super::theme::Appearance;
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
+use crate::engine::explanation::FullExplanation;
+
+/// A dialog. A new dialog implements this trait in a file of its own, and the place that opens it names it.
+///
+/// Contract: a dialog changes nothing but itself. It asks for everything else with a [`LayerChange`] or a
+/// [`ConsoleRequest`].
+pub(crate) trait Dialog: Any + fmt::Debug {
+    /// Scope in the key table for the keys of this dialog.
+    fn scope(&self) -> KeyScope;
+
+    /// Handles a key press.
+    fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> KeyResult;
+
+    /// Paints the dialog.
+    fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, now: Timestamp);
+
+    /// Scope for the keys of the focused part, in addition to the dialog's own.
+    fn inner_scope(&self) -> Option<KeyScope> {
+        None
+    }
+
+    /// Returns true if an action has an effect now.
+    fn can(&self, _action: KeyAction) -> bool {
+        true
+    }
+
+    /// Label of an action in this state, if it differs from the key table.
+    fn label(&self, _action: KeyAction) -> Option<&'static str> {
+        None
+    }
+
+    /// Handles a pasted text: it goes into a field, if there is one.
+    fn on_paste(&mut self, _text: &str, _now: Timestamp) -> Vec<ConsoleRequest> {
+        Vec::new()
+    }
+
+    /// Handles one notch of the mouse wheel.
+    fn on_wheel(&mut self, _motion: Motion, _now: Timestamp) {}
+
+    /// Handles Ctrl-C: one step back.
+    fn cancel(&mut self) -> KeyResult {
+        KeyResult::with(LayerChange::Close)
+    }
+
+    /// Lays out long texts for the area that they will be painted in.
+    fn lay_out(&mut self, _area: Rect, _look: Appearance) {}
+
+    /// Notes that the dialog was painted: the operator has now seen its content.
+    fn on_drawn(&mut self, _area: Rect, _look: Appearance, _now: Timestamp) -> Repaint {
+        Repaint::No
+    }
+
+    /// Returns the end of the arming time, while keys are still dropped.
+    fn arms_at(&self, _now: Timestamp) -> Option<Timestamp> {
+        None
+    }
+
+    /// Takes over the explanations with that ticket, if the dialog asked for them.
+    fn on_explained(&mut self, _ticket: Ticket, _results: &[ExplainResult]) -> Vec<ConsoleRequest> {
+        Vec::new()
+    }
+}
+
+/// Result of a request for an explanation.
+pub(crate) type ExplainResult = Result<Box<FullExplanation>, String>;
 
 /// An open dialog.
 #[derive(Debug)]
-pub(crate) enum Layer {
-    /// Shows and decides a held request.
-    Gate(Box<GateDialog>),
-    /// Shows the help.
-    Help(HelpDialog),
-    /// Asks whether to quit.
-    Quit(QuitDialog),
-    /// Asks for confirmation of an action that decides nothing.
-    Confirm(ConfirmDialog),
-    /// Shows the command palette.
-    Palette(PaletteDialog),
-    /// Explains an actual or hypothetical hold.
-    Explain(Box<ExplainDialog>),
-    /// Evaluates a hypothetical request.
-    WhatIf(Box<WhatIfDialog>),
-    /// Shows a dialog about the Atlases.
-    Atlas(Box<AtlasDialog>),
-    /// Shows a snapshot file.
-    Snapshot(Box<SnapshotDialog>),
-}
+pub(crate) struct Layer(Box<dyn Dialog>);
 
 /// Result of a key press for a layer.
 #[derive(Debug, PartialEq)]
@@ -91,43 +133,31 @@ pub(crate) enum LayerChange {
 }
 
 impl Layer {
-    /// Scope in the key table for the keys of this layer.
-    pub(crate) fn scope(&self) -> KeyScope {
-        match self {
-            Self::Gate(_) => KeyScope::Gate,
-            Self::Help(_) => KeyScope::Help,
-            Self::Quit(_) | Self::Confirm(_) => KeyScope::Quit,
-            Self::Palette(_) => KeyScope::Palette,
-            Self::Explain(_) => KeyScope::Explain,
-            Self::WhatIf(_) => KeyScope::WhatIf,
-            Self::Atlas(dialog) => dialog.scope(),
-            Self::Snapshot(dialog) => dialog.scope(),
-        }
+    /// Creates a layer with a dialog.
+    pub(crate) fn new(dialog: impl Dialog) -> Self {
+        Self(Box::new(dialog))
     }
 
-    /// Returns the dialog about a request, if this layer is one.
-    pub(crate) fn gate(&self) -> Option<&GateDialog> {
-        match self {
-            Self::Gate(dialog) => Some(dialog),
-            Self::Help(_)
-            | Self::Quit(_)
-            | Self::Confirm(_)
-            | Self::Palette(_)
-            | Self::Explain(_)
-            | Self::WhatIf(_)
-            | Self::Atlas(_)
-            | Self::Snapshot(_) => None,
-        }
+    /// Returns the dialog, if it is of this type.
+    pub(crate) fn get<D: Dialog>(&self) -> Option<&D> {
+        let dialog: &dyn Any = &*self.0;
+        dialog.downcast_ref()
     }
 
-    /// Scope for the keys of the focused part, in addition to the layer's own.
-    pub(crate) fn inner_scope(&self) -> Option<KeyScope> {
-        self.gate()?.inner_scope()
+    /// Returns the dialog for changes, if it is of this type.
+    pub(crate) fn get_mut<D: Dialog>(&mut self) -> Option<&mut D> {
+        let dialog: &mut dyn Any = &mut *self.0;
+        dialog.downcast_mut()
     }
 
-    /// Handles a key press.
+    /// Takes the dialog out of its layer; `None` if it is of another type.
+    pub(crate) fn into_dialog<D: Dialog>(self) -> Option<Box<D>> {
+        let dialog: Box<dyn Any> = self.0;
+        dialog.downcast().ok()
+    }
+
+    /// Handles a key press. Some keys have one meaning everywhere; a dialog receives every other key.
     pub(crate) fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> KeyResult {
-        // These have one meaning everywhere; a dialog receives every other key.
         let global = find_action(KeyScope::Global, key);
         if matches!(
             global,
@@ -135,65 +165,20 @@ impl Layer {
         ) {
             return KeyResult::Ignored;
         }
-        match self {
-            Self::Gate(dialog) => dialog.on_key(key, now),
-            Self::Help(dialog) => dialog.on_key(key),
-            Self::Quit(dialog) => dialog.on_key(key),
-            Self::Confirm(dialog) => dialog.on_key(key),
-            Self::Palette(dialog) => dialog.on_key(key),
-            Self::Explain(dialog) => dialog.on_key(key),
-            Self::WhatIf(dialog) => dialog.on_key(key),
-            Self::Atlas(dialog) => dialog.on_key(key, now),
-            Self::Snapshot(dialog) => dialog.on_key(key),
-        }
+        self.0.on_key(key, now)
     }
+}
 
-    /// Returns true if an action has an effect now.
-    pub(crate) fn can(&self, action: KeyAction) -> bool {
-        match self {
-            Self::Gate(dialog) => dialog.can(action),
-            Self::Snapshot(dialog) => dialog.can(action),
-            Self::Help(_)
-            | Self::Quit(_)
-            | Self::Confirm(_)
-            | Self::Palette(_)
-            | Self::Explain(_)
-            | Self::WhatIf(_)
-            | Self::Atlas(_) => true,
-        }
+impl Deref for Layer {
+    type Target = dyn Dialog;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
     }
+}
 
-    /// Label of an action in this state, if it differs from the key table.
-    pub(crate) fn label(&self, action: KeyAction) -> Option<&'static str> {
-        self.gate()?.label(action)
-    }
-
-    /// Handles a pasted text: it goes into a field, if there is one.
-    pub(crate) fn on_paste(&mut self, text: &str, now: Timestamp) -> Vec<ConsoleRequest> {
-        match self {
-            Self::Gate(dialog) => dialog.on_paste(text, now),
-            Self::Help(dialog) => dialog.on_paste(text),
-            Self::Palette(dialog) => dialog.on_paste(text),
-            Self::WhatIf(dialog) => return dialog.on_paste(text).into_iter().collect(),
-            Self::Atlas(dialog) => dialog.on_paste(text, now),
-            Self::Snapshot(dialog) => dialog.on_paste(text),
-            Self::Quit(_) | Self::Confirm(_) | Self::Explain(_) => {}
-        }
-        Vec::new()
-    }
-
-    /// Paints the dialog.
-    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, now: Timestamp) {
-        match self {
-            Self::Gate(dialog) => dialog.draw(frame, area, look, now),
-            Self::Help(dialog) => dialog.draw(frame, area, look),
-            Self::Quit(dialog) => dialog.draw(frame, area, look),
-            Self::Confirm(dialog) => dialog.draw(frame, area, look),
-            Self::Palette(dialog) => dialog.draw(frame, area, look),
-            Self::Explain(dialog) => dialog.draw(frame, area, look),
-            Self::WhatIf(dialog) => dialog.draw(frame, area, look),
-            Self::Atlas(dialog) => dialog.draw(frame, area, look, now),
-            Self::Snapshot(dialog) => dialog.draw(frame, area, look),
-        }
+impl DerefMut for Layer {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut *self.0
     }
 }

@@ -1,9 +1,10 @@
 //! Small private files: created once, completely or not at all.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::Path;
+
+use crate::base::atomic_file;
 
 /// Reads a file, and creates it if it is missing. If several processes create it at once, the first one
 /// wins.
@@ -21,19 +22,7 @@ pub fn read_or_create(
     }
     fs::create_dir_all(folder)?;
     let new = make()?;
-    let draft = folder.join(format!("{name}.{}", std::process::id()));
-    let mut file = File::options()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&draft)?;
-    file.write_all(new.as_bytes())?;
-    // Without this, a power failure could leave an empty secret.
-    file.sync_all()?;
-    let linked = fs::hard_link(&draft, &path);
-    fs::remove_file(&draft)?;
-    match linked {
+    match atomic_file::create(&path, new.as_bytes()) {
         Ok(()) => Ok(new),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             read(&path)?.ok_or_else(|| io::Error::other("the file was removed"))

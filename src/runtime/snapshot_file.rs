@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
-use super::export_file::{ExistingFile, write_or_replace_file};
+use crate::base::atomic_file::{ExistingFile, write_with};
 use crate::base::limits::MAX_SNAPSHOT_BYTES;
 use crate::reconstruct::{
     Artifact, ConversationSnapshot, SessionAccount, SnapshotError, snapshot_json,
@@ -137,7 +137,7 @@ pub fn write_snapshot(
     there: ExistingFile,
 ) -> Result<(), SnapshotFileError> {
     let failed = |error| SnapshotFileError::Write(path.to_owned(), error);
-    write_or_replace_file(path, there, failed, |out| {
+    write_with(path, there, failed, |out| {
         let text = snapshot_text(account);
         out.write_all(text.as_bytes()).map_err(failed)
     })

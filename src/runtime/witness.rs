@@ -1,9 +1,10 @@
 //! External copy of the log's head: on another disk, in a repository, on a colleague's machine.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io;
+use std::path::Path;
 
+use crate::base::atomic_file::{self, FileAccess};
 use crate::trace::head::KnownHead;
 
 /// Reads the head from a file, if the file exists.
@@ -28,14 +29,6 @@ pub fn read_head(path: &Path) -> Result<Option<KnownHead>, String> {
 /// # Errors
 /// Fails with a message when the file cannot be written.
 pub fn write_head(path: &Path, note: &str) -> Result<(), String> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    let new = PathBuf::from(name);
-    let write = || {
-        let mut file = File::create(&new)?;
-        file.write_all(note.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&new, path)
-    };
-    write().map_err(|error| format!("`{}`: {error}", path.display()))
+    atomic_file::replace(path, FileAccess::Default, note.as_bytes())
+        .map_err(|error| format!("`{}`: {error}", path.display()))
 }

@@ -1,5 +1,10 @@
 //! Errors of a store, each with help for the operator.
 
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
 /// Error of a store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
@@ -63,11 +68,99 @@ pub enum StoreError {
     #[error("the verification was stopped before its end")]
     Cancelled,
     /// A write failed; the store accepts nothing more.
-    #[error("the store no longer accepts records: {what}")]
-    Poisoned {
-        /// Cause of the failure.
-        what: String,
+    #[error("the store no longer accepts records: {0}")]
+    Poisoned(#[source] CommitError),
+}
+
+/// Reason why a commit failed. The content of the disk is unknown then.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CommitError {
+    /// Another program changed a file of the open store.
+    #[error("`{}` was {change} while cra was running", path.display())]
+    FileChanged {
+        /// The file.
+        path: PathBuf,
+        /// Change of the file.
+        change: FileChange,
     },
+    /// A file of the store cannot be read.
+    #[error("`{}` cannot be read: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Error of the system.
+        source: Arc<io::Error>,
+    },
+    /// The disk is full.
+    #[error("{shortage}")]
+    Full {
+        /// Location, free space and needed space.
+        shortage: String,
+        /// Error of the backend.
+        source: BackendError,
+    },
+    /// The backend could not write.
+    #[error(transparent)]
+    Backend(BackendError),
+    /// The record cannot be continued or read back.
+    #[error("{0}")]
+    Record(String),
+    /// Another process opened the store.
+    #[error("another process has opened the store")]
+    TakenOver,
+    /// The thread that writes has ended.
+    #[error("the writer thread has stopped")]
+    Stopped,
+}
+
+/// Error of a database, or of another part behind the store.
+pub type BackendError = Arc<dyn std::error::Error + Send + Sync>;
+
+impl CommitError {
+    /// Wraps an error of the backend.
+    #[must_use]
+    pub fn backend(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::Backend(Arc::new(error))
+    }
+}
+
+// Errors of the system cannot be compared; their texts can.
+impl PartialEq for CommitError {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for CommitError {}
+
+/// Change of a store's file by another program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileChange {
+    /// Another file has its name.
+    Replaced,
+    /// No file has its name.
+    Removed,
+    /// It is shorter than it was.
+    Truncated,
+    /// It contains something else.
+    Overwritten,
+    /// It is shorter or contains something else.
+    TruncatedOrOverwritten,
+    /// Its structure is damaged as described.
+    Damaged(String),
+}
+
+impl fmt::Display for FileChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Replaced => f.write_str("replaced"),
+            Self::Removed => f.write_str("deleted or moved"),
+            Self::Truncated => f.write_str("truncated"),
+            Self::Overwritten => f.write_str("overwritten by another program"),
+            Self::TruncatedOrOverwritten => f.write_str("truncated or overwritten"),
+            Self::Damaged(fault) => write!(f, "damaged by another program ({fault})"),
+        }
+    }
 }
 
 impl StoreError {
@@ -95,7 +188,7 @@ impl StoreError {
                 "nothing was changed; keep the file, restore a backup to another folder, and name that folder with --data-dir"
             }
             Self::Cancelled => "verify again and wait for the end",
-            Self::Poisoned { .. } => {
+            Self::Poisoned(_) => {
                 "check the disk (space, permissions, errors), then start cra again; acknowledged records are kept"
             }
         }

@@ -1,9 +1,10 @@
 //! The key that signs the log's heads: a file next to the store, readable by its owner only.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::base::atomic_file::{self, FileAccess};
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::trace::head::LogHead;
@@ -239,29 +240,9 @@ fn read(path: &Path) -> Result<Signer, KeyError> {
 }
 
 fn write_private(path: &Path, signer: &Signer) -> Result<(), KeyError> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let write = || {
-        // The key is written under another name first: a reader of the final name always finds the whole key.
-        let mut name = path.as_os_str().to_owned();
-        name.push(".new");
-        // A file left by a crash may be readable by other users.
-        match fs::remove_file(&name) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
-        let mut options = OpenOptions::new();
-        let mut file = options
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&name)?;
-        writeln!(file, "{}", signer.secret())?;
-        file.sync_all()?;
-        fs::rename(&name, path)?;
-        let folder = path.parent().filter(|above| !above.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
-    };
-    write().map_err(|source| io_error(path, source))
+    let text = format!("{}\n", signer.secret());
+    atomic_file::replace(path, FileAccess::Owner, text.as_bytes())
+        .map_err(|source| io_error(path, source))
 }
 
 fn io_error(path: &Path, source: io::Error) -> KeyError {

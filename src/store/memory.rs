@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::writer::BatchWriter;
-use super::{Ack, AtlasText, Batch, LogState, RecordedSession, StateRow, Store, StoreError};
+use super::{
+    Ack, AtlasText, Batch, CommitError, LogState, RecordedSession, StateRow, Store, StoreError,
+};
 use crate::base::clock::Boxed;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
@@ -136,9 +138,7 @@ impl MemoryStore {
     fn write(&self, batch: &Batch) -> Result<(), StoreError> {
         let mut shared = self.shared();
         if shared.opening != self.opening {
-            return Err(StoreError::Poisoned {
-                what: "another process has it".to_owned(),
-            });
+            return Err(StoreError::Poisoned(CommitError::TakenOver));
         }
         shared.writer.write(&[batch])
     }

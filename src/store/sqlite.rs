@@ -358,7 +358,7 @@ fn with_free_space(error: StoreError, path: &Path) -> StoreError {
         | StoreError::Missing { .. }
         | StoreError::InUse { .. }
         | StoreError::Cancelled
-        | StoreError::Poisoned { .. } => false,
+        | StoreError::Poisoned(_) => false,
     };
     if !full {
         return error;

@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Ack, Batch, StoreError};
+use super::{Ack, Batch, CommitError, StoreError};
 use crate::base::limits::WRITE_QUEUE;
 
 /// Storage medium for batches.
 pub(super) trait Medium: Send {
     /// Writes all batches or none. When this returns, they are durable.
-    fn commit(&mut self, batches: &[&Batch]) -> Result<(), String>;
+    fn commit(&mut self, batches: &[&Batch]) -> Result<(), CommitError>;
 }
 
 /// Writer to a medium until a write fails. After that the content of the medium is unknown, and the
@@ -60,8 +60,8 @@ impl<M: Medium> BatchWriter<M> {
         self.activity.set(Some(Instant::now()));
         let committed = self.medium.commit(batches);
         self.activity.set(None);
-        committed.map_err(|what| {
-            let error = StoreError::Poisoned { what };
+        committed.map_err(|error| {
+            let error = StoreError::Poisoned(error);
             self.poison = Some(error.clone());
             error
         })
@@ -115,9 +115,7 @@ impl WriteQueue {
 }
 
 pub(super) fn closed_error() -> StoreError {
-    StoreError::Poisoned {
-        what: "the writer thread has stopped".to_owned(),
-    }
+    StoreError::Poisoned(CommitError::Stopped)
 }
 
 #[cfg(test)]
@@ -134,7 +132,7 @@ mod tests {
     struct RecordingMedium(Arc<Mutex<Vec<Vec<String>>>>);
 
     impl Medium for RecordingMedium {
-        fn commit(&mut self, batches: &[&Batch]) -> Result<(), String> {
+        fn commit(&mut self, batches: &[&Batch]) -> Result<(), CommitError> {
             let keys = batches.iter().map(|batch| batch.state[0].key.clone());
             self.0.lock().unwrap().push(keys.collect());
             Ok(())

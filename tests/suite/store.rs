@@ -422,7 +422,7 @@ async fn a_store_whose_write_failed_takes_nothing_more() {
     // A record that is there already.
     let records = store.records(0, 1).await.unwrap();
     let twice = store.append(Batch::of(records)).await.unwrap().await;
-    assert!(matches!(twice, Err(StoreError::Poisoned { .. })));
+    assert!(matches!(twice, Err(StoreError::Poisoned(_))));
     let fine = Batch {
         state: vec![StateRow {
             kind: "held".to_owned(),

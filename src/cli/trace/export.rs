@@ -7,13 +7,14 @@ use std::path::Path;
 use serde_json::json;
 
 use super::session_source::SessionSource;
+use crate::base::atomic_file::{self, ExistingFile};
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::id::SessionId;
 use crate::cli::args::{ExportArgs, ExportFormatArg};
 use crate::cli::error::Failure;
 use crate::cli::exit;
 use crate::cli::settings::Settings;
-use crate::runtime::export_file::{TextWriter, write_file as write_atomically};
+use crate::runtime::export_file::TextWriter;
 use crate::store::{StoreError, StoreReader, space};
 use crate::trace::event::Event;
 use crate::trace::export::html::HtmlReport;
@@ -182,7 +183,7 @@ fn write_file(
 ) -> Result<(), Failure> {
     let failed =
         |error| Failure::Write(path.to_owned(), with_free_space(path, needed_bytes, error));
-    write_atomically(path, failed, |out| {
+    atomic_file::write_with(path, ExistingFile::Keep, failed, |out| {
         write(out).map_err(|failure| match failure {
             // A file has no reader that could close the pipe, so this is a disk error.
             Failure::Output(error) => failed(error),

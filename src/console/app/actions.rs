@@ -21,7 +21,7 @@ impl App {
             KeyAction::WhatIf => return self.open_what_if(""),
             KeyAction::Help => {
                 let help = HelpDialog::new(self.tab.scope());
-                self.layers.push(Layer::Help(help));
+                self.layers.push(Layer::new(help));
             }
             KeyAction::Quit => return self.quit(),
             KeyAction::Open if self.tab == Tab::Queue => {
@@ -38,7 +38,7 @@ impl App {
             KeyAction::Thread(key) => return self.act_thread(key),
             KeyAction::Palette => {
                 let palette = PaletteDialog::new(self.tab.scope());
-                self.layers.push(Layer::Palette(palette));
+                self.layers.push(Layer::new(palette));
             }
             KeyAction::Mouse => return self.toggle_mouse(),
             KeyAction::KnowAlarms => self.acknowledge_alarms(),
@@ -87,7 +87,7 @@ impl App {
         if held == 0 {
             return vec![ConsoleRequest::Quit];
         }
-        self.layers.push(Layer::Quit(QuitDialog::new(held)));
+        self.layers.push(Layer::new(QuitDialog::new(held)));
         Vec::new()
     }
 

@@ -1,18 +1,16 @@
 //! Explanations, and the Atlas screen.
 
-use ratatui::layout::Rect;
-
 use super::{App, Tab};
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
 use crate::base::text::one_line;
 use crate::console::dialog::explanation::ExplainDialog;
 use crate::console::dialog::what_if::WhatIfDialog;
-use crate::console::layer::Layer;
+use crate::console::layer::{ExplainResult, Layer};
 use crate::console::request::{ConsoleRequest, Ticket};
 use crate::console::screen::trace::HELD_NOTE;
 use crate::console::theme::Meaning;
-use crate::engine::explanation::{ExplainQuestion, FullExplanation};
+use crate::engine::explanation::ExplainQuestion;
 use crate::runtime::WatchSetting;
 
 impl App {
@@ -73,7 +71,7 @@ impl App {
                     let title = format!("{} {}", seen.at.time_of_day(), seen.account.subject);
                     let note = format!("{}, session {}, at that time", seen.agent, seen.session);
                     let dialog = ExplainDialog::of(seen.account.clone(), &title, &note);
-                    self.layers.push(Layer::Explain(Box::new(dialog)));
+                    self.layers.push(Layer::new(dialog));
                 }
                 Vec::new()
             }
@@ -97,7 +95,7 @@ impl App {
         self.last_dialog_number += 1;
         let dialog = ExplainDialog::new(self.last_dialog_number, title, note);
         let ticket = dialog.ticket();
-        self.layers.push(Layer::Explain(Box::new(dialog)));
+        self.layers.push(Layer::new(dialog));
         vec![ConsoleRequest::Explain(ticket, vec![question])]
     }
 
@@ -108,7 +106,7 @@ impl App {
         let session = self.atlases.selected_session();
         let mut dialog = WhatIfDialog::new(self.last_dialog_number, sessions, session, action);
         let request = dialog.ask();
-        self.layers.push(Layer::WhatIf(Box::new(dialog)));
+        self.layers.push(Layer::new(dialog));
         request.into_iter().collect()
     }
 
@@ -116,37 +114,11 @@ impl App {
     pub(super) fn on_explained(
         &mut self,
         ticket: Ticket,
-        explained: &[Result<Box<FullExplanation>, String>],
+        explained: &[ExplainResult],
     ) -> Vec<ConsoleRequest> {
-        let mut requests = Vec::new();
-        for layer in &mut self.layers {
-            match layer {
-                Layer::Explain(dialog) => dialog.on_explained(ticket, explained),
-                Layer::WhatIf(dialog) => requests.extend(dialog.on_explained(ticket, explained)),
-                Layer::Gate(_)
-                | Layer::Help(_)
-                | Layer::Quit(_)
-                | Layer::Confirm(_)
-                | Layer::Palette(_)
-                | Layer::Atlas(_)
-                | Layer::Snapshot(_) => {}
-            }
-        }
-        requests
-    }
-
-    /// Lays out help, explanations and pages for the area they will be painted in.
-    pub(super) fn lay_out_dialogs(&mut self, content: Rect) {
-        let look = self.look;
-        for layer in &mut self.layers {
-            match layer {
-                Layer::Help(dialog) => dialog.lay_out(content),
-                Layer::Explain(dialog) => dialog.lay_out(content, look),
-                Layer::WhatIf(dialog) => dialog.lay_out(content, look),
-                Layer::Atlas(dialog) => dialog.lay_out(content, look),
-                Layer::Snapshot(dialog) => dialog.lay_out(content, look),
-                Layer::Gate(_) | Layer::Quit(_) | Layer::Confirm(_) | Layer::Palette(_) => {}
-            }
-        }
+        let layers = self.layers.iter_mut();
+        layers
+            .flat_map(|layer| layer.on_explained(ticket, explained))
+            .collect()
     }
 }

@@ -48,17 +48,10 @@ impl DialogHistory {
 impl App {
     /// Iterates over all dialogs about a request, open or minimised.
     pub(super) fn dialogs(&mut self) -> impl Iterator<Item = &mut GateDialog> {
-        let open = self.layers.iter_mut().filter_map(|layer| match layer {
-            Layer::Gate(dialog) => Some(&mut **dialog),
-            Layer::Help(_)
-            | Layer::Quit(_)
-            | Layer::Confirm(_)
-            | Layer::Palette(_)
-            | Layer::Explain(_)
-            | Layer::WhatIf(_)
-            | Layer::Atlas(_)
-            | Layer::Snapshot(_) => None,
-        });
+        let open = self
+            .layers
+            .iter_mut()
+            .filter_map(Layer::get_mut::<GateDialog>);
         open.chain(self.dialog_history.minimised.as_deref_mut())
     }
 
@@ -78,10 +71,9 @@ impl App {
     /// Minimises the topmost dialog. A dialog that waits for the disk takes no key, so it is never
     /// minimised.
     pub(super) fn minimise_dialog(&mut self) {
-        match self.layers.pop() {
-            Some(Layer::Gate(dialog)) => self.dialog_history.minimised = Some(dialog),
-            Some(layer) => self.layers.push(layer),
-            None => {}
+        let is_gate = |layer: &mut Layer| layer.get::<GateDialog>().is_some();
+        if let Some(layer) = self.layers.pop_if(is_gate) {
+            self.dialog_history.minimised = layer.into_dialog();
         }
     }
 
@@ -89,7 +81,7 @@ impl App {
     pub(super) fn restore_dialog(&mut self) {
         if let Some(mut dialog) = self.dialog_history.minimised.take() {
             dialog.on_restored();
-            self.layers.push(Layer::Gate(dialog));
+            self.layers.push(Layer::new(*dialog));
         }
     }
 
@@ -136,11 +128,12 @@ impl App {
             let text = format!("{gate} approved, 1 of 2, and recorded: still held");
             self.notice = Some((Meaning::Waiting, text));
         }
-        let is_its = |layer: &Layer| layer.gate().is_some_and(|dialog| dialog.is_about(gate));
-        let Some(at) = self.layers.iter().position(is_its) else {
-            return Vec::new();
-        };
-        let Some(Layer::Gate(dialog)) = self.layers.get_mut(at) else {
+        let mut layers = self.layers.iter_mut().enumerate();
+        let found = layers.find_map(|(at, layer)| {
+            let dialog = layer.get_mut::<GateDialog>()?;
+            dialog.is_about(gate).then_some((at, dialog))
+        });
+        let Some((at, dialog)) = found else {
             return Vec::new();
         };
         match dialog.on_reply(gate, reply) {

@@ -6,34 +6,21 @@ use std::collections::BTreeSet;
 use super::App;
 use crate::base::id::GateId;
 use crate::console::dialog::gate::{Draft, GateDialog};
-use crate::console::layer::Layer;
 use crate::console::request::ConsoleRequest;
 use crate::engine::held::Held;
 
 impl App {
     /// Requests that the draft of the open dialog be kept, if it changed.
     pub(super) fn save_open_draft(&mut self) -> Option<ConsoleRequest> {
-        match self.layers.last_mut() {
-            Some(Layer::Gate(dialog)) => dialog.save_draft(),
-            Some(
-                Layer::Help(_)
-                | Layer::Quit(_)
-                | Layer::Confirm(_)
-                | Layer::Palette(_)
-                | Layer::Explain(_)
-                | Layer::WhatIf(_)
-                | Layer::Atlas(_)
-                | Layer::Snapshot(_),
-            )
-            | None => None,
-        }
+        self.layers
+            .last_mut()?
+            .get_mut::<GateDialog>()?
+            .save_draft()
     }
 
     /// Closes the topmost layer and keeps its draft.
     pub(super) fn close(&mut self) -> Option<ConsoleRequest> {
-        let Some(Layer::Gate(dialog)) = self.layers.pop() else {
-            return None;
-        };
+        let dialog = self.layers.pop()?.into_dialog()?;
         self.keep_draft(*dialog)
     }
 

@@ -1,15 +1,12 @@
 //! Mouse: a click selects, the wheel scrolls. Neither opens, presses or decides anything.
 
-use ratatui::crossterm::event::{
-    KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
-};
+use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
 use super::{App, Tab};
 use crate::base::clock::Timestamp;
 use crate::console::chrome;
 use crate::console::keymap::{KeyAction, Motion};
-use crate::console::layer::Layer;
 use crate::console::request::{ConsoleRequest, MouseOwner};
 use crate::console::screen::queue::{QueueTarget, place_of};
 use crate::console::theme::Meaning;
@@ -76,27 +73,16 @@ impl App {
     }
 
     fn wheel(&mut self, motion: Motion, now: Timestamp) -> Vec<ConsoleRequest> {
-        let (code, action) = match motion {
-            Motion::Up => (KeyCode::Up, KeyAction::Up),
+        let action = match motion {
+            Motion::Up => KeyAction::Up,
             Motion::Down | Motion::First | Motion::Last | Motion::PageUp | Motion::PageDown => {
-                (KeyCode::Down, KeyAction::Down)
+                KeyAction::Down
             }
         };
         let mut requests = Vec::new();
         for _ in 0..NOTCH {
             match self.layers.last_mut() {
-                // Not sent as a key: that would move the focus.
-                Some(Layer::Gate(dialog)) => dialog.wheel(motion),
-                Some(
-                    layer @ (Layer::Help(_)
-                    | Layer::Palette(_)
-                    | Layer::Explain(_)
-                    | Layer::Atlas(_)
-                    | Layer::Snapshot(_)),
-                ) => {
-                    layer.on_key(KeyEvent::new(code, KeyModifiers::NONE), now);
-                }
-                Some(Layer::Quit(_) | Layer::Confirm(_) | Layer::WhatIf(_)) => {}
+                Some(layer) => layer.on_wheel(motion, now),
                 None => requests.extend(self.act(action, now)),
             }
         }

@@ -41,7 +41,7 @@ impl App {
         }
         if claiming.seen.is_some() && !own {
             let dialog = ConfirmDialog::new(claiming);
-            self.layers.push(Layer::Confirm(dialog));
+            self.layers.push(Layer::new(dialog));
             return Vec::new();
         }
         vec![ConsoleRequest::Operate(OperatorAction::Claim(claiming))]

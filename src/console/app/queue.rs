@@ -87,8 +87,7 @@ impl App {
             Ok(members) => {
                 let requests = self.dismiss().into_iter().collect();
                 let dialog = GateDialog::batch(members, self.decision_context());
-                let layer = dialog.map(|dialog| Layer::Gate(Box::new(dialog)));
-                self.layers.extend(layer);
+                self.layers.extend(dialog.map(Layer::new));
                 requests
             }
             Err(why) => {

@@ -17,7 +17,7 @@ impl App {
         let mut dialog = SnapshotDialog::new(self.last_dialog_number, self.chosen_session());
         let path = path.trim();
         let asked = (!path.is_empty()).then(|| dialog.open(PathBuf::from(path)));
-        self.layers.push(Layer::Snapshot(Box::new(dialog)));
+        self.layers.push(Layer::new(dialog));
         asked.into_iter().collect()
     }
 
@@ -29,7 +29,7 @@ impl App {
         };
         self.last_dialog_number += 1;
         let dialog = SnapshotDialog::to_write(self.last_dialog_number, of);
-        self.layers.push(Layer::Snapshot(Box::new(dialog)));
+        self.layers.push(Layer::new(dialog));
     }
 
     fn chosen_session(&self) -> Option<(ExternalName, SessionId)> {
@@ -46,17 +46,9 @@ impl App {
     ) -> Vec<ConsoleRequest> {
         let top = self.layers.len().saturating_sub(1);
         let mut layers = self.layers.iter_mut().enumerate();
-        let found = layers.find_map(|(at, layer)| match layer {
-            Layer::Snapshot(dialog) if dialog.waits_for(ticket) => Some((at, dialog)),
-            Layer::Snapshot(_)
-            | Layer::Gate(_)
-            | Layer::Help(_)
-            | Layer::Quit(_)
-            | Layer::Confirm(_)
-            | Layer::Palette(_)
-            | Layer::Explain(_)
-            | Layer::WhatIf(_)
-            | Layer::Atlas(_) => None,
+        let found = layers.find_map(|(at, layer)| {
+            let dialog = layer.get_mut::<SnapshotDialog>()?;
+            dialog.waits_for(ticket).then_some((at, dialog))
         });
         let Some((at, dialog)) = found else {
             return Vec::new();
@@ -65,7 +57,7 @@ impl App {
             SnapshotFollowUp::Open(request) => return vec![request],
             // No dialog opens over another one that the operator is looking at.
             SnapshotFollowUp::Ask(question) if at == top => {
-                self.layers.push(Layer::Confirm(*question));
+                self.layers.push(Layer::new(*question));
             }
             SnapshotFollowUp::Ask(_) | SnapshotFollowUp::Nothing => {}
         }

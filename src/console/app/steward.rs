@@ -85,7 +85,7 @@ impl App {
                 let sure = (proposal.strength, proposal.code.as_str());
                 let dialog = LoadDialog::new(proposal.load, shown, sure, now);
                 let dialog = AtlasDialog::Load(dialog);
-                self.layers.push(Layer::Atlas(Box::new(dialog)));
+                self.layers.push(Layer::new(dialog));
             }
             Err(why) => drop(self.show_hint(why)),
         }
@@ -114,7 +114,7 @@ impl App {
         let ticket = dialog.ticket();
         dialog.on_studied(ticket, &Ok(shadow_differences(&shadow)));
         let dialog = AtlasDialog::Page(dialog);
-        self.layers.push(Layer::Atlas(Box::new(dialog)));
+        self.layers.push(Layer::new(dialog));
         Vec::new()
     }
 
@@ -128,7 +128,7 @@ impl App {
         let dialog = PageDialog::new(self.last_dialog_number, title, note);
         let ticket = dialog.ticket();
         let dialog = AtlasDialog::Page(dialog);
-        self.layers.push(Layer::Atlas(Box::new(dialog)));
+        self.layers.push(Layer::new(dialog));
         vec![ConsoleRequest::Study(ticket, study)]
     }
 
@@ -182,9 +182,8 @@ impl App {
     pub(super) fn on_loaded(&mut self, loaded: Result<(), LoadRefusal>) -> Vec<ConsoleRequest> {
         match loaded {
             Ok(()) => {
-                self.layers.retain(|layer| {
-                    !matches!(layer, Layer::Atlas(dialog) if matches!(**dialog, AtlasDialog::Load(_)))
-                });
+                self.layers
+                    .retain(|layer| !matches!(layer.get(), Some(AtlasDialog::Load(_))));
                 let words = "loaded and recorded; U goes back".to_owned();
                 self.notice = Some((Meaning::Passed, words));
             }
@@ -210,17 +209,7 @@ impl App {
     }
 
     fn atlas_dialogs(&mut self) -> impl Iterator<Item = &mut AtlasDialog> {
-        self.layers.iter_mut().filter_map(|layer| match layer {
-            Layer::Atlas(dialog) => Some(&mut **dialog),
-            Layer::Gate(_)
-            | Layer::Help(_)
-            | Layer::Quit(_)
-            | Layer::Confirm(_)
-            | Layer::Palette(_)
-            | Layer::Explain(_)
-            | Layer::WhatIf(_)
-            | Layer::Snapshot(_) => None,
-        })
+        self.layers.iter_mut().filter_map(Layer::get_mut)
     }
 }
 

@@ -201,7 +201,7 @@ impl App {
         };
         let dialog = ConfirmDialog::drift(&thread.id);
         if !self.warn_if_read_only() {
-            self.layers.push(Layer::Confirm(dialog));
+            self.layers.push(Layer::new(dialog));
         }
     }
 
@@ -278,6 +278,6 @@ impl App {
         };
         page.on_studied(page.ticket(), &Ok(studied));
         let dialog = AtlasDialog::Page(page);
-        self.layers.push(Layer::Atlas(Box::new(dialog)));
+        self.layers.push(Layer::new(dialog));
     }
 }

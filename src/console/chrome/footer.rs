@@ -5,7 +5,6 @@ use ratatui::text::{Line, Span};
 use crate::console::app::{App, Tab};
 use crate::console::cells::width;
 use crate::console::keymap::{BINDINGS, KeyAction, KeyBinding, KeyScope, footer_bindings};
-use crate::console::layer::Layer;
 use crate::console::theme::{Appearance, Meaning};
 
 /// State of a key: enabled or disabled.
@@ -88,8 +87,8 @@ pub(super) fn line(app: &App, cells: usize) -> Line<'static> {
         Tab::Threads if app.threads.is_typing() => KeyScope::Prompt,
         Tab::Queue | Tab::Trace | Tab::Threads | Tab::Atlas => app.scope(),
     };
-    let scope = app.layers.last().map_or(screen, Layer::scope);
-    let inner = app.layers.last().and_then(Layer::inner_scope);
+    let scope = app.layers.last().map_or(screen, |layer| layer.scope());
+    let inner = app.layers.last().and_then(|layer| layer.inner_scope());
     let inner = inner.into_iter().flat_map(footer_bindings);
     let typing = matches!(scope, KeyScope::Prompt | KeyScope::Line);
     let on_screen = app.layers.is_empty() && !typing;

@@ -4,8 +4,9 @@ use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
-use super::super::keymap::KeyScope;
-use super::super::layer::KeyResult;
+use super::super::keymap::{KeyScope, Motion};
+use super::super::layer::{Dialog, KeyResult};
+use super::super::request::ConsoleRequest;
 use super::super::theme::Appearance;
 use crate::base::clock::Timestamp;
 
@@ -71,5 +72,36 @@ impl AtlasDialog {
             Self::Load(dialog) => dialog.draw(frame, look, now),
             Self::Page(dialog) => dialog.draw(frame, area, look),
         }
+    }
+}
+
+impl Dialog for AtlasDialog {
+    fn scope(&self) -> KeyScope {
+        Self::scope(self)
+    }
+
+    fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> KeyResult {
+        Self::on_key(self, key, now)
+    }
+
+    fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, now: Timestamp) {
+        Self::draw(self, frame, area, look, now);
+    }
+
+    fn on_paste(&mut self, text: &str, now: Timestamp) -> Vec<ConsoleRequest> {
+        Self::on_paste(self, text, now);
+        Vec::new()
+    }
+
+    fn on_wheel(&mut self, motion: Motion, now: Timestamp) {
+        Self::on_key(self, motion.arrow_key(), now);
+    }
+
+    fn lay_out(&mut self, area: Rect, look: Appearance) {
+        Self::lay_out(self, area, look);
+    }
+
+    fn arms_at(&self, now: Timestamp) -> Option<Timestamp> {
+        Self::arms_at(self, now)
     }
 }

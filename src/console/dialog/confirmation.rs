@@ -6,10 +6,11 @@ use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
 use super::super::keymap::{KeyAction, KeyScope, find_action};
-use super::super::layer::{KeyResult, LayerChange};
+use super::super::layer::{Dialog, KeyResult, LayerChange};
 use super::super::request::ConsoleRequest;
 use super::super::theme::Appearance;
 use super::quit_confirmation::paint_question;
+use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::engine::command::{ClaimChange, OperatorAction};
 use crate::memento::ExternalName;
@@ -110,5 +111,19 @@ impl ConfirmDialog {
             (self.confirm_label, self.spot == ConfirmFocus::Confirm),
         ];
         paint_question(frame, area, look, self.title, &self.text, &buttons);
+    }
+}
+
+impl Dialog for ConfirmDialog {
+    fn scope(&self) -> KeyScope {
+        KeyScope::Quit
+    }
+
+    fn on_key(&mut self, key: KeyEvent, _now: Timestamp) -> KeyResult {
+        Self::on_key(self, key)
+    }
+
+    fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, _now: Timestamp) {
+        Self::draw(self, frame, area, look);
     }
 }

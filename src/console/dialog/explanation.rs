@@ -8,10 +8,12 @@ use ratatui::text::Line;
 
 use super::super::cells::wrap;
 use super::super::evidence;
-use super::super::layer::KeyResult;
-use super::super::request::Ticket;
+use super::super::keymap::{KeyScope, Motion};
+use super::super::layer::{Dialog, ExplainResult, KeyResult};
+use super::super::request::{ConsoleRequest, Ticket};
 use super::super::theme::{Appearance, Meaning};
 use super::sheet::TextSheet;
+use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::engine::explanation::FullExplanation;
 
@@ -90,5 +92,32 @@ impl ExplainDialog {
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
         let title = format!("Why: {}", self.title);
         self.sheet.draw(&title, frame, area, look);
+    }
+}
+
+impl Dialog for ExplainDialog {
+    fn scope(&self) -> KeyScope {
+        KeyScope::Explain
+    }
+
+    fn on_key(&mut self, key: KeyEvent, _now: Timestamp) -> KeyResult {
+        Self::on_key(self, key)
+    }
+
+    fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, _now: Timestamp) {
+        Self::draw(self, frame, area, look);
+    }
+
+    fn on_wheel(&mut self, motion: Motion, _now: Timestamp) {
+        Self::on_key(self, motion.arrow_key());
+    }
+
+    fn lay_out(&mut self, area: Rect, look: Appearance) {
+        Self::lay_out(self, area, look);
+    }
+
+    fn on_explained(&mut self, ticket: Ticket, results: &[ExplainResult]) -> Vec<ConsoleRequest> {
+        Self::on_explained(self, ticket, results);
+        Vec::new()
     }
 }

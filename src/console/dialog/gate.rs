@@ -11,6 +11,7 @@
 
 use std::sync::Arc;
 
+use ratatui::Frame;
 use ratatui::crossterm::event::{KeyEvent, KeyModifiers};
 use ratatui::layout::Rect;
 use serde_json::Value;
@@ -20,8 +21,9 @@ use self::context::ContextPane;
 use self::failed_recording::FailedRecording;
 use self::form::{AnswerForm, FormFocus, MoveDirection};
 use self::step::{Arming, DenyFocus, GatePane, ReviewFocus};
-use super::super::keymap::{KeyAction, KeyScope, find_action};
-use super::super::layer::{KeyResult, LayerChange, Repaint};
+use super::super::keymap::{KeyAction, KeyScope, Motion, find_action};
+use super::super::layer::{Dialog, KeyResult, LayerChange, Repaint};
+use super::super::request::ConsoleRequest;
 use super::super::screen::queue::overrules;
 use super::super::theme::Appearance;
 use crate::base::clock::Timestamp;
@@ -379,5 +381,57 @@ impl GateDialog {
             return format!("batch of {}: {}", self.members().len(), self.ids());
         }
         format!("{}  {}", self.held.id, one_line(self.held.action()))
+    }
+}
+
+impl Dialog for GateDialog {
+    fn scope(&self) -> KeyScope {
+        KeyScope::Gate
+    }
+
+    fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> KeyResult {
+        Self::on_key(self, key, now)
+    }
+
+    fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, now: Timestamp) {
+        Self::draw(self, frame, area, look, now);
+    }
+
+    fn inner_scope(&self) -> Option<KeyScope> {
+        Self::inner_scope(self)
+    }
+
+    fn can(&self, action: KeyAction) -> bool {
+        Self::can(self, action)
+    }
+
+    fn label(&self, action: KeyAction) -> Option<&'static str> {
+        Self::label(self, action)
+    }
+
+    fn on_paste(&mut self, text: &str, now: Timestamp) -> Vec<ConsoleRequest> {
+        Self::on_paste(self, text, now);
+        Vec::new()
+    }
+
+    fn on_wheel(&mut self, motion: Motion, _now: Timestamp) {
+        // Not handled as a key: that would move the focus.
+        self.wheel(motion);
+    }
+
+    fn cancel(&mut self) -> KeyResult {
+        self.back()
+    }
+
+    fn lay_out(&mut self, area: Rect, look: Appearance) {
+        Self::lay_out(self, area, look);
+    }
+
+    fn on_drawn(&mut self, area: Rect, look: Appearance, now: Timestamp) -> Repaint {
+        Self::on_drawn(self, area, look, now)
+    }
+
+    fn arms_at(&self, now: Timestamp) -> Option<Timestamp> {
+        Self::arms_at(self, now)
     }
 }

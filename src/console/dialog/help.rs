@@ -7,10 +7,12 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 use super::super::cells::{clip, fit, wrap};
-use super::super::keymap::{BINDINGS, KeyAction, KeyBinding, KeyScope, find_action};
-use super::super::layer::{KeyResult, LayerChange};
+use super::super::keymap::{BINDINGS, KeyAction, KeyBinding, KeyScope, Motion, find_action};
+use super::super::layer::{Dialog, KeyResult, LayerChange};
 use super::super::line_edit::{InputChange, LineEdit};
+use super::super::request::ConsoleRequest;
 use super::super::theme::{Appearance, Focus, Meaning};
+use crate::base::clock::Timestamp;
 
 /// Answer to a search for a feature that does not exist.
 const NEVER: &str = "\"allow always\" does not exist: you decide every request separately, and a decision \
@@ -193,4 +195,31 @@ fn binding_rows(binding: &KeyBinding, look: Appearance, cells: usize) -> Vec<Lin
         ])
     });
     rows.collect()
+}
+
+impl Dialog for HelpDialog {
+    fn scope(&self) -> KeyScope {
+        KeyScope::Help
+    }
+
+    fn on_key(&mut self, key: KeyEvent, _now: Timestamp) -> KeyResult {
+        Self::on_key(self, key)
+    }
+
+    fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, _now: Timestamp) {
+        Self::draw(self, frame, area, look);
+    }
+
+    fn on_paste(&mut self, text: &str, _now: Timestamp) -> Vec<ConsoleRequest> {
+        Self::on_paste(self, text);
+        Vec::new()
+    }
+
+    fn on_wheel(&mut self, motion: Motion, _now: Timestamp) {
+        Self::on_key(self, motion.arrow_key());
+    }
+
+    fn lay_out(&mut self, area: Rect, _look: Appearance) {
+        Self::lay_out(self, area);
+    }
 }

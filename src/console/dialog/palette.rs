@@ -11,11 +11,13 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 use super::super::cells::{clip, fit, width};
-use super::super::keymap::{BINDINGS, KeyAction, KeyScope, find_action};
-use super::super::layer::{KeyResult, LayerChange};
+use super::super::keymap::{BINDINGS, KeyAction, KeyScope, Motion, find_action};
+use super::super::layer::{Dialog, KeyResult, LayerChange};
 use super::super::line_edit::{InputChange, LineEdit};
+use super::super::request::ConsoleRequest;
 use super::super::screen::queue::highlighted;
 use super::super::theme::{Appearance, Focus, Meaning};
+use crate::base::clock::Timestamp;
 use crate::base::id::{GateId, SessionId};
 
 /// Command chosen in the palette.
@@ -377,6 +379,29 @@ fn score(name: &str, typed: &str) -> Option<usize> {
 
 fn contains(help: &str, typed: &str) -> bool {
     help.to_lowercase().contains(&typed.to_lowercase())
+}
+
+impl Dialog for PaletteDialog {
+    fn scope(&self) -> KeyScope {
+        KeyScope::Palette
+    }
+
+    fn on_key(&mut self, key: KeyEvent, _now: Timestamp) -> KeyResult {
+        Self::on_key(self, key)
+    }
+
+    fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, _now: Timestamp) {
+        Self::draw(self, frame, area, look);
+    }
+
+    fn on_paste(&mut self, text: &str, _now: Timestamp) -> Vec<ConsoleRequest> {
+        Self::on_paste(self, text);
+        Vec::new()
+    }
+
+    fn on_wheel(&mut self, motion: Motion, _now: Timestamp) {
+        Self::on_key(self, motion.arrow_key());
+    }
 }
 
 #[cfg(test)]

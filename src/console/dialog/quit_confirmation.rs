@@ -8,9 +8,10 @@ use ratatui::widgets::{Clear, Paragraph};
 
 use super::super::cells::{coordinate, counted, wrap};
 use super::super::keymap::{KeyAction, KeyScope, find_action};
-use super::super::layer::{KeyResult, LayerChange};
+use super::super::layer::{Dialog, KeyResult, LayerChange};
 use super::super::request::ConsoleRequest;
 use super::super::theme::{Appearance, Focus, Meaning};
+use crate::base::clock::Timestamp;
 
 /// Dialog that asks whether to quit.
 #[derive(Debug)]
@@ -111,4 +112,18 @@ pub(super) fn paint_question(
     frame.render_widget(Clear, place);
     let block = look.panel(Focus::Here).title(title);
     frame.render_widget(Paragraph::new(lines).block(block), place);
+}
+
+impl Dialog for QuitDialog {
+    fn scope(&self) -> KeyScope {
+        KeyScope::Quit
+    }
+
+    fn on_key(&mut self, key: KeyEvent, _now: Timestamp) -> KeyResult {
+        Self::on_key(self, key)
+    }
+
+    fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, _now: Timestamp) {
+        Self::draw(self, frame, area, look);
+    }
 }

@@ -12,17 +12,18 @@ use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
 use super::super::keymap::{KeyAction, KeyScope, Motion, SnapshotKey, find_action};
-use super::super::layer::{KeyResult, LayerChange};
+use super::super::layer::{Dialog, KeyResult, LayerChange};
 use super::super::line_edit::LineEdit;
 use super::super::request::{ConsoleRequest, Ticket};
 use super::super::theme::Appearance;
 use super::confirmation::ConfirmDialog;
 use super::sheet::TextSheet;
+use crate::base::atomic_file::ExistingFile;
+use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::base::limits::MAX_COPY_BYTES;
 use crate::memento::ExternalName;
 use crate::reconstruct::{Artifact, Reconstruction};
-use crate::runtime::export_file::ExistingFile;
 
 mod messages;
 mod view;
@@ -510,5 +511,36 @@ impl OpenSnapshot {
             format!("copied the handover text: {whole} bytes")
         });
         text
+    }
+}
+
+impl Dialog for SnapshotDialog {
+    fn scope(&self) -> KeyScope {
+        Self::scope(self)
+    }
+
+    fn on_key(&mut self, key: KeyEvent, _now: Timestamp) -> KeyResult {
+        Self::on_key(self, key)
+    }
+
+    fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, _now: Timestamp) {
+        Self::draw(self, frame, area, look);
+    }
+
+    fn can(&self, action: KeyAction) -> bool {
+        Self::can(self, action)
+    }
+
+    fn on_paste(&mut self, text: &str, _now: Timestamp) -> Vec<ConsoleRequest> {
+        Self::on_paste(self, text);
+        Vec::new()
+    }
+
+    fn on_wheel(&mut self, motion: Motion, _now: Timestamp) {
+        Self::on_key(self, motion.arrow_key());
+    }
+
+    fn lay_out(&mut self, area: Rect, look: Appearance) {
+        Self::lay_out(self, area, look);
     }
 }

@@ -4,6 +4,7 @@
 //! Contract: only one question is in progress at a time. The answer shown belongs to the current
 //! fields, or the view says that it does not.
 
+use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -13,12 +14,13 @@ use serde_json::{Value, json};
 use super::super::cells::wrap;
 use super::super::evidence;
 use super::super::keymap::{KeyAction, KeyScope, find_action};
-use super::super::layer::{KeyResult, LayerChange};
+use super::super::layer::{Dialog, ExplainResult, KeyResult, LayerChange};
 use super::super::request::{ConsoleRequest, Ticket};
 use super::super::theme::{Appearance, Meaning};
 use super::gate::text_editing::{
     edit, edit_line, editor, numbered_editor, paste, paste_line, replace, text_of,
 };
+use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::base::json;
 use crate::engine::explanation::{
@@ -308,5 +310,33 @@ impl WhatIfDialog {
     fn most(&self) -> usize {
         let visible = usize::from(self.place.height).saturating_sub(2);
         self.lines.len().saturating_sub(visible)
+    }
+}
+
+impl Dialog for WhatIfDialog {
+    fn scope(&self) -> KeyScope {
+        KeyScope::WhatIf
+    }
+
+    fn on_key(&mut self, key: KeyEvent, _now: Timestamp) -> KeyResult {
+        Self::on_key(self, key)
+    }
+
+    fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, _now: Timestamp) {
+        Self::draw(self, frame, area, look);
+    }
+
+    fn on_paste(&mut self, text: &str, _now: Timestamp) -> Vec<ConsoleRequest> {
+        Self::on_paste(self, text).into_iter().collect()
+    }
+
+    fn lay_out(&mut self, area: Rect, look: Appearance) {
+        Self::lay_out(self, area, look);
+    }
+
+    fn on_explained(&mut self, ticket: Ticket, results: &[ExplainResult]) -> Vec<ConsoleRequest> {
+        Self::on_explained(self, ticket, results)
+            .into_iter()
+            .collect()
     }
 }

@@ -1,5 +1,7 @@
 //! Cursor motions within lists.
 
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
 /// Cursor motion within a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Motion {
@@ -12,6 +14,15 @@ pub(crate) enum Motion {
 }
 
 impl Motion {
+    /// Arrow key that moves one row in this direction, for a notch of the mouse wheel.
+    pub(crate) fn arrow_key(self) -> KeyEvent {
+        let code = match self {
+            Self::Up => KeyCode::Up,
+            Self::Down | Self::First | Self::Last | Self::PageUp | Self::PageDown => KeyCode::Down,
+        };
+        KeyEvent::new(code, KeyModifiers::NONE)
+    }
+
     /// Returns the row that the motion leads to from row `at` of `count` rows.
     pub(crate) fn target_row(self, at: usize, count: usize) -> usize {
         const PAGE: usize = 10;

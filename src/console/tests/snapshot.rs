@@ -12,6 +12,7 @@ use super::fixture;
 use super::live_console::LiveConsole;
 use super::sample_threads::{two, with};
 use super::test_console::TestConsole;
+use crate::base::atomic_file::ExistingFile;
 use crate::base::text::is_deceptive;
 use crate::console::dialog::snapshot::{
     SnapshotReadFailure, SnapshotRequest, SnapshotResponse, SnapshotWrite, SnapshotWriteFailure,
@@ -19,7 +20,6 @@ use crate::console::dialog::snapshot::{
 use crate::console::request::{ConsoleMessage, ConsoleRequest, Ticket};
 use crate::console::theme::{Appearance, Glyphs};
 use crate::reconstruct::Reconstruction;
-use crate::runtime::export_file::ExistingFile;
 use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 use crate::runtime::snapshot_file::{SnapshotFileError, parse_snapshot};
 

@@ -11,7 +11,7 @@ use super::archive::Archive;
 use super::fixture::{busy, now};
 use super::test_console::TestConsole;
 use crate::base::limits::MAX_COPY_BYTES;
-use crate::console::layer::Layer;
+use crate::console::dialog::palette::PaletteDialog;
 use crate::console::request::{ConsoleMessage, ConsoleRequest};
 use crate::trace::verification::{
     ChainVerification, VerificationProgress, VerificationReport, VerificationVerdict,
@@ -491,7 +491,7 @@ proptest! {
             if matches!(code, KeyCode::Char('q' | 'E' | '1')) {
                 continue;
             }
-            let palette = matches!(stage.app.layers.last(), Some(Layer::Palette(_)));
+            let palette = stage.app.layers.last().is_some_and(|layer| layer.get::<PaletteDialog>().is_some());
             for request in archive.press(&mut stage, code) {
                 let copies = matches!(request, ConsoleRequest::Copy(_));
                 let meant = code == KeyCode::Char('y') || palette && code == KeyCode::Enter;

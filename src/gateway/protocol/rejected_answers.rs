@@ -9,13 +9,14 @@
 //! an alarm and a record, and nothing else. The number and size of files are limited.
 
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io::{self, Read};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::base::atomic_file;
 use crate::base::clock::{Clock, SystemClock, Timestamp};
 use crate::base::json;
 use crate::base::text::one_line;
@@ -75,15 +76,7 @@ impl RejectedAnswer {
             return Ok(());
         }
         let name = format!("{}.json", Uuid::now_v7());
-        let draft = folder.join(format!(".{name}"));
-        let mut file = File::options()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&draft)?;
-        file.write_all(serde_json::to_string(self)?.as_bytes())?;
-        // After the rename, the file is complete.
-        fs::rename(&draft, folder.join(name))
+        atomic_file::create(&folder.join(name), serde_json::to_string(self)?.as_bytes())
     }
 
     /// Returns the report with texts that are safe to show: any process may have written them.

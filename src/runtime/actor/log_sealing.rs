@@ -17,7 +17,7 @@ use super::batch_writes::WrittenBatch;
 use crate::base::clock::{Boxed, Timestamp};
 use crate::base::id::GateId;
 use crate::engine::command::{DecisionRefusal, Effect, Reply};
-use crate::store::{Batch, Seal, StateRow, Store, StoreError};
+use crate::store::{Batch, CommitError, Seal, StateRow, Store, StoreError};
 use crate::trace::event::{Durability, Payload};
 use crate::trace::head::LogHead;
 
@@ -213,8 +213,8 @@ impl Actor {
         let (read_back, entered) = match read {
             Ok(read) => read,
             Err(error) => {
-                let what = error.to_string();
-                self.on_write_failure(&StoreError::Poisoned { what }, Vec::new());
+                let error = StoreError::Poisoned(CommitError::backend(error));
+                self.on_write_failure(&error, Vec::new());
                 return;
             }
         };

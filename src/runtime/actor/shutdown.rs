@@ -13,7 +13,7 @@ use super::Actor;
 use crate::base::clock::Timestamp;
 use crate::base::limits::HEAD_FILE_TIMEOUT;
 use crate::engine::command::Effect;
-use crate::store::{Batch, StoreError};
+use crate::store::{Batch, CommitError, StoreError};
 use crate::trace::event::StoreRecovered;
 
 /// Longest time for a store to check its files.
@@ -42,7 +42,7 @@ impl Actor {
             error
         } else {
             self.store.note_outage(&what);
-            StoreError::Poisoned { what }
+            StoreError::Poisoned(CommitError::Record(what))
         };
         self.on_store_failure(&error);
     }

@@ -1,5 +1,7 @@
 //! Simulated disk with faults.
 
+use std::io;
+
 /// A disk with one append-only file.
 #[derive(Clone, Debug, Default)]
 pub struct SimulatedDisk {
@@ -93,19 +95,22 @@ impl SimulatedDisk {
         self.pending.clear();
     }
 
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.step()?;
         if count_down(&mut self.writes_until_full) {
-            return Err("no space left on device".to_owned());
+            return Err(io::Error::new(
+                io::ErrorKind::StorageFull,
+                "no space left on device",
+            ));
         }
         self.pending.extend_from_slice(bytes);
         Ok(())
     }
 
-    pub(super) fn sync(&mut self) -> Result<(), String> {
+    pub(super) fn sync(&mut self) -> io::Result<()> {
         self.step()?;
         if count_down(&mut self.syncs_until_failure) {
-            return Err("input/output error".to_owned());
+            return Err(io::Error::other("input/output error"));
         }
         if !self.lies {
             self.synced.append(&mut self.pending);
@@ -113,13 +118,13 @@ impl SimulatedDisk {
         Ok(())
     }
 
-    fn step(&mut self) -> Result<(), String> {
+    fn step(&mut self) -> io::Result<()> {
         self.dark |= count_down(&mut self.steps_until_cut);
         if self.dark {
-            return Err("the power is off".to_owned());
+            return Err(io::Error::other("the power is off"));
         }
         if self.away {
-            return Err("the file is gone".to_owned());
+            return Err(io::Error::new(io::ErrorKind::NotFound, "the file is gone"));
         }
         Ok(())
     }

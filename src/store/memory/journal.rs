@@ -5,7 +5,9 @@
 //! those were acknowledged, so nothing is dropped and the disk is rejected.
 
 use super::super::writer::Medium;
-use super::super::{AtlasText, Batch, PruneRanges, Seal, StateRow, StoreError, UNFINISHED_WRITE};
+use super::super::{
+    AtlasText, Batch, CommitError, PruneRanges, Seal, StateRow, StoreError, UNFINISHED_WRITE,
+};
 use super::disk::SimulatedDisk;
 use super::tables::MemoryTables;
 use crate::base::digest::Digest;
@@ -44,9 +46,9 @@ impl Journal {
 }
 
 impl Medium for Journal {
-    fn commit(&mut self, batches: &[&Batch]) -> Result<(), String> {
+    fn commit(&mut self, batches: &[&Batch]) -> Result<(), CommitError> {
         if let Some(misfit) = self.tables.conflict(batches) {
-            return Err(misfit);
+            return Err(CommitError::Record(misfit));
         }
         let mut body = Vec::new();
         put_list(&mut body, batches, |out, batch| put_batch(out, batch));
@@ -54,8 +56,8 @@ impl Medium for Journal {
         put_number(&mut bytes, body.len());
         bytes.extend_from_slice(Digest::of(&body).as_bytes());
         bytes.extend_from_slice(&body);
-        self.disk.write(&bytes)?;
-        self.disk.sync()?;
+        self.disk.write(&bytes).map_err(CommitError::backend)?;
+        self.disk.sync().map_err(CommitError::backend)?;
         for batch in batches {
             self.tables.apply((*batch).clone());
         }

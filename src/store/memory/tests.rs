@@ -219,12 +219,12 @@ fn a_full_disk_or_failed_sync_poisons_the_writer_permanently() {
         writer.write(&[&material[0]]).unwrap();
         writer.write(&[&material[1]]).unwrap();
         let failed = writer.write(&[&material[2]]);
-        assert_eq!(
-            failed,
-            Err(StoreError::Poisoned {
-                what: what.to_owned()
-            })
-        );
+        let Err(StoreError::Poisoned(cause)) = &failed else {
+            panic!("{failed:?}")
+        };
+        assert_eq!(cause.to_string(), what);
+        let source = std::error::Error::source(failed.as_ref().unwrap_err());
+        assert!(source.is_some(), "the error keeps its source");
         // The writer stays poisoned even if the disk works again: the content of the disk is unknown.
         writer.medium().disk.repair();
         assert_eq!(writer.write(&[&material[2]]), failed);
@@ -362,7 +362,9 @@ fn a_removed_file_poisons_the_writer_permanently() {
     writer.write(&[&material[0]]).unwrap();
     writer.medium().disk.remove_file();
     let failed = writer.write(&[&material[1]]);
-    assert!(matches!(&failed, Err(StoreError::Poisoned { what }) if what.contains("gone")));
+    assert!(
+        matches!(&failed, Err(StoreError::Poisoned(cause)) if cause.to_string().contains("gone"))
+    );
     writer.medium().disk.put_back();
     assert_eq!(writer.write(&[&material[1]]), failed);
 }

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::super::{StoreError, StoreReader as _};
+use super::super::{CommitError, FileChange, StoreError, StoreReader as _};
 use super::reader::SqliteReader;
 use super::wal_end::{WalEnd, WalFault};
 use super::{open_error, with_suffix};
@@ -152,7 +152,7 @@ impl StoreFiles {
     }
 
     /// Checks, before a commit, that both files are as the last commit left them.
-    pub(super) fn check_before(&mut self) -> Result<WalState, String> {
+    pub(super) fn check_before(&mut self) -> Result<WalState, CommitError> {
         let found = check_id(&self.database, self.database_id)?;
         let stamp = StoreFileStamp::from(&found);
         if stamp != self.stamp {
@@ -179,10 +179,9 @@ impl StoreFiles {
     ///
     /// A program that only moves pages from the write-ahead log into the database (a checkpoint) does no
     /// harm, so a change alone is not a fault: the store must still be this one, and intact.
-    fn check_changed_database(&self, stamp: StoreFileStamp) -> Result<(), String> {
-        let shown = self.database.display();
+    fn check_changed_database(&self, stamp: StoreFileStamp) -> Result<(), CommitError> {
         if stamp.size_bytes < self.stamp.size_bytes {
-            return Err(format!("`{shown}` was truncated while cra was running"));
+            return Err(changed(&self.database, FileChange::Truncated));
         }
         let found = SqliteReader::open(&self.database).and_then(|reader| {
             let log = reader.log()?;
@@ -190,12 +189,8 @@ impl StoreFiles {
         });
         match found {
             Ok((log, None)) if log == self.log => Ok(()),
-            Ok((_, Some(fault))) => Err(format!(
-                "`{shown}` was damaged by another program while cra was running: {fault}"
-            )),
-            Ok(_) | Err(_) => Err(format!(
-                "`{shown}` was overwritten by another program while cra was running"
-            )),
+            Ok((_, Some(fault))) => Err(changed(&self.database, FileChange::Damaged(fault))),
+            Ok(_) | Err(_) => Err(changed(&self.database, FileChange::Overwritten)),
         }
     }
 
@@ -205,8 +200,7 @@ impl StoreFiles {
         let found = check_id(&self.database, self.database_id)?;
         let wal_found = check_id(&self.wal, self.wal_id)?;
         if wrote != CommitEffect::Rewritten && found.len() < self.stamp.size_bytes {
-            let shown = self.database.display();
-            return Err(format!("`{shown}` was truncated while cra was running").into());
+            return Err(changed(&self.database, FileChange::Truncated).into());
         }
         match wrote {
             CommitEffect::NothingNew if StoreFileStamp::from(&wal_found) == self.wal_stamp => {}
@@ -263,14 +257,13 @@ impl StoreFiles {
         self.wal_end = None;
     }
 
-    /// Message about a write-ahead log that differs from what was written.
-    pub(super) fn wal_fault(&self, fault: WalFault) -> String {
-        let shown = self.wal.display();
+    /// Error of a write-ahead log that differs from what was written.
+    pub(super) fn wal_fault(&self, fault: WalFault) -> CommitError {
         match fault {
             WalFault::Empty | WalFault::Damaged => {
-                format!("`{shown}` was truncated or overwritten while cra was running")
+                changed(&self.wal, FileChange::TruncatedOrOverwritten)
             }
-            WalFault::Io(error) => format!("`{shown}` cannot be read: {error}"),
+            WalFault::Io(error) => unreadable(&self.wal, error),
         }
     }
 }
@@ -280,25 +273,38 @@ impl StoreFiles {
 pub(super) enum CommitFault {
     /// The write-ahead log is empty: see [`WalState::Emptied`].
     Emptied,
-    /// A description of the fault.
-    Described(String),
+    /// Any other reason.
+    Other(CommitError),
 }
 
-impl From<String> for CommitFault {
-    fn from(what: String) -> Self {
-        Self::Described(what)
+impl From<CommitError> for CommitFault {
+    fn from(error: CommitError) -> Self {
+        Self::Other(error)
+    }
+}
+
+fn changed(path: &Path, change: FileChange) -> CommitError {
+    CommitError::FileChanged {
+        path: path.to_owned(),
+        change,
+    }
+}
+
+fn unreadable(path: &Path, error: io::Error) -> CommitError {
+    CommitError::Io {
+        path: path.to_owned(),
+        source: Arc::new(error),
     }
 }
 
 /// Checks that a path still leads to a file.
-fn check_id(path: &Path, id: FileId) -> Result<Metadata, String> {
-    let shown = path.display();
+fn check_id(path: &Path, id: FileId) -> Result<Metadata, CommitError> {
     match fs::metadata(path) {
         Ok(found) if FileId::from(&found) == id => Ok(found),
-        Ok(_) => Err(format!("`{shown}` was replaced while cra was running")),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(format!(
-            "`{shown}` was deleted or moved while cra was running"
-        )),
-        Err(error) => Err(format!("`{shown}` cannot be checked: {error}")),
+        Ok(_) => Err(changed(path, FileChange::Replaced)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(changed(path, FileChange::Removed))
+        }
+        Err(error) => Err(unreadable(path, error)),
     }
 }

@@ -5,16 +5,16 @@
 //! file, so that no commit waits for it; heads that arrive meanwhile are skipped in favour of the
 //! newest.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::super::StoreError;
-use super::{io_error, with_suffix};
+use super::io_error;
+use crate::base::atomic_file::{self, FileAccess};
 
 /// Name of the head file in the folder of its store.
 pub const HEAD_FILE_NAME: &str = "cra.head";
@@ -34,19 +34,6 @@ pub(super) fn read_head(database: &Path) -> Result<Option<String>, StoreError> {
     }
 }
 
-/// Writes the file atomically: after a crash it holds the old head or the new one, never a part.
-fn write_head(path: &Path, note: &str) -> io::Result<()> {
-    let new = with_suffix(path, ".tmp");
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    let mut file = options.open(&new)?;
-    file.write_all(note.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&new, path)?;
-    let folder = path.parent().filter(|above| !above.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
-}
-
 /// Least time between two writes of the file. Each write makes the file system commit twice, and a
 /// database commit at the same time takes twenty times as long. Heads are signed about once a second at
 /// low load, so only a busy store waits for this.
@@ -63,7 +50,7 @@ fn write_heads(path: &Path, queue: &mpsc::Receiver<String>) {
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
-        if let Err(error) = write_head(path, &note) {
+        if let Err(error) = atomic_file::replace(path, FileAccess::Owner, note.as_bytes()) {
             let path = path.display();
             tracing::error!(%path, %error, "cannot write the head next to the store");
         }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{
@@ -10,7 +11,7 @@ use rusqlite::{
 
 use super::super::space;
 use super::super::writer::Medium;
-use super::super::{AtlasText, Batch, PruneRanges, Seal, StateRow};
+use super::super::{AtlasText, Batch, CommitError, PruneRanges, Seal, StateRow};
 use super::files::{CommitEffect, CommitFault, StoreFiles, WalState};
 use super::head_file::HeadFileWriter;
 use super::lock::StoreLock;
@@ -53,10 +54,10 @@ impl SqliteMedium {
 }
 
 impl Medium for SqliteMedium {
-    fn commit(&mut self, batches: &[&Batch]) -> Result<(), String> {
+    fn commit(&mut self, batches: &[&Batch]) -> Result<(), CommitError> {
         let written = self.commit_with_checks(batches);
-        if let (Err(what), Some(parts)) = (&written, &mut self.parts) {
-            parts.lock.note_outage(what);
+        if let (Err(error), Some(parts)) = (&written, &mut self.parts) {
+            parts.lock.note_outage(&error.to_string());
             // A checkpoint on close would move pages of a possibly damaged write-ahead log into the database.
             // Best effort: these pages were not acknowledged.
             let stay = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
@@ -68,12 +69,12 @@ impl Medium for SqliteMedium {
 
 impl SqliteMedium {
     /// Writes between two checks of the files: an acknowledgement means that the data is in the folder.
-    fn commit_with_checks(&mut self, batches: &[&Batch]) -> Result<(), String> {
+    fn commit_with_checks(&mut self, batches: &[&Batch]) -> Result<(), CommitError> {
         self.check_before()?;
         let is_empty = batches.iter().all(|batch| batch.is_empty());
         if !is_empty {
             self.write(batches)
-                .map_err(|error| self.explain(&error, space::ROOM_BYTES))?;
+                .map_err(|error| self.explain(error, space::ROOM_BYTES))?;
         }
         let has_news = |batch: &&Batch| !batch.records.is_empty() || !batch.seals.is_empty();
         let mut wrote = if batches.iter().any(has_news) {
@@ -84,7 +85,7 @@ impl SqliteMedium {
         if batches.iter().any(|batch| batch.compact) {
             let needed_bytes = self.size_bytes();
             self.compact()
-                .map_err(|error| self.explain(&error, needed_bytes))?;
+                .map_err(|error| self.explain(error, needed_bytes))?;
             wrote = CommitEffect::Rewritten;
         }
         self.check_written(wrote)?;
@@ -102,7 +103,7 @@ impl SqliteMedium {
     }
 
     /// Checks that the files are as the last commit left them.
-    fn check_before(&mut self) -> Result<(), String> {
+    fn check_before(&mut self) -> Result<(), CommitError> {
         let Some(parts) = &mut self.parts else {
             return Ok(());
         };
@@ -113,7 +114,7 @@ impl SqliteMedium {
     }
 
     /// Checks that a commit is in the files, and updates the free space.
-    fn check_written(&mut self, wrote: CommitEffect) -> Result<(), String> {
+    fn check_written(&mut self, wrote: CommitEffect) -> Result<(), CommitError> {
         let Some(parts) = &mut self.parts else {
             return Ok(());
         };
@@ -123,19 +124,19 @@ impl SqliteMedium {
                 Ok(())
             }
             Err(CommitFault::Emptied) => self.check_emptied(),
-            Err(CommitFault::Described(what)) => Err(what),
+            Err(CommitFault::Other(error)) => Err(error),
         }
     }
 
     /// Checks a write-ahead log that was found empty. After a checkpoint SQLite starts it anew. If the file
     /// was truncated, SQLite continues far after its end, and the header is missing.
-    fn check_emptied(&mut self) -> Result<(), String> {
+    fn check_emptied(&mut self) -> Result<(), CommitError> {
         let name = "application_id";
         let same: Result<i64, _> = self
             .connection
             .pragma_query_value(None, name, |row| row.get(0));
         let written = same.and_then(|same| self.connection.pragma_update(None, name, same));
-        written.map_err(|error| self.explain(&error, space::ROOM_BYTES))?;
+        written.map_err(|error| self.explain(error, space::ROOM_BYTES))?;
         let Some(parts) = &mut self.parts else {
             return Ok(());
         };
@@ -143,7 +144,7 @@ impl SqliteMedium {
         match parts.files.check_written(CommitEffect::Pages) {
             Ok(_) => Ok(()),
             Err(CommitFault::Emptied) => Err(parts.files.wal_fault(WalFault::Empty)),
-            Err(CommitFault::Described(what)) => Err(what),
+            Err(CommitFault::Other(error)) => Err(error),
         }
     }
 
@@ -161,8 +162,8 @@ impl SqliteMedium {
         self.connection.query_row(truncate, [], |_| Ok(()))
     }
 
-    /// Converts an error to a message. A full disk is named, with the free space.
-    fn explain(&self, error: &rusqlite::Error, needed_bytes: u64) -> String {
+    /// Classifies an error. A full disk is named, with the free space.
+    fn explain(&self, error: rusqlite::Error, needed_bytes: u64) -> CommitError {
         let path = self.connection.path().map(PathBuf::from);
         let scarce = |path: &PathBuf| {
             let failed = error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure);
@@ -172,9 +173,12 @@ impl SqliteMedium {
             Some(path)
                 if error.sqlite_error_code() == Some(ErrorCode::DiskFull) || scarce(&path) =>
             {
-                space::full_disk(&path, needed_bytes)
+                CommitError::Full {
+                    shortage: space::full_disk(&path, needed_bytes),
+                    source: Arc::new(error),
+                }
             }
-            Some(_) | None => error.to_string(),
+            Some(_) | None => CommitError::backend(error),
         }
     }
 
@@ -476,7 +480,7 @@ mod tests {
         let written = (0..1000).find_map(|n| Some((n, writer.write(&[&row(n)]).err()?)));
         let (acknowledged, failed) = written.unwrap();
         let text = failed.to_string();
-        assert!(matches!(failed, StoreError::Poisoned { .. }), "{text}");
+        assert!(matches!(failed, StoreError::Poisoned(_)), "{text}");
         assert!(
             text.contains("is full: ") && text.contains(" free, at least 1 MiB needed"),
             "{text}"

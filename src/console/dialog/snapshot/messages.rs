@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::base::atomic_file::ExistingFile;
 use crate::base::id::SessionId;
 use crate::memento::ExternalName;
 use crate::reconstruct::{Artifact, Reconstruction};
-use crate::runtime::export_file::ExistingFile;
 use crate::runtime::snapshot_file::SnapshotFileError;
 
 /// Request about a snapshot file.
