@@ -6,7 +6,8 @@
 //!
 //! - [`protocol`]: the calls, their faults, and the proof of an answer. It does no I/O.
 //! - [`transport`]: the servers (socket, HTTP, MCP) and the clients that carry calls.
-//! - [`hook`]: one step of a coding agent, from its payload to its answer.
+//! - [`agents`]: the coding agents, one adapter each: events, tools, answers, settings.
+//! - [`hook`]: one step of a coding agent, from its event to a verdict of the console.
 //! - [`connect`]: the hook entries in the settings of coding agents.
 
 pub mod agents;

@@ -8,7 +8,7 @@
 //! withdraws its request. A server that is dropped closes its connections, which is a denial for every
 //! caller that waits.
 //!
-//! Does not decide, and does not know the formats of coding agents: [`super::hook`] does.
+//! Does not decide, and does not know the formats of coding agents: [`super::agents`] does.
 
 mod admission;
 pub mod agent_connection;

@@ -269,7 +269,7 @@ async fn three_hundred_hooks_wait_at_once_and_each_gets_its_own_answer() {
     for held in &picture.held {
         let session = held.session.as_str().strip_prefix("claude-code.h-");
         let number: usize = session.unwrap().parse().unwrap();
-        let reply = if number % 3 == 0 {
+        let reply = if number.is_multiple_of(3) {
             let reason = format!("no {number}");
             let ruling = Ruling::Deny { reason };
             let operator = web.house.bench.runtime.operator_handle();
@@ -286,7 +286,7 @@ async fn three_hundred_hooks_wait_at_once_and_each_gets_its_own_answer() {
         let (_, body) = told.split_once("\r\n\r\n").unwrap();
         let body: Value = serde_json::from_str(body).unwrap();
         let specific = &body["hookSpecificOutput"];
-        if number % 3 == 0 {
+        if number.is_multiple_of(3) {
             assert_eq!(specific["permissionDecision"], "deny", "{number}: {body}");
             let reason = specific["permissionDecisionReason"].as_str().unwrap();
             assert!(reason.contains(&format!("no {number}")), "{reason}");
