@@ -27,7 +27,7 @@ use tokio::task::JoinHandle;
 use super::gateway_state::GatewayState;
 use crate::base::digest::Digest;
 use crate::base::limits::{MAX_LARGE_MESSAGES, MAX_PENDING_CALLS};
-use crate::gateway::hook::secret_named;
+use crate::gateway::hook::{secret, secret_named};
 use crate::runtime::RecordStream;
 
 mod call_handler;
@@ -149,6 +149,9 @@ impl HttpServer {
             return Err(HttpError::NotLoopback(address));
         }
         let token = token(&behind.folder)?;
+        // Concurrent first hooks would race to create the secret. If this fails, each hook is denied with the
+        // reason.
+        let _ = secret(&behind.folder);
         let failed = |error| HttpError::Io(address, error);
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
