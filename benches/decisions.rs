@@ -1,4 +1,4 @@
-//! What a decision costs, and what it would cost at the least.
+//! Cost of a decision, compared with the least possible cost.
 //!
 //! `cargo bench --bench decisions` prints a table of ratios at the end. Times differ between
 //! machines; the ratios are what is promised.
@@ -26,12 +26,12 @@ use cra_core::engine::command::{
 use cra_core::engine::judgement::judge_under;
 use criterion::{BenchmarkId, Criterion, Throughput};
 
-#[path = "support/generated.rs"]
-mod generated;
+#[path = "support/generated_atlas.rs"]
+mod generated_atlas;
 #[path = "support/ratios.rs"]
 mod ratios;
 
-use generated::{
+use generated_atlas::{
     ALLOWED, DENIED, HELD, atlas, keyword_manifest, keywords, manifest, now, params, prose, session,
 };
 use ratios::{nanoseconds, ratio, time};
@@ -159,7 +159,7 @@ fn inputs(criterion: &mut Criterion) {
     }
 }
 
-/// What an agent does in a turn: it reads input of 1 KB, then asks for an action. The floor is the
+/// Calls of an agent in one turn: input of 1 KB, then a request for an action. The floor is the
 /// automaton's pass over the input and the bare look-up of the action.
 fn turns(criterion: &mut Criterion, atlases: &[(usize, [Atlas; 1])]) {
     let (session, params, now) = (session(), params(), now());
@@ -189,7 +189,7 @@ fn turns(criterion: &mut Criterion, atlases: &[(usize, [Atlas; 1])]) {
     }
 }
 
-/// What finds keywords and does nothing else.
+/// Automaton that finds keywords and does nothing else.
 fn automaton(words: &[String]) -> AhoCorasick {
     AhoCorasick::builder()
         .ascii_case_insensitive(true)

@@ -1,9 +1,9 @@
-//! What a hook costs an agent before each step: the whole process of `cra hook`, from its start to its exit, beside
+//! Cost of a hook before each step of an agent: the whole process of `cra hook`, from start to exit, compared with
 //! interpreters that do nothing at all.
 //!
 //! `cargo bench --bench hook`. They take turns, so that what else the machine does falls on all of them. The target
 //! is a fifth of `python3 -c pass`. What is found by that name may be a script that looks for the interpreter: a hook
-//! pays for that too, and the interpreter alone is measured beside it.
+//! pays for that too, and the interpreter alone is measured for comparison.
 
 #![expect(
     clippy::expect_used,
@@ -22,10 +22,10 @@ use cra_core::trace::note::Signer;
 use serde_json::json;
 
 #[expect(dead_code, reason = "only the console is needed here")]
-#[path = "support/crowd.rs"]
-mod crowd;
+#[path = "support/agent_load.rs"]
+mod agent_load;
 
-use crowd::Console;
+use agent_load::Console;
 
 /// Runs of each.
 const RUNS: usize = 100;
@@ -33,7 +33,7 @@ const RUNS: usize = 100;
 /// The Atlas for coding agents.
 const CODING: &str = include_str!("../assets/atlas/coding-agents.yaml");
 
-/// What is run.
+/// Command to measure.
 struct Runner<'a> {
     name: &'static str,
     command: Box<dyn Fn() -> Command + 'a>,
@@ -123,8 +123,8 @@ fn main() {
     ];
     // Once for nothing: files are read into memory then.
     runners.retain(|runner| match runner.run() {
-        Some((_, said)) if runner.name.starts_with("cra") => {
-            assert_eq!(said, "{}\n", "it was not allowed");
+        Some((_, output)) if runner.name.starts_with("cra") => {
+            assert_eq!(output, "{}\n", "it was not allowed");
             true
         }
         Some(_) => true,
@@ -149,7 +149,7 @@ fn main() {
 
 /// A hook that asks a console.
 fn hook(console: &Console) -> Command {
-    let signer = Signer::new("cra/log", &crowd::SEED).expect("a key");
+    let signer = Signer::new("cra/log", &agent_load::SEED).expect("a key");
     let key = AnswerSigner::derive(&signer).verifier().to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_cra"));
     command.env_clear().args(["hook", "claude-code"]);
@@ -161,12 +161,13 @@ fn hook(console: &Console) -> Command {
     command
 }
 
-/// Where a program says that it is; its name, if it says nothing.
+/// Path that a program reports for itself, or else its name.
 fn itself(name: &str, arguments: &[&str]) -> String {
-    let said = with(name, arguments).output();
-    let said = said.map(|it| String::from_utf8_lossy(&it.stdout).trim().to_owned());
-    said.ok()
-        .filter(|it| !it.is_empty())
+    let output = with(name, arguments).output();
+    let output = output.map(|value| String::from_utf8_lossy(&value.stdout).trim().to_owned());
+    output
+        .ok()
+        .filter(|item| !item.is_empty())
         .unwrap_or_else(|| name.to_owned())
 }
 

@@ -1,7 +1,7 @@
-//! What a request of ten megabytes costs in the dialog, beside a frame of sixteen milliseconds.
+//! Cost of a request of ten megabytes in the dialog, compared with a frame of sixteen milliseconds.
 //!
 //! `cargo bench --bench long_request` prints a table at the end: opening it, scrolling, jumping, searching,
-//! and the event that recorded it. Every key should cost less than a frame; what is done beside the screen
+//! and the event that recorded it. Every key should cost less than a frame; work on background threads
 //! may take longer.
 
 #![expect(
@@ -37,13 +37,13 @@ use tokio::runtime::Runtime;
 const LONG: usize = 10 * 1024 * 1024;
 /// Short lines of one.
 const LINES: usize = 200_000;
-/// What a key may cost.
+/// Longest time that a key may take.
 const FRAME: Duration = Duration::from_millis(16);
-/// The best of so many counts: others use the machine too.
+/// Number of runs; the best one counts, because other programs use the machine too.
 const TIMES: usize = 5;
 
 fn main() {
-    println!("| request | what | cost | beside a frame of 16 ms |");
+    println!("| request | operation | cost | share of a 16 ms frame |");
     println!("|---|---|---|---|");
     let line = "all work and no play ".repeat(LONG / 21);
     measure("one line of 10 MB", &json!({ "text": line }));
@@ -66,7 +66,7 @@ fn measure(name: &str, params: &Value) {
 }
 
 fn dialog(params: &Value, tell: impl Fn(&str, Duration)) {
-    let picture = picture(params);
+    let picture = snapshot(params);
     let mut screen = BenchConsole::new(picture, now()).expect("memory");
     screen.paint();
     let cost = best(1, || {
@@ -74,7 +74,7 @@ fn dialog(params: &Value, tell: impl Fn(&str, Duration)) {
         screen.paint();
     });
     tell("open", cost);
-    tell("beside the screen: rows", best(1, || screen.lay_out()));
+    tell("background: lay out rows", best(1, || screen.lay_out()));
     let cost = best(1, || {
         screen.apply_layouts();
         screen.paint();
@@ -123,7 +123,7 @@ fn event(params: &Value, tell: impl Fn(&str, Duration)) {
     let reading = RecordReader::new(store, key, runtime.handle().clone());
     let mut screen = Record::open(reading, session, (120, 36));
     let cost = best(1, || while screen.answer() {});
-    tell("beside the screen: reading its event", cost);
+    tell("background: read the event", cost);
     screen.draw();
     let mut all = screen.text();
     for (what, key) in [
@@ -192,7 +192,7 @@ fn now() -> Timestamp {
     Timestamp::from_micros(1_790_000_000_000_000)
 }
 
-fn picture(params: &Value) -> Arc<RuntimeSnapshot> {
+fn snapshot(params: &Value) -> Arc<RuntimeSnapshot> {
     Arc::new(RuntimeSnapshot {
         revision: 1,
         operator: "op-1@ops".to_owned(),

@@ -1,4 +1,4 @@
-//! The same rules in three engines, on the same requests, in one run.
+//! Comparison of three engines with the same rules and requests, in one run.
 //!
 //! `cargo bench --features peers --bench peers` prints a table of ratios at the end. Each engine is
 //! used as its documentation says, with everything that can be prepared done before. All of them must
@@ -29,13 +29,13 @@ use cra_core::engine::session::Session;
 use criterion::{BenchmarkId, Criterion};
 use serde_json::json;
 
-#[path = "support/generated.rs"]
+#[path = "support/generated_atlas.rs"]
 #[expect(dead_code, reason = "the other benches use more of it")]
-mod generated;
+mod generated_atlas;
 #[path = "support/ratios.rs"]
 mod ratios;
 
-use generated::{atlas, now, session};
+use generated_atlas::{atlas, now, session};
 use ratios::{nanoseconds, ratio, time};
 
 /// Rules: one half allows, the other denies.
@@ -152,8 +152,8 @@ fn rules(count: usize) -> impl Iterator<Item = (String, bool)> {
     })
 }
 
-/// This crate. Beside the rules it has as many checkpoints, a capability and tiers to find: what
-/// the others are not asked for.
+/// This crate. In addition to the rules it has as many checkpoints, a capability and tiers to find:
+/// the other engines do none of that.
 struct Ours {
     atlases: [Atlas; 1],
     session: Session,

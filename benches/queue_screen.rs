@@ -1,4 +1,4 @@
-//! What the queue costs with ten, a thousand and a hundred thousand requests held.
+//! Cost of the queue screen with ten, a thousand and a hundred thousand held requests.
 //!
 //! `cargo bench --bench queue_screen` prints a table of ratios at the end: a frame and a key should cost the
 //! same however many are held. Times differ between machines; the ratios are what is promised.
@@ -47,7 +47,7 @@ fn main() {
 }
 
 fn measure(criterion: &mut Criterion, size: usize) {
-    let full = picture(size);
+    let full = snapshot(size);
     let mut fewer = (*full).clone();
     let gone = size / 2;
     fewer.held.remove(gone);
@@ -80,7 +80,7 @@ fn now() -> Timestamp {
     Timestamp::from_micros(1_790_000_000_000_000)
 }
 
-fn picture(size: usize) -> Arc<RuntimeSnapshot> {
+fn snapshot(size: usize) -> Arc<RuntimeSnapshot> {
     let held = (0..size).map(|at| Arc::new(request(at))).collect();
     Arc::new(RuntimeSnapshot {
         revision: 1,
@@ -151,7 +151,7 @@ fn request(at: usize) -> Held {
 }
 
 fn report() {
-    println!("\n| what | 10 held | 1,000 held | 100,000 held | 100,000 beside 10 | promised |");
+    println!("\n| operation | 10 held | 1,000 held | 100,000 held | 100,000 / 10 | limit |");
     println!("|---|---|---|---|---|---|");
     for (what, promised) in [
         ("frame", "at most 1.5, and below 2 ms"),

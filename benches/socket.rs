@@ -1,9 +1,9 @@
 //! Agents at the real socket, over a real SQLite file: what an answer costs one of them, a hundred and a thousand,
-//! what each takes of the memory, what it matters that much is held, or that nobody tells what came of a run; and a
-//! thousand agents for a minute, after which everything that they were told is looked for in the record.
+//! memory per agent, the effect of many held requests and of runs that are never reported as completed; and a
+//! thousand agents for a minute, after which every reply that they received is looked up in the record.
 //!
 //! `cargo bench --bench socket`, or with the names of parts after `--`: `memory`, `round_trips`, `thousand_agents`,
-//! `gates_held`, `live_sessions`, `great_crowd`. Agents and console share one process and its processors, so the figures are those
+//! `gates_held`, `live_sessions`, `sustained_load`. Agents and console share one process and its processors, so the figures are those
 //! of both. The ratios are what is promised.
 
 #![expect(
@@ -22,16 +22,16 @@ use cra_core::engine::command::StartSession;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-#[path = "support/crowd.rs"]
-mod crowd;
+#[path = "support/agent_load.rs"]
+mod agent_load;
 
-use crowd::{Agent, Console, Until, check, crowd};
+use agent_load::{Agent, Console, Until, check, run_agents};
 
 /// The allocator of the program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long is asked, for each figure.
+/// Duration of each measurement.
 const SPELL: Duration = Duration::from_secs(4);
 
 /// Agents of the great crowd, and how long they stay.
@@ -60,8 +60,8 @@ fn main() {
         if wanted("live_sessions") {
             with_live_sessions().await;
         }
-        if wanted("great_crowd") {
-            great_crowd().await;
+        if wanted("sustained_load") {
+            sustained_load().await;
         }
     });
 }
@@ -76,7 +76,7 @@ fn wanted(part: &str) -> bool {
     named.peek().is_none() || named.any(|name| name == part)
 }
 
-/// How long answers took, and how many there were in a second.
+/// Latencies, and answers per second.
 struct Figures {
     waits: Vec<Duration>,
     per_second: f64,
@@ -92,7 +92,7 @@ impl Figures {
         }
     }
 
-    /// The wait that so many of a thousand do not exceed.
+    /// Latency that `of_thousand` of a thousand answers do not exceed.
     fn at(&self, of_thousand: usize) -> Duration {
         let last = self.waits.len() - 1;
         self.waits[(self.waits.len() * of_thousand / 1000).min(last)]
@@ -103,7 +103,7 @@ fn ms(wait: Duration) -> String {
     format!("{:.2} ms", wait.as_secs_f64() * 1e3)
 }
 
-/// Whether agents say what came of their runs. Those that nobody tells of are kept with their session.
+/// Tells whether agents report the results of their runs. Unreported runs are kept with their session.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Manner {
     Telling,
@@ -119,14 +119,14 @@ async fn ask(console: &Console, agents: u64, manner: Manner) -> Figures {
         let name = format!("a-{agent}");
         all.spawn(async move {
             let mut one = Agent::begin(&socket, &name).await;
-            signal.wait_for(|it| *it).await.expect("a beginning");
+            signal.wait_for(|count| *count).await.expect("a beginning");
             let end = Instant::now() + SPELL;
             let mut waits = Vec::new();
             let mut number = 0;
             while Instant::now() < end {
-                let asked = Instant::now();
+                let pending = Instant::now();
                 let allowed = one.ask("note.read", number).await.expect("a yes");
-                waits.push(asked.elapsed());
+                waits.push(pending.elapsed());
                 let execution = &allowed["execution"];
                 assert!(execution.is_string(), "{allowed}");
                 if manner == Manner::Telling {
@@ -138,10 +138,13 @@ async fn ask(console: &Console, agents: u64, manner: Manner) -> Figures {
             waits
         });
     }
-    // Everybody is there first.
-    let mut visitors = console.door.connections();
+    // All agents connect first.
+    let mut connections = console.server.connections();
     let there = usize::try_from(agents).expect("a count");
-    visitors.wait_for(|it| *it >= there).await.expect("a door");
+    connections
+        .wait_for(|count| *count >= there)
+        .await
+        .expect("the server starts");
     let begun = Instant::now();
     ready.send_replace(true);
     let mut waits = Vec::new();
@@ -187,7 +190,7 @@ async fn round_trips() {
     }
 }
 
-/// A thousand agents alone, beside the limits that they are held to.
+/// A thousand agents without other load, compared with the required limits.
 async fn thousand_agents() {
     let console = Console::open().await;
     let figures = ask(&console, 1000, Manner::Telling).await;
@@ -200,7 +203,7 @@ async fn thousand_agents() {
     );
 }
 
-/// The same with requests held before it. Nobody decides about them.
+/// Round trips while many requests are held and stay undecided.
 async fn with_gates_held() {
     println!(
         "\n| gates held, 100 agents | p50 | p99 | answers/s | of none held (at least 0.8) |\n|---|---|---|---|---|"
@@ -218,8 +221,10 @@ async fn with_gates_held() {
         }
         let mut snapshots = console.runtime.operator_handle().snapshots();
         let there = usize::try_from(gates).expect("a count");
-        let all = snapshots.wait_for(|it| it.held.len() == there).await;
-        drop(all.expect("a picture"));
+        let all = snapshots
+            .wait_for(|snapshot| snapshot.held.len() == there)
+            .await;
+        drop(all.expect("a snapshot"));
         let figures = ask(&console, 100, Manner::Telling).await;
         holding.abort_all();
         let none = *none.get_or_insert(figures.per_second);
@@ -259,10 +264,10 @@ async fn with_live_sessions() {
         let mut hook = Agent::begin(&socket, "hook").await;
         let (begun, mut waits) = (Instant::now(), Vec::new());
         while begun.elapsed() < SPELL {
-            let asked = Instant::now();
+            let pending = Instant::now();
             hook.come_back(&socket).await;
             let allowed = hook.ask("note.read", 0).await.expect("a yes");
-            waits.push(asked.elapsed());
+            waits.push(pending.elapsed());
             let done = json!({"execution": allowed["execution"], "result": "ok"});
             hook.say("action.completed", done).await.expect("noted");
         }
@@ -277,7 +282,7 @@ async fn with_live_sessions() {
     }
 }
 
-/// What an agent that is there takes of the memory. Its own end is nothing but a socket.
+/// Memory per connected agent. The client side is only a socket.
 async fn memory() {
     let console = Console::open().await;
     let before = resident();
@@ -311,29 +316,31 @@ fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmRSS"));
     let number = line.and_then(|line| line.split_whitespace().nth(1));
-    number.and_then(|it| it.parse().ok()).unwrap_or(0)
+    number.and_then(|status| status.parse().ok()).unwrap_or(0)
 }
 
 /// Everything at once, and then the account of it.
-async fn great_crowd() {
+async fn sustained_load() {
     let console = Console::open().await;
     let folder = console.folder().to_owned();
     let begun = Instant::now();
-    let heard = crowd(&console, CROWD, Until::Time(begun + STAY)).await;
+    let replies = run_agents(&console, CROWD, Until::Time(begun + STAY)).await;
     let took = begun.elapsed();
-    let waits = heard.iter().flat_map(|it| it.waits.clone());
+    let waits = replies.iter().flat_map(|value| value.waits.clone());
     let figures = Figures::new(waits.collect(), took);
     let size = std::fs::read_dir(&folder).expect("a folder").flatten();
-    let size: u64 = size.filter_map(|it| Some(it.metadata().ok()?.len())).sum();
+    let size: u64 = size
+        .filter_map(|value| Some(value.metadata().ok()?.len()))
+        .sum();
     let checking = Instant::now();
-    let account = check(&heard, &console.record().await);
+    let account = check(&replies, &console.record().await);
     println!(
         "\n{CROWD} agents for {} s, among them every fifth request held:",
         STAY.as_secs()
     );
     println!("  {account:?}");
     println!(
-        "  answers that waited for nobody: p50 {}, p99 {}, slowest {}, {:.0}/s",
+        "  answers without a gate: p50 {}, p99 {}, slowest {}, {:.0}/s",
         ms(figures.at(500)),
         ms(figures.at(990)),
         ms(figures.at(1000)),

@@ -1,4 +1,4 @@
-//! What the record costs, beside what it would cost at the least.
+//! Cost of the record, compared with the least possible cost.
 //!
 //! `cargo bench --bench trace` prints a table of ratios at the end. Times differ between machines, and
 //! a disk's waits from hour to hour; the ratios are what is promised.
@@ -35,11 +35,11 @@ use tokio::runtime::Runtime;
 
 #[path = "support/ratios.rs"]
 mod ratios;
-#[path = "support/recorded.rs"]
-mod recorded;
+#[path = "support/recorded_events.rs"]
+mod recorded_events;
 
 use ratios::{nanoseconds, ratio, time};
-use recorded::{Drafts, Records, memory};
+use recorded_events::{Drafts, Records, memory};
 
 /// Events of the record that is verified and read.
 const EVENTS: usize = 1_000_000;
@@ -59,7 +59,7 @@ fn main() {
     report();
 }
 
-/// A draft becomes a record, beside the bare hash of the same bytes.
+/// Sealing a draft, compared with the bare hash of the same bytes.
 fn sealing(criterion: &mut Criterion) {
     const COUNT: usize = 1_000;
     let mut drafts = Drafts::new();
@@ -116,7 +116,7 @@ impl Appending {
     }
 }
 
-/// The same rows in the same tables, by SQLite alone.
+/// Baseline: the same rows in the same tables, by SQLite alone.
 struct Plain {
     _folder: TempDir,
     connection: Connection,
@@ -195,7 +195,7 @@ fn appending(criterion: &mut Criterion) {
             BatchSize::PerIteration,
         );
     });
-    // What the caller of something that nobody waits for sees: its place in the queue.
+    // Latency of an append that no caller waits for: only its place in the queue.
     group.bench_function("handed_over", |bench| {
         bench.iter_batched(
             || Batch::of(ours.records.take(1)),
@@ -294,16 +294,16 @@ fn report() {
     let seal = |name: &str| nanoseconds("seal", name);
     let durable = |name: &str| nanoseconds("durable", name);
     let verify = |name: &str| nanoseconds("verify", name);
-    println!("\n| what | ours | beside | ratio | promised |\n|---|---|---|---|---|");
+    println!("\n| operation | ours | baseline | ratio | limit |\n|---|---|---|---|---|");
     let row =
-        |what: &str, ours: Option<f64>, beside: Option<f64>, shown: String, promised: &str| {
+        |what: &str, ours: Option<f64>, baseline: Option<f64>, shown: String, promised: &str| {
             println!(
                 "| {what} | {} | {} | {shown} | {promised} |",
                 time(ours),
-                time(beside)
+                time(baseline)
             );
         };
-    let share = |ours, beside| ratio(beside, ours);
+    let share = |ours, baseline| ratio(baseline, ours);
     row(
         "1,000 records sealed, SHA-256 of them",
         seal("chain"),

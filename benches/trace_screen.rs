@@ -1,4 +1,4 @@
-//! What looking at the record costs: a frame, a key and a filter, for a short session and for one of a
+//! Cost of the trace screen: a frame, a key and a filter, for a short session and for one of a
 //! million events.
 //!
 //! `cargo bench --bench trace_screen` prints a table of ratios at the end. Times differ between machines;
@@ -28,13 +28,13 @@ use tokio::runtime::Runtime;
 #[path = "support/ratios.rs"]
 mod ratios;
 #[expect(dead_code, reason = "only the story is told here")]
-#[path = "support/recorded.rs"]
-mod recorded;
+#[path = "support/recorded_events.rs"]
+mod recorded_events;
 #[path = "support/session.rs"]
 mod session;
 
 use ratios::{nanoseconds, ratio, time};
-use recorded::memory;
+use recorded_events::memory;
 use session::Session;
 
 const LONG: usize = 1_000_000;
@@ -87,7 +87,7 @@ impl Kept {
 
     fn session(&self, events: usize) -> RecordedSession {
         let mut sessions = self.sessions.iter();
-        let found = sessions.find(|it| it.events == events as u64);
+        let found = sessions.find(|session| session.events == events as u64);
         found.expect("a session of that length").clone()
     }
 
@@ -204,13 +204,13 @@ fn reading(criterion: &mut Criterion, record: &Kept) {
 fn report() {
     let frame = |name: &str| nanoseconds("frame", name);
     let read = |name: &str| nanoseconds("read", name);
-    println!("\n| what | ours | beside | ratio | promised |\n|---|---|---|---|---|");
-    let row = |what: &str, ours: Option<f64>, beside: Option<f64>, promised: &str| {
+    println!("\n| operation | ours | baseline | ratio | limit |\n|---|---|---|---|---|");
+    let row = |what: &str, ours: Option<f64>, baseline: Option<f64>, promised: &str| {
         println!(
             "| {what} | {} | {} | {} | {promised} |",
             time(ours),
-            time(beside),
-            ratio(ours, beside)
+            time(baseline),
+            ratio(ours, baseline)
         );
     };
     row(

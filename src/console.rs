@@ -29,6 +29,7 @@ mod keymap;
 mod layer;
 mod line_edit;
 mod linear;
+mod names;
 mod request;
 mod screen;
 mod study;

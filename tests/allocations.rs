@@ -1,4 +1,4 @@
-//! How often a decision asks for memory. Counted, never timed.
+//! Number of allocations of a decision. Counted, never timed.
 //!
 //! A binary of its own: what counts takes the place of the allocator.
 
@@ -12,13 +12,13 @@ use cra_core::atlas::Atlas;
 use cra_core::atlas::index::KeywordMatches;
 use cra_core::engine::judgement::judge_under;
 
-#[path = "../benches/support/generated.rs"]
+#[path = "../benches/support/generated_atlas.rs"]
 #[expect(dead_code, reason = "the benches use more of it")]
-mod generated;
+mod generated_atlas;
 
-use generated::{ALLOWED, DENIED, HELD, atlas, manifest, now, params, prose, session};
+use generated_atlas::{ALLOWED, DENIED, HELD, atlas, manifest, now, params, prose, session};
 
-/// How often judging an action asks for memory, and whether it is allowed.
+/// Counts the allocations of evaluating an action, and tells whether it is allowed.
 fn judged(atlases: &[Atlas], action: &str) -> (u64, bool) {
     let (session, params, now) = (session(), params(), now());
     let mut allowed = false;
@@ -30,7 +30,7 @@ fn judged(atlases: &[Atlas], action: &str) -> (u64, bool) {
 }
 
 #[test]
-fn an_allowed_request_is_judged_without_asking_for_memory() {
+fn allowed_request_is_evaluated_without_allocating() {
     for rules in [10, 1_000] {
         let atlases = [atlas(&manifest(rules))];
         assert_eq!(judged(&atlases, ALLOWED), (0, true), "{rules} rules");
@@ -38,7 +38,7 @@ fn an_allowed_request_is_judged_without_asking_for_memory() {
 }
 
 #[test]
-fn what_is_refused_or_held_asks_for_as_much_whatever_else_is_written() {
+fn allocations_of_denied_and_held_requests_do_not_grow_with_the_atlas() {
     let few = [atlas(&manifest(10))];
     let many = [atlas(&manifest(1_000))];
     for action in [DENIED, HELD] {
@@ -49,7 +49,7 @@ fn what_is_refused_or_held_asks_for_as_much_whatever_else_is_written() {
 }
 
 #[test]
-fn input_without_keywords_asks_for_as_much_whatever_else_is_written() {
+fn allocations_of_input_without_keywords_do_not_grow_with_the_atlas() {
     let count = |rules| {
         let atlases = [atlas(&manifest(rules))];
         let text = prose(10_000);

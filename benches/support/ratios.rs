@@ -1,4 +1,4 @@
-//! What was measured in this run, read back from what criterion wrote, for tables of ratios.
+//! Measurements of this run, read back from criterion's files, for tables of ratios.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use criterion::Criterion;
 use serde_json::Value;
 
-/// Where criterion writes. Emptied first: a ratio is of one run, never of two.
+/// Output folder of criterion. Emptied first: a ratio is of one run, never of two.
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(env!("CARGO_CRATE_NAME"))
 }

@@ -7,9 +7,9 @@ use cra_core::trace::event::{Draft, Durability, Payload};
 use cra_core::trace::record::Record;
 use serde_json::Value;
 
-use super::recorded::story;
+use super::recorded_events::story;
 
-/// Which event of a story each one hangs under; those that hang under the first of the session have none.
+/// Index of the parent event within a story; `None` for children of the session's first event.
 const ABOVE: [Option<usize>; 9] = [
     None,
     None,

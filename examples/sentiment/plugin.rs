@@ -205,7 +205,7 @@ impl EventHook for BlockedFile {
         });
         let mut options = OpenOptions::new();
         if let Ok(mut file) = options.append(true).create(true).open(&self.file) {
-            // The record has the event, whatever becomes of this copy.
+            // The record has the event even if this copy is lost.
             let _ = writeln!(file, "{line}");
         }
     }

@@ -344,7 +344,12 @@ impl ManifestValidator<'_, '_> {
         ];
         for (key, belongs_to, present) in foreign {
             if present && kind != belongs_to {
-                let message = format!("a policy of this type cannot have `{key}`");
+                let owner = if belongs_to == PolicyKind::RateLimit {
+                    "rate_limit"
+                } else {
+                    "budget"
+                };
+                let message = format!("only a `{owner}` policy can have `{key}`");
                 self.report_code(Code::Contradiction, &format!("{path}.{key}"), message);
             }
         }

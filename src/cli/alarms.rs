@@ -482,7 +482,7 @@ mod tests {
         assert_eq!(watched.find_alarms(folder.path()), [""; 0]);
         let other = Signer::new("cra/log-1", &[8; 32]).unwrap();
         watched.key = Some(AnswerSigner::derive(&other).verifier());
-        let alarm = "cursor: its hooks have the key of another console";
+        let alarm = "cursor: its hooks have another key than this console";
         says(&watched.find_alarms(folder.path()), alarm);
     }
 

@@ -206,7 +206,7 @@ fn write_last_turn(out: &mut impl Write, last: &ProcessedTurn) -> io::Result<()>
 fn write_guardrail(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
     let state = match thread.frozen_since {
         Some(since) => format!(
-            "SUMMARY FROZEN since {since}, {} held back",
+            "SUMMARY FROZEN since {since}, {} saved for later",
             thread.held_back_count
         ),
         None => "open: the summary updates normally".to_owned(),
@@ -246,7 +246,7 @@ fn write_memento(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
 fn write_held_back(out: &mut impl Write, thread: &Thread, held: &HeldProposal) -> io::Result<()> {
     let why = kept_reason(&held.why);
     let about = format!("{} at {}: {why}", held.message_id, held.at);
-    line(out, "held back", &about)?;
+    line(out, "saved", &about)?;
     let kept = thread.latest.as_ref().map(ThreadMemento::shape);
     for change in kept.unwrap_or_default().changes(&held.proposed) {
         let sign = match change.side {
@@ -337,7 +337,7 @@ fn kept_reason(kept: &KeptReason) -> String {
     match kept {
         KeptReason::NothingProposed => "no new summary was proposed".to_owned(),
         KeptReason::Invalid(what) => format!("the proposed summary is invalid: {what}"),
-        KeptReason::AtPeak => "the peak guardrail held the proposal back".to_owned(),
+        KeptReason::AtPeak => "the peak guardrail saved the proposal for later".to_owned(),
         KeptReason::OnlyAcknowledged => "the turn was only an acknowledgment".to_owned(),
         KeptReason::BeforeEdit => BEFORE_EDIT.to_owned(),
     }

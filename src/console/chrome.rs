@@ -118,7 +118,7 @@ fn draw_small(app: &App, frame: &mut Frame, area: Rect) {
             area.width, area.height
         )),
         Line::from(format!("{held} held; deciding is disabled")),
-        Line::styled("q quits, they stay held", app.look.style(Meaning::Dim)),
+        Line::styled("q quits; requests stay held", app.look.style(Meaning::Dim)),
     ];
     frame.render_widget(Paragraph::new(lines), area);
 }
@@ -126,7 +126,7 @@ fn draw_small(app: &App, frame: &mut Frame, area: Rect) {
 fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     let look = app.look;
     let snapshot = &app.snapshot;
-    let (agents, gates) = (snapshot.sessions.len(), snapshot.held.len());
+    let (agents, held) = (snapshot.sessions.len(), snapshot.held.len());
     let (access, access_meaning) = match (snapshot.access, &snapshot.store) {
         (ConsoleAccess::ReadOnly, _) => ("READ-ONLY", Meaning::Warning),
         (ConsoleAccess::Write, StoreState::Poisoned { .. } | StoreState::Stalled { .. }) => {
@@ -139,9 +139,9 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     let wide = cells >= 100;
     let name = if wide { " CRA console" } else { " CRA" };
     let counts = if wide {
-        format!("agents {agents}  gates {gates}")
+        format!("agents {agents}  held {held}")
     } else {
-        format!("ag {agents}  gates {gates}")
+        format!("ag {agents}  held {held}")
     };
     let verdict = if wide {
         format!("chains {} {verdict}", snapshot.chain.sessions)
@@ -377,7 +377,7 @@ fn atlas_name(app: &App) -> String {
     }
 }
 
-/// Text for the next deadline and the held-back requests, shortened if there is little room.
+/// Text for the next deadline and the new requests, shortened if there is little room.
 fn due(app: &App, now: Timestamp, room: usize) -> Option<String> {
     let left = span(app.queue.earliest()?.since(now));
     if !app.queue.has_waiting() {

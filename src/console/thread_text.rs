@@ -71,7 +71,7 @@ pub(crate) fn frozen_text(thread: &Thread) -> Option<String> {
     let since = thread.frozen_since?.time_of_day();
     let count = usize::try_from(thread.held_back_count).unwrap_or(usize::MAX);
     let held_back = counted(count, "update");
-    Some(format!("FROZEN since {since}, {held_back} held back"))
+    Some(format!("FROZEN since {since}, {held_back} saved for later"))
 }
 
 /// Lists what an operator should know before deciding a request of this thread, one line each.

@@ -54,9 +54,9 @@ impl HookConfig {
         let way = format!("so every step is denied; run cra connect {}", host.as_str());
         match (&self.key, current) {
             (None, _) => Some(format!("its hooks have no key of the console, {way}")),
-            (Some(pinned), Some(current)) if *pinned != current.to_string() => {
-                Some(format!("its hooks have the key of another console, {way}"))
-            }
+            (Some(pinned), Some(current)) if *pinned != current.to_string() => Some(format!(
+                "its hooks have another key than this console, {way}"
+            )),
             (Some(_), Some(_) | None) => None,
         }
     }

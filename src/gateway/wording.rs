@@ -22,7 +22,8 @@ impl KeyRemedy {
         match self {
             Self::Connect(agent) => format!("run `cra connect {agent}`"),
             Self::Key => {
-                "start it with `--key` and the output of `cra trace key --answers`".to_owned()
+                "start this cra process with `--key` and the output of `cra trace key --answers`"
+                    .to_owned()
             }
         }
     }

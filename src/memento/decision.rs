@@ -35,8 +35,8 @@ impl TurnDecision {
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Must => "an important turn: updates the summary, even at the peak",
-            Self::Should => "an ordinary turn: updates the summary, except at the peak",
+            Self::Must => "important: updates the summary, even at the peak",
+            Self::Should => "ordinary: updates the summary, except at the peak",
             Self::Skip => "only an acknowledgment: the summary stays unchanged",
         }
     }

@@ -136,17 +136,17 @@ impl Eq for CommitError {}
 /// Change of a store's file by another program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileChange {
-    /// Another file has its name.
+    /// Another file has the name.
     Replaced,
-    /// No file has its name.
+    /// No file has the name.
     Removed,
-    /// It is shorter than it was.
+    /// The file is shorter than before.
     Truncated,
-    /// It contains something else.
+    /// The file has other content.
     Overwritten,
-    /// It is shorter or contains something else.
+    /// The file is shorter or has other content.
     TruncatedOrOverwritten,
-    /// Its structure is damaged as described.
+    /// The structure of the file is damaged as described.
     Damaged(String),
 }
 

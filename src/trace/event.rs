@@ -8,6 +8,7 @@ use crate::base::digest::Digest;
 use crate::base::id::{EventId, SessionId, SpanId, TraceId};
 use crate::trace::note::Verifier;
 
+mod descriptions;
 mod durability;
 mod enums;
 mod governance;
@@ -22,6 +23,7 @@ mod registered_types;
 mod threads;
 mod wrapper;
 
+pub use descriptions::*;
 pub use enums::*;
 pub use governance::*;
 pub use large_numbers::NUMBERS_AS_TEXT;

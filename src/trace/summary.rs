@@ -266,7 +266,7 @@ impl SentenceParts<'_> {
         let action = self.text("action_type");
         match canonical_type(&event.event_type) {
             "action_attempted" => format!(
-                "wants {action} {} (risk {})",
+                "asks for {action} {} (risk {})",
                 self.json("action_params"),
                 self.text("risk_tier")
             ),
@@ -283,7 +283,7 @@ impl SentenceParts<'_> {
                 }
             }
             "action_blocked" => format!(
-                "{action} is BLOCKED by {}: {}",
+                "{action} BLOCKED by {}: {}",
                 self.text("policy_id"),
                 self.text("reason")
             ),
@@ -441,7 +441,7 @@ impl SentenceParts<'_> {
         let summary = match thread.0.text("update") {
             Some("updated") => format!("summary updated to version {}", thread.number("version")),
             Some("kept_at_peak") => "proposal saved for later".to_owned(),
-            Some("kept_only_acknowledged") => "acknowledgement only".to_owned(),
+            Some("kept_only_acknowledged") => "acknowledgment only".to_owned(),
             Some("kept_before_edit") => "operator's edit not read yet".to_owned(),
             Some("kept_invalid_proposal") => "proposed summary invalid".to_owned(),
             Some(_) | None => "summary unchanged".to_owned(),

@@ -1,4 +1,4 @@
-//! Agents that are connected, and somebody who meddles with it while the console runs.
+//! Connected agents whose hooks or socket are tampered with while the console runs.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -6,19 +6,19 @@ use std::os::unix::net::{UnixListener, UnixStream};
 
 use serde_json::{Value, json};
 
-use super::place::{Place, WIDE};
+use super::workspace::{WIDE, Workspace};
 
 #[test]
-fn a_change_is_shown_and_written_only_after_a_yes() {
-    let place = Place::new("gates.yaml");
-    let file = place.path("home/.cursor/hooks.json");
+fn connect_shows_a_change_and_writes_it_only_after_confirmation() {
+    let workspace = Workspace::new("gates.yaml");
+    let file = workspace.path("home/.cursor/hooks.json");
     for (typed, code) in [
         ("\r", "Nothing was written."),
         ("n\r", "Nothing was written."),
         ("y\r", "was written."),
     ] {
         assert!(!file.exists());
-        let mut terminal = place.asked(&["connect", "cursor"]);
+        let mut terminal = workspace.run_interactive(&["connect", "cursor"]);
         terminal.wait_for("Write this? [y/N]");
         assert!(
             terminal.text().contains("\"failClosed\": true"),
@@ -34,12 +34,12 @@ fn a_change_is_shown_and_written_only_after_a_yes() {
 
 #[test]
 fn a_hook_that_is_edited_or_removed_while_the_console_runs_raises_an_alarm() {
-    let place = Place::new("gates.yaml");
-    let connected = place.cra(&["connect", "cursor", "--scope", "user", "--yes"]);
+    let workspace = Workspace::new("gates.yaml");
+    let connected = workspace.cra(&["connect", "cursor", "--scope", "user", "--yes"]);
     assert!(connected.status.success(), "{connected:?}");
-    let file = place.path("home/.cursor/hooks.json");
+    let file = workspace.path("home/.cursor/hooks.json");
     let good = fs::read_to_string(&file).unwrap();
-    let mut terminal = place.console(WIDE);
+    let mut terminal = workspace.console(WIDE);
     terminal.wait_for("1 Queue");
     fs::write(
         &file,
@@ -58,11 +58,11 @@ fn a_hook_that_is_edited_or_removed_while_the_console_runs_raises_an_alarm() {
 }
 
 #[test]
-fn somebody_who_listens_in_the_consoles_place_raises_an_alarm() {
-    let place = Place::new("gates.yaml");
-    let terminal = place.console(WIDE);
+fn another_process_listening_at_the_console_socket_raises_an_alarm() {
+    let workspace = Workspace::new("gates.yaml");
+    let terminal = workspace.console(WIDE);
     terminal.wait_for("1 Queue");
-    let socket = place.path("data/run/console.sock");
+    let socket = workspace.path("data/run/console.sock");
     fs::remove_file(&socket).unwrap();
     terminal.wait_for("is gone: agents cannot");
     let _impostor = UnixListener::bind(&socket).unwrap();
@@ -70,42 +70,42 @@ fn somebody_who_listens_in_the_consoles_place_raises_an_alarm() {
 }
 
 #[test]
-fn an_answer_of_another_process_denies_the_agent_raises_an_alarm_and_is_recorded() {
-    let place = Place::new("gates.yaml").written(
+fn answer_from_another_process_denies_the_agent_raises_an_alarm_and_is_recorded() {
+    let workspace = Workspace::new("gates.yaml").written(
         "atlas_version: '1.0'\natlas_id: test\nversion: '1'\nname: Test\ndefault_decision: allow\n\
          actions: [{action_id: file.read, name: Read, risk_tier: low}]\n",
     );
-    let connected = place.cra(&["connect", "cursor", "--scope", "user", "--yes"]);
+    let connected = workspace.cra(&["connect", "cursor", "--scope", "user", "--yes"]);
     assert!(connected.status.success(), "{connected:?}");
-    let mut terminal = place.console(WIDE);
+    let mut terminal = workspace.console(WIDE);
     terminal.wait_for("1 Queue");
-    let socket = place.path("data/run/console.sock");
+    let socket = workspace.path("data/run/console.sock");
     // For a moment only: the console's own socket is back before anyone looks.
-    let away = place.path("data/run/away.sock");
+    let away = workspace.path("data/run/away.sock");
     fs::rename(&socket, &away).unwrap();
     let impostor = allow_everything(UnixListener::bind(&socket).unwrap());
-    let denied = ask_as_agent(&place);
+    let denied = ask_as_agent(&workspace);
     fs::rename(&away, &socket).unwrap();
     assert_eq!(denied["permission"], "deny", "{denied}");
     assert!(impostor.join().unwrap() > 0, "it was asked");
     terminal.wait_for("ALARM ANOTHER PROCESS gave an answer at");
     terminal.wait_for("see cra doctor");
     // The same entry, with the console behind its socket again.
-    let allowed = ask_as_agent(&place);
+    let allowed = ask_as_agent(&workspace);
     assert_eq!(allowed["permission"], "allow", "{allowed}");
-    let recorded = place.path("data/rejected-answers/recorded");
+    let recorded = workspace.path("data/rejected-answers/recorded");
     while fs::read_dir(&recorded).map_or(0, Iterator::count) == 0 {
         std::thread::yield_now();
     }
-    let doctor = place.cra(&["doctor", "cursor"]);
-    let said = String::from_utf8(doctor.stdout).unwrap();
+    let doctor = workspace.cra(&["doctor", "cursor"]);
+    let output = String::from_utf8(doctor.stdout).unwrap();
     assert!(
-        said.contains("PROBLEM  ANOTHER PROCESS gave an answer"),
-        "{said}"
+        output.contains("PROBLEM  ANOTHER PROCESS gave an answer"),
+        "{output}"
     );
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
-    let exported = fs::read_to_string(place.export()).unwrap();
+    let exported = fs::read_to_string(workspace.export()).unwrap();
     let events = exported
         .lines()
         .map(|line| serde_json::from_str(line).unwrap());
@@ -117,7 +117,7 @@ fn an_answer_of_another_process_denies_the_agent_raises_an_alarm_and_is_recorded
     assert_eq!(payload["by"], "cra hook cursor");
     assert_eq!(payload["asking_session"], "cursor.c-1");
     assert_eq!(payload["reason"], "the answer has no proof");
-    place.assert_sound();
+    workspace.assert_sound();
 }
 
 /// Answers one connection as a console would that allows everything; returns the number of requests.
@@ -141,16 +141,16 @@ fn allow_everything(listener: UnixListener) -> std::thread::JoinHandle<usize> {
 }
 
 /// Runs the hook of the connected agent, as its settings say.
-fn ask_as_agent(place: &Place) -> Value {
-    let settings = fs::read_to_string(place.path("home/.cursor/hooks.json")).unwrap();
+fn ask_as_agent(workspace: &Workspace) -> Value {
+    let settings = fs::read_to_string(workspace.path("home/.cursor/hooks.json")).unwrap();
     let settings: Value = serde_json::from_str(&settings).unwrap();
     let line = settings["hooks"]["preToolUse"][0]["command"]
         .as_str()
         .unwrap();
-    let payload = place.path("payload.json");
-    let told = json!({"conversation_id": "c-1", "generation_id": "g", "hook_event_name": "preToolUse",
+    let payload = workspace.path("payload.json");
+    let reply = json!({"conversation_id": "c-1", "generation_id": "g", "hook_event_name": "preToolUse",
         "tool_name": "Read", "tool_input": {"file_path": "/src/a.rs"}, "tool_use_id": "u-1", "cwd": "/src"});
-    fs::write(&payload, told.to_string()).unwrap();
+    fs::write(&payload, reply.to_string()).unwrap();
     let output = std::process::Command::new("/bin/sh")
         .args(["-c", line])
         .stdin(fs::File::open(payload).unwrap())
@@ -161,25 +161,25 @@ fn ask_as_agent(place: &Place) -> Value {
 }
 
 #[test]
-fn an_agent_that_leaves_while_it_is_held_raises_an_alarm_until_it_asks_again() {
-    let place = Place::new("gates.yaml");
-    let terminal = place.console(WIDE);
+fn agent_that_disconnects_while_held_raises_an_alarm_until_it_asks_again() {
+    let workspace = Workspace::new("gates.yaml");
+    let terminal = workspace.console(WIDE);
     terminal.wait_for("1 Queue");
-    let mut agent = Agent::new(&place);
+    let mut agent = Agent::new(&workspace);
     let key =
         agent.call("session.start", &json!({"agent": "bot", "session": "s-1"}))["key"].clone();
     let delete =
         json!({"session": "s-1", "key": key, "action": "ticket.delete", "params": {"id": 1}});
-    agent.say("action.request", &delete);
+    agent.send("action.request", &delete);
     terminal.wait_for("1 Queue 1");
     drop(agent);
     terminal.wait_for("ALARM s-1 disconnected while c-1 was waiting");
-    let mut again = Agent::new(&place);
-    again.say("action.request", &delete);
+    let mut again = Agent::new(&workspace);
+    again.send("action.request", &delete);
     terminal.wait_without("ALARM");
     drop(again);
     terminal.wait_for("ALARM s-1 disconnected while c-1 was waiting");
-    place.assert_undecided();
+    workspace.assert_undecided();
 }
 
 /// An agent at the socket.
@@ -188,14 +188,14 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    pub(crate) fn new(place: &Place) -> Self {
-        let stream = UnixStream::connect(place.path("data/run/console.sock")).unwrap();
+    pub(crate) fn new(workspace: &Workspace) -> Self {
+        let stream = UnixStream::connect(workspace.path("data/run/console.sock")).unwrap();
         Self {
             stream: BufReader::new(stream),
         }
     }
 
-    pub(crate) fn say(&mut self, method: &str, params: &Value) {
+    pub(crate) fn send(&mut self, method: &str, params: &Value) {
         let line = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         writeln!(self.stream.get_mut(), "{line}").unwrap();
     }
@@ -208,7 +208,7 @@ impl Agent {
     }
 
     pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
-        self.say(method, params);
+        self.send(method, params);
         let mut line = String::new();
         self.stream.read_line(&mut line).unwrap();
         let answer: Value = serde_json::from_str(&line).unwrap();

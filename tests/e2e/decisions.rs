@@ -5,8 +5,8 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::operator::{catch_up, challenge, open};
-use super::place::{OPERATOR, Place, WIDE, delete_script, types, verify_py};
 use super::terminal::Terminal;
+use super::workspace::{OPERATOR, WIDE, Workspace, delete_script, types, verify_py};
 
 const LETTERS_AND_DIGITS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
@@ -21,7 +21,7 @@ fn all_but(keys: &str) -> String {
 }
 
 /// Types every letter and digit wherever the queue, the Atlases and the record take keys.
-fn type_all_over_the_queue(terminal: &mut Terminal) {
+fn type_every_key_in_queue(terminal: &mut Terminal) {
     terminal.keys(&all_but("dq234xft"));
     catch_up(terminal);
     terminal.keys("f");
@@ -40,7 +40,7 @@ fn type_all_over_the_queue(terminal: &mut Terminal) {
     terminal.esc();
     terminal.wait_without("Why: c-1");
     terminal.keys("3");
-    terminal.wait_for("No conversation yet.");
+    terminal.wait_for("No threads yet.");
     terminal.keys(&all_but("q124po"));
     catch_up(terminal);
     terminal.keys("o");
@@ -54,10 +54,10 @@ fn type_all_over_the_queue(terminal: &mut Terminal) {
     terminal.keys(&all_but("q123xieT"));
     catch_up(terminal);
     terminal.keys("T");
-    terminal.wait_for("beside the files");
+    terminal.wait_for("next to the files");
     terminal.keys(&all_but("x"));
     terminal.esc();
-    terminal.wait_without("beside the files");
+    terminal.wait_without("next to the files");
     terminal.keys("i");
     terminal.wait_for(" What if ");
     terminal.keys(LETTERS_AND_DIGITS);
@@ -98,7 +98,7 @@ fn type_all_over_the_queue(terminal: &mut Terminal) {
 }
 
 /// Types every letter and digit into a field of the dialog and at each of its buttons.
-fn type_all_over_the_dialog(terminal: &mut Terminal) {
+fn type_every_key_in_dialog(terminal: &mut Terminal) {
     terminal.keys(LETTERS_AND_DIGITS);
     terminal.wait_for("2 answers missing, 1 invalid");
     terminal.backspace(LETTERS_AND_DIGITS.len());
@@ -114,7 +114,7 @@ fn type_all_over_the_dialog(terminal: &mut Terminal) {
 }
 
 /// An approval without what binds it: the whole hash of the request that was shown, and the Atlas.
-fn bound_to(approval: &Value, hash: &str) -> Value {
+fn approval_for_hash(approval: &Value, hash: &str) -> Value {
     let mut fields = approval.as_object().unwrap().clone();
     let bound = fields.remove("request_hash").unwrap();
     assert!(bound.as_str().unwrap().starts_with(hash), "{bound}");
@@ -125,14 +125,14 @@ fn bound_to(approval: &Value, hash: &str) -> Value {
 
 // covers T14, T18
 #[test]
-fn letters_decide_nothing_and_the_whole_ladder_passes_the_request() {
-    let place = Place::new("gates.yaml");
-    let mut terminal = place.held_delete();
-    type_all_over_the_queue(&mut terminal);
-    place.assert_undecided();
+fn letters_never_decide_and_completing_every_step_passes_the_request() {
+    let workspace = Workspace::new("gates.yaml");
+    let mut terminal = workspace.held_delete();
+    type_every_key_in_queue(&mut terminal);
+    workspace.assert_undecided();
     open(&mut terminal);
-    type_all_over_the_dialog(&mut terminal);
-    place.assert_undecided();
+    type_every_key_in_dialog(&mut terminal);
+    workspace.assert_undecided();
 
     terminal.keys(ANSWERS);
     terminal.wait_without("Pass is disabled");
@@ -144,7 +144,7 @@ fn letters_decide_nothing_and_the_whole_ladder_passes_the_request() {
     terminal.tabs(2);
     terminal.enter();
     terminal.wait_for("cannot pass: type the hash first");
-    place.assert_undecided();
+    workspace.assert_undecided();
     terminal.tabs(1);
     terminal.backspace(6);
     terminal.keys(&hash);
@@ -153,19 +153,19 @@ fn letters_decide_nothing_and_the_whole_ladder_passes_the_request() {
     terminal.enter();
     terminal.wait_for("c-1 PASSED and recorded");
     // The agent went on and has ended its session.
-    terminal.wait_for("agents 0  gates 0");
+    terminal.wait_for("agents 0  held 0");
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
     terminal.assert_restored();
 
     // The wrong code is on record, and decided nothing.
-    let mut refused = place.payloads("checkpoint_response");
+    let mut refused = workspace.payloads("checkpoint_response");
     refused.retain(|response| response["validation_result"] == "invalid");
     assert_eq!(refused.len(), 1);
     let problems = refused[0]["problems"].to_string();
     assert!(problems.contains("abcdef"), "{problems}");
 
-    let overrides = place.payloads("policy_override");
+    let overrides = workspace.payloads("policy_override");
     let approved = json!({
         "policy_id": "deletes-need-approval",
         "action_type": "ticket.delete",
@@ -175,8 +175,8 @@ fn letters_decide_nothing_and_the_whole_ladder_passes_the_request() {
         "justification_source": "operator",
     });
     assert_eq!(overrides.len(), 1);
-    assert_eq!(bound_to(&overrides[0], &hash), approved);
-    let verified = place.payloads("risk_verified");
+    assert_eq!(approval_for_hash(&overrides[0], &hash), approved);
+    let verified = workspace.payloads("risk_verified");
     let risk = json!({
         "risk_tier": "high",
         "verification_method": "console+challenge",
@@ -186,19 +186,19 @@ fn letters_decide_nothing_and_the_whole_ladder_passes_the_request() {
         "justification_source": "operator",
     });
     assert_eq!(verified.len(), 1);
-    assert_eq!(bound_to(&verified[0], &hash), risk);
-    assert_eq!(place.payloads("action_completed")[0]["success"], true);
-    let order = types(&place.events());
+    assert_eq!(approval_for_hash(&verified[0], &hash), risk);
+    assert_eq!(workspace.payloads("action_completed")[0]["success"], true);
+    let order = types(&workspace.events());
     let at = |name| order.iter().position(|found| found == name).unwrap();
     assert!(at("policy_override").max(at("risk_verified")) < at("action_completed"));
-    place.assert_sound();
+    workspace.assert_sound();
 }
 
 // covers T12
 #[test]
-fn a_denied_request_tells_the_reason_and_never_runs() {
-    let place = Place::new("gates.yaml");
-    let mut terminal = place.held_delete();
+fn denied_request_returns_the_reason_and_never_runs() {
+    let workspace = Workspace::new("gates.yaml");
+    let mut terminal = workspace.held_delete();
     open(&mut terminal);
     terminal.tabs(4);
     terminal.enter();
@@ -213,18 +213,18 @@ fn a_denied_request_tells_the_reason_and_never_runs() {
     terminal.tabs(2);
     terminal.enter();
     terminal.wait_for("c-1 DENIED and recorded");
-    terminal.wait_for("agents 0  gates 0");
+    terminal.wait_for("agents 0  held 0");
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
     terminal.assert_restored();
 
-    let blocked = place.payloads("checkpoint_blocked");
+    let blocked = workspace.payloads("checkpoint_blocked");
     assert!(!blocked.is_empty());
     assert!(
-        blocked.iter().all(|it| it["outcome"] == "denied"),
+        blocked.iter().all(|item| item["outcome"] == "denied"),
         "{blocked:?}"
     );
-    let action = place.payloads("action_blocked");
+    let action = workspace.payloads("action_blocked");
     assert_eq!(action.len(), 1);
     assert_eq!(action[0]["action_type"], "ticket.delete");
     assert_eq!(
@@ -236,39 +236,39 @@ fn a_denied_request_tells_the_reason_and_never_runs() {
     assert!(action[0]["policy_id"].is_string());
     assert!(action[0]["override_available"].is_boolean());
     assert_eq!(
-        place.payloads("action_completed"),
+        workspace.payloads("action_completed"),
         Vec::<serde_json::Value>::new()
     );
-    place.assert_sound();
+    workspace.assert_sound();
 }
 
 #[test]
-fn nobody_answers_and_the_request_expires_by_itself() {
-    let place = Place::new("impatient.yaml");
-    let mut terminal = place.demo(&delete_script(), WIDE);
+fn unanswered_request_expires_and_is_denied() {
+    let workspace = Workspace::new("impatient.yaml");
+    let mut terminal = workspace.demo(&delete_script(), WIDE);
     terminal.wait_for("EXPIRED");
-    terminal.wait_for("agents 0  gates 0");
+    terminal.wait_for("agents 0  held 0");
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
-    let blocked = place.payloads("checkpoint_blocked");
+    let blocked = workspace.payloads("checkpoint_blocked");
     assert_eq!(blocked.len(), 1);
     assert_eq!(blocked[0]["outcome"], "expired");
-    assert_eq!(place.payloads("action_blocked").len(), 1);
-    let types = types(&place.events());
+    assert_eq!(workspace.payloads("action_blocked").len(), 1);
+    let types = types(&workspace.events());
     assert!(
         !types.iter().any(|name| name == "action_completed"),
         "{types:?}"
     );
-    place.assert_sound();
+    workspace.assert_sound();
 }
 
 #[test]
-fn the_independent_reader_finds_what_was_changed() {
-    let place = Place::new("impatient.yaml");
-    let terminal = place.demo(&delete_script(), WIDE);
+fn independent_verifier_finds_changed_events() {
+    let workspace = Workspace::new("impatient.yaml");
+    let terminal = workspace.demo(&delete_script(), WIDE);
     terminal.wait_for("EXPIRED");
-    terminal.wait_for("agents 0  gates 0");
-    let exported = place.export();
+    terminal.wait_for("agents 0  held 0");
+    let exported = workspace.export();
     let text = fs::read_to_string(&exported).unwrap();
     let (first, rest) = text.split_once('\n').unwrap();
     let cases = [
@@ -295,7 +295,7 @@ fn the_independent_reader_finds_what_was_changed() {
     ];
     for (changed, expected) in cases {
         fs::write(&exported, changed).unwrap();
-        let (sound, said) = verify_py(&exported);
-        assert!(!sound && said.ends_with(expected), "{expected}: {said}");
+        let (sound, output) = verify_py(&exported);
+        assert!(!sound && output.ends_with(expected), "{expected}: {output}");
     }
 }

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::hostile::request_pane;
 use super::operator::{catch_up, challenge, leave, open, read_review};
-use super::place::{Place, WIDE, script};
 use super::terminal::Terminal;
+use super::workspace::{WIDE, Workspace, script};
 
 /// One agent that asks to delete two tickets, one after the other.
 fn two_deletes() -> Value {
@@ -40,26 +40,26 @@ fn pass(terminal: &mut Terminal) {
 
 // covers B8
 #[test]
-fn every_kind_of_answer_is_recorded_as_it_was_chosen_and_shown() {
-    let place = Place::new("answers.yaml");
-    let mut terminal = place.demo(&two_deletes(), WIDE);
+fn every_response_type_is_recorded_as_it_was_chosen_and_shown() {
+    let workspace = Workspace::new("answers.yaml");
+    let mut terminal = workspace.demo(&two_deletes(), WIDE);
     terminal.wait_for("> [ ]  c-1 ");
     open(&mut terminal);
     terminal.wait_for("see the rules <https://acme.example/rules>");
     terminal.keys("\x1b[6~");
-    terminal.wait_for("1 action_attempted: wants ticket.delete");
+    terminal.wait_for("1 action attempted: asks for ticket.delete");
     answer(&mut terminal);
     terminal.tabs(3);
     terminal.enter();
     terminal.wait_for("Review: what will be written");
     // What the sheet says will be written is what is written.
     let sheet = terminal.text();
-    place.assert_undecided();
+    workspace.assert_undecided();
     terminal.tabs(1);
     terminal.enter();
     terminal.wait_for("c-1 PASSED and recorded");
-    let passed = place.payloads("checkpoint_passed").remove(0);
-    let response = place.payloads("checkpoint_response").remove(0);
+    let passed = workspace.payloads("checkpoint_passed").remove(0);
+    let response = workspace.payloads("checkpoint_response").remove(0);
     assert_eq!(
         response["answers"],
         json!({ "region": "prod", "count": 3, "plan": { "owner": "me" } })
@@ -94,18 +94,18 @@ fn every_kind_of_answer_is_recorded_as_it_was_chosen_and_shown() {
     terminal.wait_for("[ Deny... ]");
     pass(&mut terminal);
     terminal.wait_for("c-2 PASSED and recorded");
-    terminal.wait_for("agents 0  gates 0");
+    terminal.wait_for("agents 0  held 0");
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
-    place.assert_sound();
+    workspace.assert_sound();
 }
 
 #[test]
-fn nothing_passes_before_the_whole_request_was_on_screen() {
-    let place = Place::new("answers.yaml");
+fn request_cannot_pass_before_all_of_it_was_on_screen() {
+    let workspace = Workspace::new("answers.yaml");
     let ids: Vec<String> = (0..200).map(|n| format!("T-{n}")).collect();
     let request = script("triage-bot", json!({ "ticket_ids": ids }));
-    let mut terminal = place.demo(&request, WIDE);
+    let mut terminal = workspace.demo(&request, WIDE);
     terminal.wait_for("> [ ]  c-1 ");
     open(&mut terminal);
     answer(&mut terminal);
@@ -119,7 +119,7 @@ fn nothing_passes_before_the_whole_request_was_on_screen() {
     terminal.tabs(3);
     terminal.enter();
     terminal.wait_for("cannot pass: request not fully seen");
-    place.assert_undecided();
+    workspace.assert_undecided();
     terminal.keys("\x1b[17~g\x1b[17~");
     terminal.wait_for("\"T-0\"");
     let pages = 20;
@@ -137,31 +137,31 @@ fn nothing_passes_before_the_whole_request_was_on_screen() {
     terminal.wait_for("seen 100 %");
     terminal.enter();
     terminal.wait_for("Review: what will be written");
-    place.assert_undecided();
+    workspace.assert_undecided();
 }
 
 #[test]
-fn an_editor_changes_the_text_and_decides_nothing() {
+fn external_editor_changes_the_text_and_never_decides() {
     // It notes how private the file was, writes as editors on other systems do, and asks for a key.
     let editor = "f() { stat -c '%a %n' \"$1\" > \"$HOME/seen\"; cat \"$1\" >> \"$HOME/seen\"; \
                   printf 'the customer confirmed\\r\\nit in writing\\r\\n' > \"$1\"; \
                   echo EDITING; read -r key; }; f";
-    let place = Place::new("gates.yaml").with_editor(editor);
-    let mut terminal = place.held_delete();
+    let workspace = Workspace::new("gates.yaml").with_editor(editor);
+    let mut terminal = workspace.held_delete();
     open(&mut terminal);
     terminal.keys("understood\tthe cust");
     terminal.wait_for("the cust");
     terminal.ctrl('e');
     terminal.wait_for("EDITING");
-    place.assert_undecided();
+    workspace.assert_undecided();
     terminal.enter();
     terminal.wait_for("it in writing");
     terminal.wait_for("READY");
-    place.assert_undecided();
-    let seen = fs::read_to_string(place.path("home").join("seen")).unwrap();
+    workspace.assert_undecided();
+    let seen = fs::read_to_string(workspace.path("home").join("seen")).unwrap();
     assert!(seen.starts_with("600 "), "{seen}");
     assert!(seen.contains("/answer.txt\nthe cust\n"), "{seen}");
-    let left = fs::read_dir(place.path("")).unwrap();
+    let left = fs::read_dir(workspace.path("")).unwrap();
     let left = left.filter(|entry| {
         let name = entry.as_ref().unwrap().file_name();
         name.to_string_lossy().starts_with("cra-")
@@ -178,27 +178,27 @@ fn an_editor_changes_the_text_and_decides_nothing() {
     terminal.enter();
     terminal.wait_for("c-1 PASSED and recorded");
     assert_eq!(
-        place.payloads("checkpoint_response")[1]["answers"],
+        workspace.payloads("checkpoint_response")[1]["answers"],
         json!({ "justify-risk": "the customer confirmed\nit in writing" })
     );
-    terminal.wait_for("agents 0  gates 0");
+    terminal.wait_for("agents 0  held 0");
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
     terminal.assert_restored();
-    place.assert_sound();
+    workspace.assert_sound();
 }
 
 #[test]
-fn an_editor_that_is_not_there_is_named_and_the_text_stays() {
-    let place = Place::new("gates.yaml").with_editor("/nowhere/ed 2>/dev/null");
-    let mut terminal = place.held_delete();
+fn missing_editor_is_named_and_the_text_is_kept() {
+    let workspace = Workspace::new("gates.yaml").with_editor("/nowhere/ed 2>/dev/null");
+    let mut terminal = workspace.held_delete();
     open(&mut terminal);
     terminal.keys("understood\tthe cust");
     terminal.wait_for("the cust");
     terminal.ctrl('e');
     terminal.wait_for("the editor `/nowhere/ed 2>/dev/null` ($EDITOR) was");
     terminal.wait_for("the cust");
-    place.assert_undecided();
+    workspace.assert_undecided();
     terminal.wait_for("READY");
     terminal.esc();
     terminal.wait_for("> [ ]  c-1 ");
@@ -207,9 +207,10 @@ fn an_editor_that_is_not_there_is_named_and_the_text_stays() {
 }
 
 #[test]
-fn told_to_terminate_while_an_editor_is_open_it_ends_and_keeps_the_gate() {
-    let place = Place::new("gates.yaml").with_editor("f() { echo EDITING; read -r key; }; f");
-    let mut terminal = place.held_delete();
+fn sigterm_while_an_editor_is_open_ends_the_console_and_keeps_the_gate() {
+    let workspace =
+        Workspace::new("gates.yaml").with_editor("f() { echo EDITING; read -r key; }; f");
+    let mut terminal = workspace.held_delete();
     open(&mut terminal);
     terminal.keys("\thalf an ans");
     terminal.wait_for("draft saved");
@@ -218,15 +219,15 @@ fn told_to_terminate_while_an_editor_is_open_it_ends_and_keeps_the_gate() {
     terminal.signal("TERM");
     assert_eq!(terminal.wait_exit(), 0);
     terminal.assert_restored();
-    place.assert_undecided();
-    assert_eq!(place.kept_on_disk("draft").len(), 1);
-    place.assert_sound();
+    workspace.assert_undecided();
+    assert_eq!(workspace.kept_on_disk("draft").len(), 1);
+    workspace.assert_sound();
 }
 
 #[test]
-fn a_dialog_put_aside_leaves_the_queue_to_use_and_decides_nothing() {
-    let place = Place::new("gates.yaml");
-    let mut terminal = place.held_delete();
+fn minimized_dialog_leaves_the_queue_usable_and_decides_nothing() {
+    let workspace = Workspace::new("gates.yaml");
+    let mut terminal = workspace.held_delete();
     open(&mut terminal);
     terminal.keys("understood");
     terminal.wait_for("2 answers missing");
@@ -243,19 +244,19 @@ fn a_dialog_put_aside_leaves_the_queue_to_use_and_decides_nothing() {
     terminal.wait_for("> [ ]  c-1 ");
     // Left while it is aside: what was typed is on disk.
     leave(&mut terminal);
-    place.assert_undecided();
-    assert_eq!(place.kept_on_disk("draft").len(), 1);
-    let mut terminal = place.console(WIDE);
+    workspace.assert_undecided();
+    assert_eq!(workspace.kept_on_disk("draft").len(), 1);
+    let mut terminal = workspace.console(WIDE);
     terminal.wait_for("> [ ]  c-1 ");
     open(&mut terminal);
     terminal.wait_for("[understood      ] ✓");
-    place.assert_sound();
+    workspace.assert_sound();
 }
 
 #[test]
 fn esc_and_a_lost_terminal_leave_the_request_held() {
-    let place = Place::new("gates.yaml");
-    let mut terminal = place.held_delete();
+    let workspace = Workspace::new("gates.yaml");
+    let mut terminal = workspace.held_delete();
     open(&mut terminal);
     terminal.keys("understood\tthe customer confirmed it in writing\tduplicates");
     terminal.wait_without("Pass is disabled");
@@ -265,35 +266,35 @@ fn esc_and_a_lost_terminal_leave_the_request_held() {
     for shown in ["[ Deny... ]", "> [ ]  c-1 "] {
         terminal.esc();
         terminal.wait_for(shown);
-        place.assert_undecided();
+        workspace.assert_undecided();
     }
     open(&mut terminal);
     terminal.signal("HUP");
     assert_eq!(terminal.wait_exit(), 0);
-    place.assert_undecided();
-    assert_eq!(place.held_on_disk().len(), 1);
-    place.assert_sound();
+    workspace.assert_undecided();
+    assert_eq!(workspace.held_on_disk().len(), 1);
+    workspace.assert_sound();
 }
 
 #[test]
-fn under_another_atlas_a_request_can_only_be_denied() {
-    let place = Place::new("gates.yaml");
-    let mut terminal = place.held_delete();
+fn request_held_under_another_atlas_can_only_be_denied() {
+    let workspace = Workspace::new("gates.yaml");
+    let mut terminal = workspace.held_delete();
     open(&mut terminal);
     terminal.keys("understood\tthe customer confirmed it in writing\tduplicates");
     terminal.wait_for("draft saved");
     terminal.wait_without("Pass is disabled");
     terminal.kill9();
-    let place = place.under("answers.yaml");
-    let mut terminal = place.console(WIDE);
+    let workspace = workspace.under("answers.yaml");
+    let mut terminal = workspace.console(WIDE);
     terminal.wait_for("> [ ]  c-1 ");
     open(&mut terminal);
     terminal.wait_for("Pass is disabled: Atlas changed");
     terminal.tabs(4);
-    place.assert_undecided();
+    workspace.assert_undecided();
     terminal.enter();
     terminal.wait_for("Deny now is disabled: enter a reason");
     terminal.keys("ask again\t\t\r");
     terminal.wait_for("c-1 DENIED and recorded");
-    place.assert_sound();
+    workspace.assert_sound();
 }

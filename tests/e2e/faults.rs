@@ -17,10 +17,10 @@ use cra_core::trace::event::{Draft, Durability, Payload};
 use cra_core::trace::jsonl;
 use serde_json::{Value, json};
 
-use super::place::{Place, WIDE, delete_script};
 use super::terminal::Terminal;
+use super::workspace::{WIDE, Workspace, delete_script};
 
-/// How long anything may take on the slowest machine.
+/// Longest wait, on the slowest machine.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Events of a session that takes several commits to import.
@@ -29,7 +29,7 @@ const MANY: i64 = 12_000;
 /// The widest message fits in one line.
 pub(super) const BROAD: (u16, u16) = (400, 60);
 
-pub(super) fn say(terminal: &mut Terminal, line: &str) {
+pub(super) fn type_line(terminal: &mut Terminal, line: &str) {
     terminal.keys(line);
     terminal.enter();
 }
@@ -46,8 +46,8 @@ pub(super) struct Agent {
 }
 
 impl Agent {
-    fn connect(place: &Place, session: &'static str) -> Self {
-        let socket = place.path("data/run/console.sock");
+    fn connect(workspace: &Workspace, session: &'static str) -> Self {
+        let socket = workspace.path("data/run/console.sock");
         let stream = BufReader::new(UnixStream::connect(socket).unwrap());
         let mut agent = Self { stream, session };
         let started = agent.call("session.start", &json!({ "agent": "bot" }));
@@ -76,52 +76,56 @@ impl Agent {
 }
 
 /// Replaces a console's database by that of another store, as `mv` does.
-fn replace_database(place: &Place) {
-    let other = Place::new("gates.yaml");
+fn replace_database(workspace: &Workspace) {
+    let other = Workspace::new("gates.yaml");
     let mut terminal = other.console(WIDE);
     terminal.wait_for("1 Queue");
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
-    fs::rename(other.path("data/cra.db"), place.path("data/cra.db")).unwrap();
+    fs::rename(other.path("data/cra.db"), workspace.path("data/cra.db")).unwrap();
 }
 
 /// Waits until the console says that it records nothing, asks it everything, and leaves it.
-pub(super) fn assert_not_recording(place: &Place, mut terminal: Terminal, mut agent: Agent) {
+pub(super) fn assert_not_recording(
+    workspace: &Workspace,
+    mut terminal: Terminal,
+    mut agent: Agent,
+) {
     terminal.wait_for("NOT RECORDING");
     // An action that no gate stands before is denied too.
     let refused = agent.ask();
-    let said = refused["error"]["message"].to_string();
-    assert!(said.contains("nothing can be recorded"), "{refused}");
-    let doctor = place.cra(&["doctor", "--json"]);
+    let output = refused["error"]["message"].to_string();
+    assert!(output.contains("nothing can be recorded"), "{refused}");
+    let doctor = workspace.cra(&["doctor", "--json"]);
     let seen: Value = serde_json::from_slice(&doctor.stdout).unwrap();
     assert_eq!(seen["console"]["recording"], false, "{seen}");
     let problem = seen["console"]["problem"].to_string();
     assert!(problem.contains("cannot record"), "{seen}");
     assert_eq!(doctor.status.code(), Some(1));
-    let said = text(&place.cra(&["doctor"]));
-    assert!(said.contains("PROBLEM  the console at"), "{said}");
-    say(&mut terminal, "list");
+    let output = text(&workspace.cra(&["doctor"]));
+    assert!(output.contains("PROBLEM  the console at"), "{output}");
+    type_line(&mut terminal, "list");
     terminal.wait_for("their agents were denied");
-    say(&mut terminal, "verify");
+    type_line(&mut terminal, "verify");
     terminal.wait_for("NOT RECORDING: this check does not cover");
     assert!(
         !terminal.text().contains("Record verified"),
         "{}",
         terminal.text()
     );
-    say(&mut terminal, "pass c-1");
+    type_line(&mut terminal, "pass c-1");
     terminal.wait_for("Deciding is disabled");
-    say(&mut terminal, "quit");
+    type_line(&mut terminal, "quit");
     terminal.wait_for("error: nothing was recorded");
     assert_ne!(terminal.wait_exit(), 0);
 }
 
 /// A place under an Atlas that holds deletes and allows reads.
-pub(super) fn governed() -> Place {
-    let place = Place::new("gates.yaml");
-    let atlas = fs::read_to_string(place.atlas()).unwrap();
+pub(super) fn workspace_with_gates() -> Workspace {
+    let workspace = Workspace::new("gates.yaml");
+    let atlas = fs::read_to_string(workspace.atlas()).unwrap();
     let read = "  - { action_id: ticket.get, name: Read a ticket, risk_tier: low }\n";
-    place.written(&format!("{atlas}{read}"))
+    workspace.written(&format!("{atlas}{read}"))
 }
 
 /// Leaves a console on the whole screen while a request is held.
@@ -132,67 +136,67 @@ pub(super) fn leave(terminal: &mut Terminal) {
     terminal.enter();
 }
 
-pub(super) fn held_at_linear_console(place: &Place) -> (Terminal, Agent) {
-    let terminal = place.linear_console(BROAD);
+pub(super) fn held_at_linear_console(workspace: &Workspace) -> (Terminal, Agent) {
+    let terminal = workspace.linear_console(BROAD);
     terminal.wait_for("No requests are held.");
-    let mut waiting = Agent::connect(place, "s-2");
+    let mut waiting = Agent::connect(workspace, "s-2");
     let delete = json!({ "action": "ticket.delete", "params": { "id": 1 } });
     waiting.send("action.request", &delete);
     terminal.wait_for("New: c-1");
     // It goes on waiting for as long as the test runs.
     std::mem::forget(waiting);
-    let agent = Agent::connect(place, "s-1");
+    let agent = Agent::connect(workspace, "s-1");
     (terminal, agent)
 }
 
 #[test]
 fn a_database_deleted_under_the_console_blocks_every_agent_and_is_announced() {
-    let place = governed();
-    let (terminal, agent) = held_at_linear_console(&place);
-    fs::remove_file(place.path("data/cra.db")).unwrap();
-    assert_not_recording(&place, terminal, agent);
+    let workspace = workspace_with_gates();
+    let (terminal, agent) = held_at_linear_console(&workspace);
+    fs::remove_file(workspace.path("data/cra.db")).unwrap();
+    assert_not_recording(&workspace, terminal, agent);
 }
 
 #[test]
 fn a_write_ahead_log_deleted_under_the_console_blocks_every_agent_and_is_announced() {
-    let place = governed();
-    let (terminal, agent) = held_at_linear_console(&place);
-    fs::remove_file(place.path("data/cra.db-wal")).unwrap();
-    assert_not_recording(&place, terminal, agent);
+    let workspace = workspace_with_gates();
+    let (terminal, agent) = held_at_linear_console(&workspace);
+    fs::remove_file(workspace.path("data/cra.db-wal")).unwrap();
+    assert_not_recording(&workspace, terminal, agent);
 }
 
 #[test]
 fn a_database_replaced_under_the_console_blocks_every_agent_and_is_announced() {
-    let place = governed();
-    let (terminal, agent) = held_at_linear_console(&place);
-    replace_database(&place);
-    assert_not_recording(&place, terminal, agent);
+    let workspace = workspace_with_gates();
+    let (terminal, agent) = held_at_linear_console(&workspace);
+    replace_database(&workspace);
+    assert_not_recording(&workspace, terminal, agent);
 }
 
 #[test]
 fn a_database_overwritten_in_place_blocks_every_agent_and_is_announced() {
-    let place = governed();
+    let workspace = workspace_with_gates();
     // Once opened and closed, so that the database file has all of it.
-    let mut terminal = place.console(WIDE);
+    let mut terminal = workspace.console(WIDE);
     terminal.wait_for("1 Queue");
     terminal.keys("q");
     terminal.wait_exit();
-    let (terminal, agent) = held_at_linear_console(&place);
-    let other = Place::new("gates.yaml");
+    let (terminal, agent) = held_at_linear_console(&workspace);
+    let other = Workspace::new("gates.yaml");
     let mut stranger = other.console(WIDE);
     stranger.wait_for("1 Queue");
     stranger.keys("q");
     stranger.wait_exit();
     let bytes = fs::read(other.path("data/cra.db")).unwrap();
-    fs::write(place.path("data/cra.db"), bytes).unwrap();
-    assert_not_recording(&place, terminal, agent);
+    fs::write(workspace.path("data/cra.db"), bytes).unwrap();
+    assert_not_recording(&workspace, terminal, agent);
 }
 
 #[test]
-fn a_data_folder_deleted_under_the_console_is_said_on_every_screen_and_by_the_exit_code() {
-    let place = Place::new("gates.yaml");
-    let mut terminal = place.held_delete();
-    fs::remove_dir_all(place.path("data")).unwrap();
+fn data_folder_deleted_under_the_console_is_reported_on_every_screen_and_by_the_exit_code() {
+    let workspace = Workspace::new("gates.yaml");
+    let mut terminal = workspace.held_delete();
+    fs::remove_dir_all(workspace.path("data")).unwrap();
     for screen in ["1", "2", "3", "4"] {
         terminal.keys(screen);
         terminal.wait_for("NOT RECORDING");
@@ -201,31 +205,37 @@ fn a_data_folder_deleted_under_the_console_is_said_on_every_screen_and_by_the_ex
     leave(&mut terminal);
     terminal.wait_for("error: nothing was recorded");
     assert_ne!(terminal.wait_exit(), 0);
-    assert!(!place.path("data/cra.db").exists(), "a new store was made");
+    assert!(
+        !workspace.path("data/cra.db").exists(),
+        "a new store was made"
+    );
 }
 
 /// A store that was opened, closed, and has a key.
-pub(super) fn closed_store() -> Place {
-    let place = Place::new("gates.yaml");
-    let mut terminal = place.console(WIDE);
+pub(super) fn closed_store() -> Workspace {
+    let workspace = Workspace::new("gates.yaml");
+    let mut terminal = workspace.console(WIDE);
     terminal.wait_for("1 Queue");
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
-    place
+    workspace
 }
 
-fn refusal(place: &Place) -> String {
-    let mut terminal = place.linear_console(BROAD);
+fn startup_error(workspace: &Workspace) -> String {
+    let mut terminal = workspace.linear_console(BROAD);
     let code = terminal.wait_exit();
-    let said = terminal.text();
-    assert_ne!(code, 0, "{said}");
-    said
+    let output = terminal.text();
+    assert_ne!(code, 0, "{output}");
+    output
 }
 
 #[test]
-fn a_missing_database_beside_its_key_is_not_taken_for_a_new_record() {
-    let place = closed_store();
-    let (database, key) = (place.path("data/cra.db"), place.path("data/cra.key"));
+fn missing_database_next_to_its_key_is_not_treated_as_a_new_record() {
+    let workspace = closed_store();
+    let (database, key) = (
+        workspace.path("data/cra.db"),
+        workspace.path("data/cra.key"),
+    );
     let before = fs::read(&key).unwrap();
     let good = fs::read(&database).unwrap();
     for missing in [true, false] {
@@ -234,46 +244,46 @@ fn a_missing_database_beside_its_key_is_not_taken_for_a_new_record() {
         } else {
             fs::write(&database, "").unwrap();
         }
-        let said = refusal(&place);
+        let output = startup_error(&workspace);
         assert!(
-            said.contains("cra.db` is missing") || said.contains("cra.db` is empty"),
-            "{said}"
+            output.contains("cra.db` is missing") || output.contains("cra.db` is empty"),
+            "{output}"
         );
         assert!(
-            said.contains("cra.key") && said.contains("restore"),
-            "{said}"
+            output.contains("cra.key") && output.contains("restore"),
+            "{output}"
         );
         for args in [
             &["trace", "verify"][..],
             &["trace", "key", "--new"],
             &["trace", "list"],
         ] {
-            let refused = place.cra(args);
+            let refused = workspace.cra(args);
             assert_eq!(refused.status.code(), Some(1), "{}", text(&refused));
-            let said = text(&refused);
+            let output = text(&refused);
             assert!(
-                said.contains("is missing") || said.contains("is empty"),
-                "{said}"
+                output.contains("is missing") || output.contains("is empty"),
+                "{output}"
             );
         }
         assert_eq!(database.exists(), !missing, "a new store was made");
         assert_eq!(fs::read(&key).unwrap(), before, "the key was changed");
     }
     fs::write(&database, good).unwrap();
-    let verified = place.cra(&["trace", "verify"]);
+    let verified = workspace.cra(&["trace", "verify"]);
     assert!(verified.status.success(), "{}", text(&verified));
 }
 
 #[test]
 fn a_new_key_keeps_the_old_one_under_its_id() {
-    let place = closed_store();
-    let key = place.path("data/cra.key");
+    let workspace = closed_store();
+    let key = workspace.path("data/cra.key");
     for change in ["--new", "--rotate"] {
         let old = fs::read_to_string(&key).unwrap();
-        let changed = place.cra(&["trace", "key", change]);
+        let changed = workspace.cra(&["trace", "key", change]);
         assert!(changed.status.success(), "{}", text(&changed));
         assert_ne!(fs::read_to_string(&key).unwrap(), old);
-        let kept = kept_keys(&place.path("data"));
+        let kept = kept_keys(&workspace.path("data"));
         let same = |path: &PathBuf| fs::read_to_string(path).is_ok_and(|text| text == old);
         let kept = kept
             .iter()
@@ -281,7 +291,7 @@ fn a_new_key_keeps_the_old_one_under_its_id() {
             .expect("the old key is gone");
         let mode = fs::metadata(kept).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        let verified = place.cra(&["trace", "verify"]);
+        let verified = workspace.cra(&["trace", "verify"]);
         assert!(verified.status.success(), "{}", text(&verified));
     }
 }
@@ -301,15 +311,15 @@ fn newest_seal(file: &Path) -> Seal {
 }
 
 #[test]
-fn a_write_ahead_log_lost_behind_a_signed_head_is_found_without_a_head_file() {
-    let place = closed_store();
-    let file = place.path("data").join(FILE_NAME);
+fn lost_write_ahead_log_under_a_signed_head_is_detected_without_a_head_file() {
+    let workspace = closed_store();
+    let file = workspace.path("data").join(FILE_NAME);
     let before = newest_seal(&file).size;
-    let mut terminal = place.held_delete();
-    // The head that covers the held request is signed within a second, and kept beside the store.
+    let mut terminal = workspace.held_delete();
+    // The head that covers the held request is signed within a second, and kept next to the store.
     let covered = || {
         let seal = newest_seal(&file);
-        let kept = fs::read_to_string(place.path("data/cra.head"));
+        let kept = fs::read_to_string(workspace.path("data/cra.head"));
         seal.size > before && kept.is_ok_and(|kept| kept == seal.note)
     };
     let deadline = Instant::now() + DEADLINE;
@@ -317,76 +327,76 @@ fn a_write_ahead_log_lost_behind_a_signed_head_is_found_without_a_head_file() {
         std::thread::yield_now();
     }
     terminal.kill9();
-    let wal = fs::read(place.path("data/cra.db-wal")).unwrap();
-    fs::remove_file(place.path("data/cra.db-wal")).unwrap();
-    let verified = place.cra(&["trace", "verify"]);
+    let wal = fs::read(workspace.path("data/cra.db-wal")).unwrap();
+    fs::remove_file(workspace.path("data/cra.db-wal")).unwrap();
+    let verified = workspace.cra(&["trace", "verify"]);
     assert_eq!(verified.status.code(), Some(6), "{}", text(&verified));
     assert!(text(&verified).contains("TRUNCATED"), "{}", text(&verified));
-    let said = refusal(&place);
+    let output = startup_error(&workspace);
     assert!(
-        said.contains("cra.head") && said.contains("cra.db-wal"),
-        "{said}"
+        output.contains("cra.head") && output.contains("cra.db-wal"),
+        "{output}"
     );
-    fs::write(place.path("data/cra.db-wal"), wal).unwrap();
-    let verified = place.cra(&["trace", "verify"]);
+    fs::write(workspace.path("data/cra.db-wal"), wal).unwrap();
+    let verified = workspace.cra(&["trace", "verify"]);
     assert!(verified.status.success(), "{}", text(&verified));
-    // A store without the file, as an earlier version leaves it, opens, and says so on record.
-    fs::remove_file(place.path("data/cra.head")).unwrap();
-    let mut terminal = place.console(WIDE);
+    // A store without the file, as an earlier version leaves it, opens, and this is recorded.
+    fs::remove_file(workspace.path("data/cra.head")).unwrap();
+    let mut terminal = workspace.console(WIDE);
     terminal.wait_for("1 Queue");
     leave(&mut terminal);
     assert_eq!(terminal.wait_exit(), 0);
-    let export = fs::read_to_string(place.export()).unwrap();
+    let export = fs::read_to_string(workspace.export()).unwrap();
     assert!(export.contains("`cra.head` was missing"), "{export}");
-    assert!(place.path("data/cra.head").exists());
+    assert!(workspace.path("data/cra.head").exists());
 }
 
 #[test]
-fn a_read_only_console_shows_the_store_of_a_running_one() {
-    let place = governed();
-    let (mut terminal, mut agent) = held_at_linear_console(&place);
-    let mut viewer = place.linear_viewer(BROAD);
+fn read_only_console_shows_the_store_of_a_running_console() {
+    let workspace = workspace_with_gates();
+    let (mut terminal, mut agent) = held_at_linear_console(&workspace);
+    let mut viewer = workspace.linear_viewer(BROAD);
     viewer.wait_for("1 request is held.");
     viewer.wait_for("c-1: high risk");
-    say(&mut viewer, "deny c-1");
+    type_line(&mut viewer, "deny c-1");
     viewer.wait_for("This console is read-only");
-    say(&mut viewer, "verify");
+    type_line(&mut viewer, "verify");
     viewer.wait_for("Record verified");
     let allowed = agent.ask();
     assert!(allowed.get("result").is_some(), "{allowed}");
-    say(&mut terminal, "deny c-1");
+    type_line(&mut terminal, "deny c-1");
     terminal.wait_for("Enter the reason for denying c-1.");
-    say(&mut terminal, "wrong tenant");
+    type_line(&mut terminal, "wrong tenant");
     terminal.wait_for("Type deny to deny c-1.");
-    say(&mut terminal, "deny");
+    type_line(&mut terminal, "deny");
     terminal.wait_for("Recorded. c-1");
     // What the other console does is seen here.
     let deadline = Instant::now() + DEADLINE;
-    for asked in 1.. {
-        say(&mut viewer, "list");
-        viewer.wait_until("the list", |view| view.written("held.") > asked);
+    for pending in 1.. {
+        type_line(&mut viewer, "list");
+        viewer.wait_until("the list", |view| view.written("held.") > pending);
         if viewer.text().contains("No requests are held.") {
             break;
         }
         assert!(Instant::now() < deadline, "{}", viewer.text());
     }
-    say(&mut viewer, "quit");
+    type_line(&mut viewer, "quit");
     assert_eq!(viewer.wait_exit(), 0);
-    say(&mut terminal, "quit");
+    type_line(&mut terminal, "quit");
     assert_eq!(terminal.wait_exit(), 0);
-    place.assert_lock_is_free();
+    workspace.assert_lock_is_free();
 }
 
 #[test]
-fn the_programs_own_log_is_for_its_owner_alone() {
-    let place = Place::new("gates.yaml");
-    fs::create_dir(place.path("data")).unwrap();
-    fs::write(place.path("data/cra.log"), "from before\n").unwrap();
+fn diagnostic_log_is_readable_by_its_owner_only() {
+    let workspace = Workspace::new("gates.yaml");
+    fs::create_dir(workspace.path("data")).unwrap();
+    fs::write(workspace.path("data/cra.log"), "from before\n").unwrap();
     let loose = fs::Permissions::from_mode(0o644);
-    fs::set_permissions(place.path("data/cra.log"), loose).unwrap();
-    let mut terminal = place.demo(&delete_script(), WIDE);
+    fs::set_permissions(workspace.path("data/cra.log"), loose).unwrap();
+    let mut terminal = workspace.demo(&delete_script(), WIDE);
     terminal.wait_for("1 Queue");
-    let mode = fs::metadata(place.path("data/cra.log"))
+    let mode = fs::metadata(workspace.path("data/cra.log"))
         .unwrap()
         .permissions()
         .mode();
@@ -419,19 +429,19 @@ fn write_export(file: &Path) {
 
 #[test]
 fn an_import_killed_half_way_is_truncated_until_it_is_imported_again() {
-    let place = closed_store();
-    let file = place.path("far.jsonl");
+    let workspace = closed_store();
+    let file = workspace.path("far.jsonl");
     write_export(&file);
     let mut import = Command::new(env!("CARGO_BIN_EXE_cra"))
         .env_clear()
-        .env("HOME", place.path("home"))
+        .env("HOME", workspace.path("home"))
         .args(["trace", "import"])
         .arg(&file)
         .arg("--data-dir")
-        .arg(place.path("data"))
+        .arg(workspace.path("data"))
         .spawn()
         .unwrap();
-    let database = place.path("data").join(FILE_NAME);
+    let database = workspace.path("data").join(FILE_NAME);
     let there = || {
         let heads = SqliteReader::open(&database).and_then(|reader| reader.heads());
         let heads = heads.unwrap_or_default().into_iter();
@@ -449,16 +459,16 @@ fn an_import_killed_half_way_is_truncated_until_it_is_imported_again() {
         found > 0 && found < MANY.unsigned_abs(),
         "killed at {found}"
     );
-    let verified = place.cra(&["trace", "verify"]);
-    let said = text(&verified);
-    assert_eq!(verified.status.code(), Some(6), "{said}");
+    let verified = workspace.cra(&["trace", "verify"]);
+    let output = text(&verified);
+    assert_eq!(verified.status.code(), Some(6), "{output}");
     assert!(
-        said.contains(&format!("TRUNCATED: {found} of {MANY} events found")),
-        "{said}"
+        output.contains(&format!("TRUNCATED: {found} of {MANY} events found")),
+        "{output}"
     );
-    assert!(said.contains("import its file again"), "{said}");
-    let again = place.cra(&["trace", "import", file.to_str().unwrap()]);
+    assert!(output.contains("import its file again"), "{output}");
+    let again = workspace.cra(&["trace", "import", file.to_str().unwrap()]);
     assert!(again.status.success(), "{}", text(&again));
-    let verified = place.cra(&["trace", "verify"]);
+    let verified = workspace.cra(&["trace", "verify"]);
     assert!(verified.status.success(), "{}", text(&verified));
 }

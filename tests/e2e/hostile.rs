@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::operator::{leave, open};
-use super::place::{Place, WIDE, script};
 use super::terminal::{Terminal, View};
+use super::workspace::{WIDE, Workspace, script};
 
-/// What must never reach the terminal: commands it would obey, characters it would hide or reorder.
+/// Text that must never reach the terminal: commands it would obey, characters it would hide or reorder.
 const PLANTED: [&str; 10] = [
     "\x1b]52;c;cHduZWQ=\x07",
     "\x1b]0;pwned",
@@ -20,7 +20,7 @@ const PLANTED: [&str; 10] = [
     "\u{7}pwned",
 ];
 
-/// Whether the panes of the screen are whole: every row between header and footer begins and ends
+/// Tells whether the panes of the screen are whole: every row between header and footer begins and ends
 /// with a border.
 fn panes_are_whole(view: &View, mut rows: std::ops::Range<u16>) -> bool {
     let last = WIDE.0 - 1;
@@ -48,7 +48,7 @@ fn assert_nothing_planted(terminal: &Terminal) {
 }
 
 #[test]
-fn hostile_text_is_written_out_and_never_obeyed() {
+fn hostile_text_is_escaped_and_never_interpreted() {
     let all = PLANTED.concat();
     let params = json!({
         "all": all,
@@ -60,8 +60,8 @@ fn hostile_text_is_written_out_and_never_obeyed() {
         "joined": "👩‍👩‍👧‍👦e\u{301}\u{301}\u{301}".repeat(20),
     });
     let agent = format!("{all}表表表");
-    let place = Place::new("gates.yaml");
-    let mut terminal = place.demo(&script(&agent, params), WIDE);
+    let workspace = Workspace::new("gates.yaml");
+    let mut terminal = workspace.demo(&script(&agent, params), WIDE);
     terminal.wait_until("the queue in its frame", |view| {
         view.shows("> [ ]  c-1 ") && panes_are_whole(view, 2..35)
     });
@@ -99,6 +99,6 @@ fn hostile_text_is_written_out_and_never_obeyed() {
     terminal.assert_restored();
 
     assert_nothing_planted(&terminal);
-    place.assert_undecided();
-    place.assert_sound();
+    workspace.assert_undecided();
+    workspace.assert_sound();
 }

@@ -1,9 +1,9 @@
 //! Keys and pastes that were not meant as an answer.
 
 use super::operator::{catch_up, challenge, open};
-use super::place::Place;
+use super::workspace::Workspace;
 
-/// Whether nothing is typed in the first question of the dialog.
+/// Tells whether the first field of the dialog is empty.
 fn first_field_is_empty(text: &str) -> bool {
     let field = text.split("type understood [").nth(1);
     let typed = field.and_then(|field| field.split(']').next());
@@ -11,32 +11,32 @@ fn first_field_is_empty(text: &str) -> bool {
 }
 
 #[test]
-fn keys_that_were_on_their_way_when_the_dialog_opened_are_dropped() {
-    let place = Place::new("gates.yaml");
-    let mut terminal = place.held_delete();
+fn keys_typed_before_the_dialog_opened_are_dropped() {
+    let workspace = Workspace::new("gates.yaml");
+    let mut terminal = workspace.held_delete();
     terminal.keys("\runderstood\t\t\t\r");
     terminal.wait_for("READY");
     let text = terminal.text();
     assert!(first_field_is_empty(&text), "{text}");
     assert!(text.contains("3 answers missing"), "{text}");
-    place.assert_undecided();
+    workspace.assert_undecided();
     // From now on keys count, and the focus is where it was.
     terminal.keys("understood");
     terminal.wait_for("2 answers missing");
     assert!(!first_field_is_empty(&terminal.text()));
-    place.assert_undecided();
+    workspace.assert_undecided();
 }
 
 #[test]
-fn keys_are_dropped_for_a_moment_after_the_dialog_was_shown() {
-    let place = Place::new("gates.yaml");
-    let mut terminal = place.held_delete();
+fn keys_are_dropped_for_a_short_time_after_the_dialog_is_shown() {
+    let workspace = Workspace::new("gates.yaml");
+    let mut terminal = workspace.held_delete();
     // Whether a key arrives within the moment is up to the machine: a slow one gets another try.
     let tries = 10;
     let dropped = (0..tries).any(|_| {
         terminal.enter();
         terminal.wait_until("the dialog", |view| {
-            view.shows("ARMING") || view.shows("READY")
+            view.shows("DENIED  WAIT") || view.shows("READY")
         });
         terminal.keys("x");
         terminal.wait_for("READY");
@@ -48,13 +48,13 @@ fn keys_are_dropped_for_a_moment_after_the_dialog_was_shown() {
         dropped
     });
     assert!(dropped, "every key counted");
-    place.assert_undecided();
+    workspace.assert_undecided();
 }
 
 #[test]
-fn a_paste_fills_a_field_and_never_presses_anything() {
-    let place = Place::new("gates.yaml");
-    let mut terminal = place.held_delete();
+fn paste_fills_a_field_and_never_presses_a_key() {
+    let workspace = Workspace::new("gates.yaml");
+    let mut terminal = workspace.held_delete();
     // Nothing is open: it goes nowhere, not even the Enter in it.
     terminal.paste("\rd\r");
     open(&mut terminal);
@@ -82,7 +82,7 @@ fn a_paste_fills_a_field_and_never_presses_anything() {
     terminal.paste("\r\r");
     catch_up(&mut terminal);
     terminal.wait_for("[ Pass now ]");
-    place.assert_undecided();
+    workspace.assert_undecided();
     terminal.enter();
     terminal.wait_for("c-1 PASSED and recorded");
 }

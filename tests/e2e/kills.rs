@@ -1,4 +1,4 @@
-//! `kill -9`, again and again: what anybody saw on disk stays there.
+//! `kill -9`, again and again: events that were once read from disk stay there.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -9,12 +9,12 @@ use cra_core::store::StoreReader as _;
 use cra_core::store::sqlite::{FILE_NAME, SqliteReader};
 use serde_json::{Value, json};
 
-use super::place::{Place, WIDE};
+use super::workspace::{WIDE, Workspace};
 
-/// How often the program is killed, on each of two threads with a store of its own.
+/// Number of kills, on each of two threads with its own store.
 const KILLS: u64 = 100;
 
-/// How long anything may take on the slowest machine.
+/// Longest wait, on the slowest machine.
 const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Agents that ask without end for what is allowed, and one that stands at a gate.
@@ -26,12 +26,12 @@ fn script() -> Value {
     json!({ "agents": [busy("one"), busy("other"), gated] })
 }
 
-/// What an observer has seen of each session: how many events, and the hash of the last.
+/// Events that an observer has read of each session: their number, and the hash of the last.
 type Seen = BTreeMap<SessionId, (u64, Digest)>;
 
-/// Reads what is on disk, beside the program that writes. Everything seen before must be there.
-fn observe(place: &Place, seen: &mut Seen) -> u64 {
-    let file = place.path("data").join(FILE_NAME);
+/// Reads the store while the program writes. Events read before must still be there.
+fn observe(workspace: &Workspace, seen: &mut Seen) -> u64 {
+    let file = workspace.path("data").join(FILE_NAME);
     // Before the first run has made it, there is nothing to see.
     let Ok(reader) = SqliteReader::open(&file) else {
         assert!(seen.is_empty(), "what was there cannot be read");
@@ -56,22 +56,22 @@ fn observe(place: &Place, seen: &mut Seen) -> u64 {
 }
 
 fn kill_often(thread: u64) {
-    let place = Place::new("gates.yaml");
+    let workspace = Workspace::new("gates.yaml");
     let mut seen = Seen::new();
     for round in 0..KILLS {
-        let before = observe(&place, &mut seen);
+        let before = observe(&workspace, &mut seen);
         // Any number from a few to many, the same in every run of the test.
         let more = 4 + (round * 37 + thread * 11) % 50;
-        let mut terminal = place.demo(&script(), WIDE);
+        let mut terminal = workspace.demo(&script(), WIDE);
         let deadline = Instant::now() + DEADLINE;
-        while observe(&place, &mut seen) < before + more {
+        while observe(&workspace, &mut seen) < before + more {
             assert!(Instant::now() < deadline, "{}", terminal.text());
             std::thread::yield_now();
         }
         terminal.kill9();
-        observe(&place, &mut seen);
+        observe(&workspace, &mut seen);
     }
-    let verified = place.cra(&["trace", "verify", "--json"]);
+    let verified = workspace.cra(&["trace", "verify", "--json"]);
     let report: Value = serde_json::from_slice(&verified.stdout).unwrap();
     assert_eq!(report["sound"], true, "{report}");
     assert!(seen.len() as u64 > KILLS, "{} sessions", seen.len());
@@ -79,7 +79,7 @@ fn kill_often(thread: u64) {
 
 // covers T25
 #[test]
-fn killed_at_any_moment_it_loses_nothing_that_anybody_saw() {
+fn console_killed_at_any_time_loses_no_acknowledged_event() {
     std::thread::scope(|scope| {
         scope.spawn(|| kill_often(0));
         scope.spawn(|| kill_often(1));

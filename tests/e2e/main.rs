@@ -10,12 +10,11 @@
     reason = "a test that is surprised should stop"
 )]
 
-mod acts;
 mod alarms;
 mod damage;
 mod decisions;
 mod dialog;
-mod endings;
+mod dual_approval;
 mod faults;
 mod hostile;
 mod keys;
@@ -23,7 +22,8 @@ mod kills;
 mod linear;
 mod notices;
 mod operator;
-mod place;
+mod shutdown;
 mod size;
 mod terminal;
 mod turns;
+mod workspace;

@@ -1,4 +1,4 @@
-//! Stewards who are told by the real program, also when it is killed.
+//! Notices that the real program sends to stewards, also when it is killed.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::alarms::Agent;
-use super::place::{Place, WIDE, script};
+use super::workspace::{WIDE, Workspace, script};
 
-/// How long anything may take on the slowest machine.
+/// Longest wait, on the slowest machine.
 const DEADLINE: Duration = Duration::from_mins(1);
 
 fn atlas(listener: &TcpListener) -> String {
@@ -48,17 +48,17 @@ fn is_whole(text: &str) -> bool {
     };
     let length = head
         .lines()
-        .find_map(|it| it.strip_prefix("content-length: "));
+        .find_map(|value| value.strip_prefix("content-length: "));
     body.len() >= length.unwrap().parse().unwrap()
 }
 
-fn nobody_came(listener: &TcpListener) {
+fn assert_no_connection(listener: &TcpListener) {
     listener.set_nonblocking(true).unwrap();
-    assert!(listener.accept().is_err(), "somebody was told");
+    assert!(listener.accept().is_err(), "a notice arrived");
 }
 
-fn delete(place: &Place) {
-    let mut agent = Agent::new(place);
+fn delete(workspace: &Workspace) {
+    let mut agent = Agent::new(workspace);
     let key =
         agent.call("session.start", &json!({"agent": "bot", "session": "s-1"}))["key"].clone();
     let delete = json!({"session": "s-1", "key": key, "action": "ticket.delete", "params": {}});
@@ -67,18 +67,18 @@ fn delete(place: &Place) {
 
 // covers B16
 #[test]
-fn a_console_that_is_killed_tells_after_the_next_start_what_nobody_took() {
+fn undelivered_notices_of_a_killed_console_are_sent_after_the_next_start() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let place = Place::new("gates.yaml").written(&atlas(&listener));
-    let mut terminal = place.console(WIDE);
+    let workspace = Workspace::new("gates.yaml").written(&atlas(&listener));
+    let mut terminal = workspace.console(WIDE);
     terminal.wait_for("1 Queue");
-    delete(&place);
+    delete(&workspace);
     let (id, body, unanswered) = accept(&listener);
     assert_eq!(body["type"], "high_risk_action");
     terminal.kill9();
     drop(unanswered);
-    assert_eq!(place.kept_on_disk("notice")[0]["id"], id);
-    let mut terminal = place.console(WIDE);
+    assert_eq!(workspace.kept_on_disk("notice")[0]["id"], id);
+    let mut terminal = workspace.console(WIDE);
     terminal.wait_for("1 Queue");
     let (again, same, mut stream) = accept(&listener);
     assert_eq!((again, same), (id, body));
@@ -90,18 +90,18 @@ fn a_console_that_is_killed_tells_after_the_next_start_what_nobody_took() {
     terminal.wait_for("NOTICES  none waiting");
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
-    assert_eq!(place.kept_on_disk("notice"), Vec::<Value>::new());
-    assert!(place.path("data/webhook.secret").exists());
-    nobody_came(&listener);
-    place.assert_sound();
+    assert_eq!(workspace.kept_on_disk("notice"), Vec::<Value>::new());
+    assert!(workspace.path("data/webhook.secret").exists());
+    assert_no_connection(&listener);
+    workspace.assert_sound();
 }
 
 // covers B16
 #[test]
-fn the_demo_and_a_console_that_is_told_not_to_call_nobody() {
+fn demo_and_a_console_without_notices_call_no_webhook() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let place = Place::new("gates.yaml").written(&atlas(&listener));
-    let mut terminal = place.demo(&script("bot", json!({})), WIDE);
+    let workspace = Workspace::new("gates.yaml").written(&atlas(&listener));
+    let mut terminal = workspace.demo(&script("bot", json!({})), WIDE);
     // The agent came, and its session is over.
     terminal.wait_for("chains 1");
     terminal.wait_for("agents 0");
@@ -109,10 +109,10 @@ fn the_demo_and_a_console_that_is_told_not_to_call_nobody() {
     terminal.wait_for("NOTICES  off in the demo");
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
-    assert_eq!(place.payloads("action_attempted").len(), 1);
-    assert_eq!(place.kept_on_disk("notice"), Vec::<Value>::new());
+    assert_eq!(workspace.payloads("action_attempted").len(), 1);
+    assert_eq!(workspace.kept_on_disk("notice"), Vec::<Value>::new());
 
-    let quiet = Place::new("gates.yaml").written(&atlas(&listener));
+    let quiet = Workspace::new("gates.yaml").written(&atlas(&listener));
     let config = quiet.path("home/.config/cra");
     fs::create_dir_all(&config).unwrap();
     fs::write(config.join("config.yaml"), "webhooks: off\n").unwrap();
@@ -125,5 +125,5 @@ fn the_demo_and_a_console_that_is_told_not_to_call_nobody() {
     assert_eq!(terminal.wait_exit(), 0);
     assert_eq!(quiet.kept_on_disk("notice"), Vec::<Value>::new());
     assert!(!quiet.path("data/webhook.secret").exists());
-    nobody_came(&listener);
+    assert_no_connection(&listener);
 }

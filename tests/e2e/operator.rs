@@ -1,4 +1,4 @@
-//! What an operator does over and over.
+//! Key sequences that operators repeat.
 
 use super::terminal::Terminal;
 

@@ -1,10 +1,10 @@
 //! Terminals of other sizes.
 
 use super::operator::open;
-use super::place::{Place, WIDE, delete_script};
 use super::terminal::View;
+use super::workspace::{WIDE, Workspace, delete_script};
 
-/// Whether an enclosing border is whole: corners, and a bar at both ends of every row between.
+/// Tells whether an enclosing border is whole: corners, and a bar at both ends of every row between.
 fn is_framed(view: &View, top: u16) -> bool {
     let (rows, columns) = view.screen.size();
     let last = columns.get() - 1;
@@ -18,9 +18,9 @@ fn is_framed(view: &View, top: u16) -> bool {
 }
 
 #[test]
-fn a_small_terminal_says_so_and_takes_no_keys() {
-    let place = Place::new("gates.yaml");
-    let mut terminal = place.held_delete();
+fn too_small_terminal_shows_a_message_and_ignores_keys() {
+    let workspace = Workspace::new("gates.yaml");
+    let mut terminal = workspace.held_delete();
     terminal.resize((40, 10));
     terminal.wait_for("needs 60x18, is 40x10");
     terminal.wait_for("1 request held; deciding is disabled");
@@ -33,14 +33,14 @@ fn a_small_terminal_says_so_and_takes_no_keys() {
     terminal.wait_until("the queue in its frame", |view| {
         view.shows("> [ ]  c-1 ") && view.shows("Held requests") && is_framed(view, 2)
     });
-    place.assert_undecided();
+    workspace.assert_undecided();
     open(&mut terminal);
 }
 
 #[test]
-fn a_terminal_of_80x24_is_enough_to_decide_in() {
-    let place = Place::new("gates.yaml");
-    let mut terminal = place.demo(&delete_script(), (80, 24));
+fn requests_can_be_decided_in_a_terminal_of_80x24() {
+    let workspace = Workspace::new("gates.yaml");
+    let mut terminal = workspace.demo(&delete_script(), (80, 24));
     terminal.wait_until("the queue in its frame", |view| {
         view.shows("> c-1 ") && is_framed(view, 2)
     });
@@ -51,16 +51,16 @@ fn a_terminal_of_80x24_is_enough_to_decide_in() {
     terminal.tabs(2);
     terminal.enter();
     terminal.wait_for("c-1 DENIED and recorded");
-    terminal.wait_for("gates 0");
-    place.assert_sound();
+    terminal.wait_for("held 0");
+    workspace.assert_sound();
 }
 
 /// A key that comes together with another size is not kept until the next key: it would take effect
 /// on what is on the screen by then.
 #[test]
 fn a_key_pressed_while_the_size_changes_counts_at_once() {
-    let place = Place::new("gates.yaml");
-    let mut terminal = place.held_delete();
+    let workspace = Workspace::new("gates.yaml");
+    let mut terminal = workspace.held_delete();
     for width in 80..140 {
         terminal.resize((width, 30));
         terminal.keys("2");

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-/// How long anything may take on the slowest machine. A test that passes never waits for it.
+/// Longest wait, on the slowest machine. A test that passes never waits for it.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Around each frame that the program paints.
@@ -54,7 +54,7 @@ struct State {
     gave_up: bool,
 }
 
-/// What the terminal shows at one moment.
+/// Content of the terminal at one moment.
 pub(crate) struct View<'a> {
     pub(crate) screen: &'a vt100::Screen,
     raw: &'a [u8],
@@ -68,12 +68,12 @@ impl View<'_> {
         rows.join("\n")
     }
 
-    /// Whether a text is on the screen.
+    /// Tells whether a text is on the screen.
     pub(crate) fn shows(&self, text: &str) -> bool {
         self.text().contains(text)
     }
 
-    /// How often a text was written since the program began.
+    /// Number of times that a text was written since the program began.
     pub(crate) fn written(&self, text: &str) -> usize {
         String::from_utf8_lossy(self.raw).matches(text).count()
     }
@@ -216,7 +216,7 @@ impl Terminal {
         self.wait_until(&format!("without `{text}`"), |view| !view.shows(text));
     }
 
-    /// What is on the screen now.
+    /// Current text of the screen.
     pub(crate) fn text(&self) -> String {
         self.lock().view().text()
     }
@@ -344,13 +344,13 @@ fn feed(reader: &mut dyn Read, shared: &Shared) {
     }
 }
 
-/// Whether a frame was begun and is not finished.
+/// Tells whether a frame was begun and is not finished.
 fn in_frame(raw: &[u8]) -> bool {
     let last = |mark: &[u8]| raw.windows(mark.len()).rposition(|window| window == mark);
     last(FRAME_BEGINS) > last(FRAME_ENDS)
 }
 
-/// How the line treats what is typed: raw while the program has it.
+/// Line settings of the terminal: raw while the program has it.
 fn line_settings(master: &dyn MasterPty) -> String {
     format!("{:?}", master.get_termios().unwrap())
 }

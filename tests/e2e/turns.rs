@@ -7,8 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::operator::{leave, open};
-use super::place::{Place, WIDE};
 use super::terminal::Terminal;
+use super::workspace::{WIDE, Workspace};
 
 fn turn(number: u32, fields: &Value) -> Value {
     let mut turn = json!({
@@ -23,59 +23,62 @@ fn turn(number: u32, fields: &Value) -> Value {
     turn
 }
 
-fn take(place: &Place, turns: &Value) -> std::process::Output {
-    let file = place.path("turns.json");
+fn take(workspace: &Workspace, turns: &Value) -> std::process::Output {
+    let file = workspace.path("turns.json");
     fs::write(&file, turns.to_string()).unwrap();
-    let (atlas, file) = (place.atlas(), file.to_str().unwrap().to_owned());
-    place.cra(&["turn", &file, "--atlas", atlas.to_str().unwrap(), "--json"])
+    let (atlas, file) = (workspace.atlas(), file.to_str().unwrap().to_owned());
+    workspace.cra(&["turn", &file, "--atlas", atlas.to_str().unwrap(), "--json"])
 }
 
-fn shown(place: &Place) -> Value {
-    let output = place.cra(&["thread", "show", "s-1", "--json"]);
+fn shown(workspace: &Workspace) -> Value {
+    let output = workspace.cra(&["thread", "show", "s-1", "--json"]);
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
 // covers D16, D18
 #[test]
-fn a_freeze_outlives_every_process_and_ends_with_a_turn_that_must() {
-    let place = Place::new("gates.yaml");
-    let mut terminal = place.console(WIDE);
+fn freeze_survives_every_process_and_ends_with_a_must_turn() {
+    let workspace = Workspace::new("gates.yaml");
+    let mut terminal = workspace.console(WIDE);
     terminal.wait_for("Queue");
-    let refused = take(&place, &turn(1, &json!({})));
+    let refused = take(&workspace, &turn(1, &json!({})));
     assert_eq!(refused.status.code(), Some(1));
-    let told = String::from_utf8(refused.stderr).unwrap();
-    assert!(told.contains("in use by another console"), "{told}");
+    let reply = String::from_utf8(refused.stderr).unwrap();
+    assert!(reply.contains("in use by another console"), "{reply}");
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
 
-    let taken = take(&place, &json!([turn(1, &json!({})), turn(2, &json!({}))]));
+    let taken = take(
+        &workspace,
+        &json!([turn(1, &json!({})), turn(2, &json!({}))]),
+    );
     assert!(taken.status.success(), "{taken:?}");
-    let frozen = shown(&place);
+    let frozen = shown(&workspace);
     assert_eq!(frozen["frozen"], true);
     assert_eq!(frozen["held_back"][0]["proposed"]["arc"], "arc 2");
     // A console comes and goes in between: the freeze is not its own.
-    let mut terminal = place.console(WIDE);
+    let mut terminal = workspace.console(WIDE);
     terminal.wait_for("Queue");
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
-    assert_eq!(shown(&place), frozen, "a console thaws nothing");
+    assert_eq!(shown(&workspace), frozen, "a console thaws nothing");
 
     let signal = json!({
         "endMessageId": "m-3", "kind": "pivot", "confidence": "high", "source": "model",
     });
     let must = json!({"signals": [signal], "if_match": frozen["etag"]});
-    let taken = take(&place, &turn(3, &must));
+    let taken = take(&workspace, &turn(3, &must));
     assert!(taken.status.success(), "{taken:?}");
-    let thawed = shown(&place);
+    let thawed = shown(&workspace);
     assert_eq!(thawed["frozen"], false);
     assert_eq!(thawed["arc"], "arc 3");
-    let decided = place.payloads("breakpoint_decided");
-    let active = |it: &Value| it["metadata"]["peakGuardrailActive"].as_bool().unwrap();
+    let decided = workspace.payloads("breakpoint_decided");
+    let active = |item: &Value| item["metadata"]["peakGuardrailActive"].as_bool().unwrap();
     let active: Vec<_> = decided.iter().map(active).collect();
     assert_eq!(active, [false, true, false]);
     assert_eq!(decided[2]["summary"], "Breakpoint decision: MUST");
     assert_eq!(decided[2]["thread"]["etag"], thawed["etag"]);
-    place.assert_sound();
+    workspace.assert_sound();
 }
 
 /// An agent whose conversation is frozen when it asks to delete a ticket, and thawed by what it does next.
@@ -113,11 +116,11 @@ fn deny(terminal: &mut Terminal) {
 
 // covers D10, D11, D16
 #[test]
-fn a_freeze_is_seen_wherever_it_matters_and_ends_with_a_turn_that_must() {
-    let place = Place::new("gates.yaml");
-    let mut terminal = place.demo(&heated(), WIDE);
+fn freeze_is_shown_on_every_screen_and_ends_with_a_must_turn() {
+    let workspace = Workspace::new("gates.yaml");
+    let mut terminal = workspace.demo(&heated(), WIDE);
     terminal.wait_for("> [ ]  c-1 ");
-    // On the queue: the row, the tab, and what is told of the request.
+    // On the queue: the row, the tab, and the summary of the request.
     terminal.wait_for("FROZEN");
     terminal.wait_for("3 Threads !1");
     terminal.wait_for("summary FROZEN since ");
@@ -138,10 +141,10 @@ fn a_freeze_is_seen_wherever_it_matters_and_ends_with_a_turn_that_must() {
         terminal.wait_for(text);
     }
     terminal.keys("=");
-    terminal.wait_for("Summary and 1 held back");
+    terminal.wait_for(" 1 saved for later  FROZEN");
     terminal.wait_for("- ARC       arc 1");
     terminal.esc();
-    terminal.wait_without("Summary and");
+    terminal.wait_without(" 1 saved for later  FROZEN");
 
     deny(&mut terminal);
     terminal.keys("3");
@@ -152,24 +155,27 @@ fn a_freeze_is_seen_wherever_it_matters_and_ends_with_a_turn_that_must() {
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
     terminal.assert_restored();
-    let decided = place.payloads("breakpoint_decided");
-    let updates: Vec<_> = decided.iter().map(|it| &it["thread"]["update"]).collect();
+    let decided = workspace.payloads("breakpoint_decided");
+    let updates: Vec<_> = decided
+        .iter()
+        .map(|decided| &decided["thread"]["update"])
+        .collect();
     assert_eq!(updates, ["updated", "kept_at_peak", "updated"]);
-    place.assert_sound();
+    workspace.assert_sound();
 }
 
 // covers R1, R16
 #[test]
-fn a_session_is_written_to_a_snapshot_file_opened_and_walked() {
-    let place = Place::new("gates.yaml");
-    let mut terminal = place.demo(&heated(), WIDE);
+fn session_is_written_to_a_snapshot_file_opened_and_stepped_through() {
+    let workspace = Workspace::new("gates.yaml");
+    let mut terminal = workspace.demo(&heated(), WIDE);
     terminal.wait_for("> [ ]  c-1 ");
     terminal.keys("3");
     terminal.wait_for("SUMMARY FROZEN");
     terminal.keys("s");
     terminal.wait_for(".snapshot.json");
     terminal.ctrl('u');
-    let file = place.path("saved.json");
+    let file = workspace.path("saved.json");
     let path = file.to_str().unwrap();
     terminal.keys(path);
     terminal.wait_for("saved.json");
@@ -195,9 +201,9 @@ fn a_session_is_written_to_a_snapshot_file_opened_and_walked() {
     terminal.keys("y");
     terminal.wait_for("copied the handover text");
     let copied = terminal.raw().split_off(before);
-    let told = place.cra(&["reconstruct", path]);
-    assert!(told.status.success(), "{told:?}");
-    let sequence = format!("\x1b]52;c;{}", STANDARD.encode(&told.stdout));
+    let reply = workspace.cra(&["reconstruct", path]);
+    assert!(reply.status.success(), "{reply:?}");
+    let sequence = format!("\x1b]52;c;{}", STANDARD.encode(&reply.stdout));
     let copied = String::from_utf8_lossy(&copied).into_owned();
     assert!(copied.contains(&sequence), "{copied}");
     terminal.esc();
@@ -205,7 +211,7 @@ fn a_session_is_written_to_a_snapshot_file_opened_and_walked() {
     terminal.esc();
     terminal.wait_without("Snapshot file: ");
 
-    // Again: a file that is there stays, until somebody says otherwise.
+    // Again: an existing file is kept, unless the operator asks to overwrite it.
     fs::write(&file, "mine").unwrap();
     terminal.keys(&format!(":snapshot {path}\r"));
     terminal.wait_for("cannot be used for a reconstruction: not a JSON object");
@@ -225,7 +231,7 @@ fn a_session_is_written_to_a_snapshot_file_opened_and_walked() {
     terminal.wait_for("NOT CLEAR: ");
     terminal.esc();
     terminal.wait_without("Snapshot file: ");
-    place.assert_undecided();
+    workspace.assert_undecided();
     leave(&mut terminal);
     terminal.assert_restored();
 }

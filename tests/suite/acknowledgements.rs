@@ -1,4 +1,4 @@
-//! When agents are answered: after their events are on disk, or before where Atlases say so; and what the record
+//! Time of answers to agents: after their events are on disk, or before, where Atlases allow it; and what the record
 //! says about acknowledged events after a crash.
 
 use std::sync::Arc;
@@ -37,10 +37,10 @@ async fn recoveries(store: &dyn Store) -> Vec<String> {
 
 // covers T26
 #[tokio::test]
-async fn an_agent_is_answered_about_an_ungated_action_only_once_that_is_on_disk() {
+async fn ungated_action_is_answered_only_after_its_events_are_on_disk() {
     let store = SlowStore::new();
     let dynamic = Arc::clone(&store) as Arc<dyn Store>;
-    let bench = Bench::under(atlas("durable"), dynamic, clock()).await;
+    let bench = Bench::with_atlases(atlas("durable"), dynamic, clock()).await;
     bench.begin("s-1").await;
     store.durable.send_replace(false);
     let agents = bench.runtime.agent_handle();
@@ -56,10 +56,11 @@ async fn an_agent_is_answered_about_an_ungated_action_only_once_that_is_on_disk(
 
 // covers T25
 #[tokio::test]
-async fn early_answers_leave_a_bounded_number_of_events_behind_and_a_gate_waits_for_all_of_them() {
+async fn early_answers_leave_a_bounded_number_of_unwritten_events_and_a_gate_waits_for_all_of_them()
+{
     let store = SlowStore::new();
     let dynamic = Arc::clone(&store) as Arc<dyn Store>;
-    let bench = Bench::under(atlas("early"), dynamic, clock()).await;
+    let bench = Bench::with_atlases(atlas("early"), dynamic, clock()).await;
     bench.begin("s-1").await;
     let shown = bench.snapshot().chain.events;
     store.durable.send_replace(false);
@@ -95,7 +96,7 @@ async fn early_answers_leave_a_bounded_number_of_events_behind_and_a_gate_waits_
     assert_eq!(bench.snapshot().held.len(), 0);
     store.durable.send_replace(true);
     waiting.await.unwrap().unwrap();
-    bench.until(|snapshot| snapshot.held.len() == 1).await;
+    bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
     assert!(!asking.is_finished());
     let events = store.events(session(), 0, 1000).await.unwrap();
     let sequences: Vec<_> = events.iter().map(|event| event.sequence).collect();
@@ -104,43 +105,43 @@ async fn early_answers_leave_a_bounded_number_of_events_behind_and_a_gate_waits_
 
 // covers T25
 #[tokio::test]
-async fn the_record_says_how_many_acknowledged_events_a_crash_may_have_lost() {
+async fn record_states_how_many_acknowledged_events_a_crash_may_have_lost() {
     for (acknowledge, says) in [("early", true), ("durable", false)] {
         let memory = MemoryStore::default();
         let store: Arc<dyn Store> = Arc::new(memory.clone());
-        let crashed = Bench::under(atlas(acknowledge), store, clock()).await;
+        let crashed = Bench::with_atlases(atlas(acknowledge), store, clock()).await;
         crashed.begin("s-1").await;
         // Another process opens the store: the first one never stopped in order.
         let memory = memory.reopen();
         let store: Arc<dyn Store> = Arc::new(memory.clone());
-        let next = Bench::under(atlas(acknowledge), Arc::clone(&store), clock()).await;
-        let told = recoveries(store.as_ref()).await;
+        let next = Bench::with_atlases(atlas(acknowledge), Arc::clone(&store), clock()).await;
+        let reply = recoveries(store.as_ref()).await;
         let text = format!("up to {MAX_EARLY_EVENTS} acknowledged events may be missing");
         assert_eq!(
-            told.iter().any(|told| told.contains(&text)),
+            reply.iter().any(|reply| reply.contains(&text)),
             says,
-            "{told:?}"
+            "{reply:?}"
         );
         // After an orderly stop there is nothing more to say.
         next.runtime.stop().await;
         let memory = memory.reopen();
         let store: Arc<dyn Store> = Arc::new(memory);
-        let third = Bench::under(atlas(acknowledge), Arc::clone(&store), clock()).await;
-        assert_eq!(recoveries(store.as_ref()).await, told);
+        let third = Bench::with_atlases(atlas(acknowledge), Arc::clone(&store), clock()).await;
+        assert_eq!(recoveries(store.as_ref()).await, reply);
         third.runtime.stop().await;
     }
 }
 
 // covers T25
 #[tokio::test]
-async fn one_atlas_that_wants_durable_answers_is_enough() {
+async fn one_atlas_with_durable_answers_makes_all_answers_durable() {
     let store = SlowStore::new();
     let dynamic = Arc::clone(&store) as Arc<dyn Store>;
     let second = "atlas_version: '1.0'\natlas_id: b\nversion: '1'\nname: B\ndefault_decision: allow\n\
                   unknown_actions: allow\n";
     let mut atlases = atlas("early");
     atlases.push(load_str("b.yaml", second).unwrap().atlas);
-    let bench = Bench::under(atlases, dynamic, clock()).await;
+    let bench = Bench::with_atlases(atlases, dynamic, clock()).await;
     bench.begin("s-1").await;
     store.durable.send_replace(false);
     let agents = bench.runtime.agent_handle();

@@ -7,48 +7,48 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-use super::socket::House;
+use super::socket::TestConsole;
 
-mod answering;
-mod dialects;
+mod agent_answers;
+mod agent_formats;
 mod gates;
 mod hostile;
 mod impostor;
 mod numbers;
-mod resumed;
+mod resumed_conversations;
 
 /// The Atlas for coding agents, in force.
 const CODING: &str = include_str!("../../assets/atlas/coding-agents.yaml");
 
-/// A console, and agents that run hooks beside it.
-struct Desk {
-    house: House,
+/// A console, and agents whose hooks ask it.
+struct HookFixture {
+    console: TestConsole,
 }
 
-/// What a hook printed.
-struct Told {
+/// Output of a hook process.
+struct HookOutput {
     out: String,
     err: String,
     code: i32,
 }
 
-impl Told {
+impl HookOutput {
     fn json(&self) -> Value {
         serde_json::from_str(&self.out)
             .unwrap_or_else(|error| panic!("{error}: {:?} {:?}", self.out, self.err))
     }
 }
 
-impl Desk {
+impl HookFixture {
     async fn new() -> Self {
-        let house = House::under(CODING).await;
+        let console = TestConsole::with_atlas(CODING).await;
         // Hooks tell the time of day, and a console on another day finds all of them late.
-        Self { house }
+        Self { console }
     }
 
     fn command(&self, agent: &str, more: &[&str]) -> Command {
         let mut command = self.command_without_key(agent, more);
-        command.arg("--key").arg(self.house.key());
+        command.arg("--key").arg(self.console.key());
         command
     }
 
@@ -60,9 +60,9 @@ impl Desk {
             .arg(agent)
             .args(more)
             .arg("--data-dir")
-            .arg(self.house.folder())
+            .arg(self.console.folder())
             .arg("--socket")
-            .arg(self.house.path())
+            .arg(self.console.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -70,11 +70,11 @@ impl Desk {
         command
     }
 
-    async fn hook(&self, agent: &str, more: &[&str], payload: &[u8]) -> Told {
+    async fn hook(&self, agent: &str, more: &[&str], payload: &[u8]) -> HookOutput {
         Self::answered(self.command(agent, more), payload).await
     }
 
-    async fn answered(mut command: Command, payload: &[u8]) -> Told {
+    async fn answered(mut command: Command, payload: &[u8]) -> HookOutput {
         let mut child = command.spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         // A hook that has made up its mind may not read all of it.
@@ -88,14 +88,14 @@ impl Desk {
             .await
             .expect("the hook never answered")
             .unwrap();
-        Told {
+        HookOutput {
             out: String::from_utf8(stdout).unwrap(),
             err: String::from_utf8(stderr).unwrap(),
             code: status.code().unwrap(),
         }
     }
 
-    async fn says(&self, agent: &str, payload: &Value) -> Told {
+    async fn run_hook(&self, agent: &str, payload: &Value) -> HookOutput {
         self.hook(agent, &[], payload.to_string().as_bytes()).await
     }
 }
@@ -137,28 +137,28 @@ const AGENTS: [&str; 5] = ["claude-code", "codex", "gemini", "cursor", "copilot"
 const HARMLESS: &str = "cargo test";
 const HARMFUL: &str = "git push --force origin main";
 
-/// Whether an answer denies, in the words of its agent; and why.
-fn denial(agent: &str, told: &Told) -> Option<String> {
-    if told.code == 2 {
-        return Some(told.err.clone());
+/// Reason of a denial in the format of its agent, or `None` if the output does not deny.
+fn denial(agent: &str, reply: &HookOutput) -> Option<String> {
+    if reply.code == 2 {
+        return Some(reply.err.clone());
     }
-    if told.out.trim().is_empty() {
+    if reply.out.trim().is_empty() {
         return None;
     }
-    let said = told.json();
+    let output = reply.json();
     let (word, reason) = match agent {
         "claude-code" | "codex" => {
-            let said = &said["hookSpecificOutput"];
+            let output = &output["hookSpecificOutput"];
             (
-                &said["permissionDecision"],
-                &said["permissionDecisionReason"],
+                &output["permissionDecision"],
+                &output["permissionDecisionReason"],
             )
         }
-        "gemini" => (&said["decision"], &said["reason"]),
-        "cursor" => (&said["permission"], &said["user_message"]),
+        "gemini" => (&output["decision"], &output["reason"]),
+        "cursor" => (&output["permission"], &output["user_message"]),
         "copilot" => (
-            &said["permissionDecision"],
-            &said["permissionDecisionReason"],
+            &output["permissionDecision"],
+            &output["permissionDecisionReason"],
         ),
         other => panic!("{other}"),
     };
@@ -166,29 +166,29 @@ fn denial(agent: &str, told: &Told) -> Option<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_step_that_no_gate_stands_before_leaves_the_agents_own_rules_in_force() {
-    let desk = Desk::new().await;
+async fn ungated_tool_use_leaves_the_agents_own_permission_rules_in_force() {
+    let fixture = HookFixture::new().await;
     for agent in AGENTS {
-        let told = desk.says(agent, &before(agent, HARMLESS)).await;
-        assert_eq!((told.code, told.err.as_str()), (0, ""), "{agent}");
+        let reply = fixture.run_hook(agent, &before(agent, HARMLESS)).await;
+        assert_eq!((reply.code, reply.err.as_str()), (0, ""), "{agent}");
         let wanted = match agent {
             "codex" => "",
             "gemini" => "{\"decision\":\"allow\"}\n",
             "cursor" => "{\"permission\":\"allow\"}\n",
             _ => "{}\n",
         };
-        assert_eq!(told.out, wanted, "{agent}");
+        assert_eq!(reply.out, wanted, "{agent}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_held_step_waits_and_goes_on_when_an_operator_lets_it_pass() {
-    let desk = Desk::new().await;
+async fn held_tool_use_waits_and_continues_when_an_operator_passes_it() {
+    let fixture = HookFixture::new().await;
     for agent in AGENTS {
         let payload = before(agent, HARMFUL);
-        let (told, ()) = tokio::join!(desk.says(agent, &payload), desk.house.pass());
-        assert_eq!(told.code, 0, "{agent}: {}", told.err);
-        assert_eq!(denial(agent, &told), None, "{agent}: {}", told.out);
+        let (reply, ()) = tokio::join!(fixture.run_hook(agent, &payload), fixture.console.pass());
+        assert_eq!(reply.code, 0, "{agent}: {}", reply.err);
+        assert_eq!(denial(agent, &reply), None, "{agent}: {}", reply.out);
         let wanted = match agent {
             "codex" => String::new(),
             "gemini" => json!({"decision": "allow"}).to_string(),
@@ -200,30 +200,33 @@ async fn a_held_step_waits_and_goes_on_when_an_operator_lets_it_pass() {
                 "permissionDecision": "allow", "permissionDecisionReason": "cra: approved by op-1"}})
             .to_string(),
         };
-        assert_eq!(told.out.trim(), wanted, "{agent}");
+        assert_eq!(reply.out.trim(), wanted, "{agent}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_held_step_that_is_refused_is_denied_with_the_operators_reason() {
-    let desk = Desk::new().await;
+async fn held_tool_use_is_denied_with_the_operators_reason() {
+    let fixture = HookFixture::new().await;
     for agent in AGENTS {
         let payload = before(agent, HARMFUL);
-        let (told, ()) = tokio::join!(desk.says(agent, &payload), desk.house.deny("not on main"));
-        let reason = denial(agent, &told).unwrap_or_else(|| panic!("{agent}: {}", told.out));
+        let (reply, ()) = tokio::join!(
+            fixture.run_hook(agent, &payload),
+            fixture.console.deny("not on main")
+        );
+        let reason = denial(agent, &reply).unwrap_or_else(|| panic!("{agent}: {}", reply.out));
         assert!(reason.contains("not on main"), "{agent}: {reason}");
-        assert_eq!(told.code, 0, "{agent}");
+        assert_eq!(reply.code, 0, "{agent}");
     }
 }
 
 /// Every agent hears before its own timer that no answer came.
-async fn all_hear_that_it_is_late(desk: &Desk, command: &str) {
+async fn all_hear_that_it_is_late(fixture: &HookFixture, command: &str) {
     for agent in AGENTS {
         let payload = before(agent, command).to_string();
-        let told = desk
+        let reply = fixture
             .hook(agent, &["--timer", "1"], payload.as_bytes())
             .await;
-        let reason = denial(agent, &told).unwrap_or_else(|| panic!("{agent}: {}", told.out));
+        let reason = denial(agent, &reply).unwrap_or_else(|| panic!("{agent}: {}", reply.out));
         assert!(
             reason.contains("did not answer in time"),
             "{agent}: {reason}"
@@ -232,44 +235,49 @@ async fn all_hear_that_it_is_late(desk: &Desk, command: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn silence_is_a_denial_before_the_agents_own_timer() {
-    all_hear_that_it_is_late(&Desk::new().await, HARMFUL).await;
+async fn unanswered_hook_denies_before_the_agents_own_timeout() {
+    all_hear_that_it_is_late(&HookFixture::new().await, HARMFUL).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_console_is_a_denial_that_says_how_to_start_one() {
-    let mut desk = Desk::new().await;
-    drop(desk.house.door.take());
+async fn hook_without_a_console_denies_and_says_how_to_start_one() {
+    let mut fixture = HookFixture::new().await;
+    drop(fixture.console.server.take());
     for agent in AGENTS {
-        let told = desk.says(agent, &before(agent, HARMLESS)).await;
-        let reason = denial(agent, &told).unwrap_or_else(|| panic!("{agent}: {}", told.out));
+        let reply = fixture.run_hook(agent, &before(agent, HARMLESS)).await;
+        let reason = denial(agent, &reply).unwrap_or_else(|| panic!("{agent}: {}", reply.out));
         assert!(reason.contains("no console listens"), "{agent}: {reason}");
-        assert!(reason.contains("Start it with `cra`"), "{agent}: {reason}");
+        assert!(
+            reason.contains("Start the console with `cra`"),
+            "{agent}: {reason}"
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_console_the_agent_asks_its_own_user_where_that_is_wanted_and_it_can() {
-    let mut desk = Desk::new().await;
-    drop(desk.house.door.take());
+async fn hook_without_a_console_asks_the_agents_user_where_configured_and_supported() {
+    let mut fixture = HookFixture::new().await;
+    drop(fixture.console.server.take());
     for agent in AGENTS {
         let payload = before(agent, HARMLESS).to_string();
-        let told = desk
+        let reply = fixture
             .hook(agent, &["--offline", "ask"], payload.as_bytes())
             .await;
         match agent {
-            "codex" | "cursor" => assert!(denial(agent, &told).is_some(), "{agent}: {}", told.out),
-            _ => assert!(told.out.contains("\"ask\""), "{agent}: {}", told.out),
+            "codex" | "cursor" => {
+                assert!(denial(agent, &reply).is_some(), "{agent}: {}", reply.out)
+            }
+            _ => assert!(reply.out.contains("\"ask\""), "{agent}: {}", reply.out),
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_console_that_goes_away_while_a_hook_waits_is_a_denial() {
+async fn console_that_stops_while_a_hook_waits_denies_it() {
     for agent in AGENTS {
-        let mut desk = Desk::new().await;
+        let mut fixture = HookFixture::new().await;
         let payload = before(agent, HARMFUL).to_string();
-        let mut child = desk.command(agent, &[]).spawn().unwrap();
+        let mut child = fixture.command(agent, &[]).spawn().unwrap();
         child
             .stdin
             .take()
@@ -277,15 +285,22 @@ async fn a_console_that_goes_away_while_a_hook_waits_is_a_denial() {
             .write_all(payload.as_bytes())
             .await
             .unwrap();
-        desk.house.bench.until(|it| it.held.len() == 1).await;
-        drop(desk.house.door.take());
+        fixture
+            .console
+            .bench
+            .wait_until(|snapshot| snapshot.held.len() == 1)
+            .await;
+        drop(fixture.console.server.take());
         let output = child.wait_with_output().await.unwrap();
-        let told = Told {
+        let reply = HookOutput {
             out: String::from_utf8(output.stdout).unwrap(),
             err: String::from_utf8(output.stderr).unwrap(),
             code: output.status.code().unwrap(),
         };
-        let reason = denial(agent, &told).unwrap_or_else(|| panic!("{agent}: {}", told.out));
-        assert!(reason.contains("went away"), "{agent}: {reason}");
+        let reason = denial(agent, &reply).unwrap_or_else(|| panic!("{agent}: {}", reply.out));
+        assert!(
+            reason.contains("the console closed the connection"),
+            "{agent}: {reason}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! A console that answers without naming a run: that is no yes, whoever asks.
+//! A console that answers without naming a run: no caller treats that as an approval.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -13,7 +13,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use super::support::key_of;
+use super::support::signer_with_seed;
 
 const WAIT: Duration = Duration::from_secs(20);
 
@@ -44,7 +44,7 @@ fn listen(socket: &Path, answer: Value) {
 
 /// The key that the console answers with.
 fn signer() -> AnswerSigner {
-    AnswerSigner::derive(&key_of(&"log-1".parse().unwrap(), 7))
+    AnswerSigner::derive(&signer_with_seed(&"log-1".parse().unwrap(), 7))
 }
 
 async fn serve(stream: UnixStream, answer: Value) {
@@ -52,17 +52,17 @@ async fn serve(stream: UnixStream, answer: Value) {
     let (reader, mut writer) = stream.into_split();
     let mut lines = BufReader::new(reader).lines();
     while let Ok(Some(line)) = lines.next_line().await {
-        let asked = rpc::RpcRequest::read(line.as_bytes());
-        let result = match asked.call {
+        let pending = rpc::RpcRequest::read(line.as_bytes());
+        let result = match pending.call {
             Ok(AuthenticatedCall {
                 call: AgentCall::Request(_),
                 ..
             }) => answer.clone(),
             Ok(_) | Err(_) => json!({}),
         };
-        let challenged = asked.challenged.unwrap();
-        let told = rpc::proven_answer(asked.id.as_ref(), Ok(result), &challenged, &signer);
-        let _ = writer.write_all(told.as_bytes()).await;
+        let challenged = pending.challenged.unwrap();
+        let reply = rpc::proven_answer(pending.id.as_ref(), Ok(result), &challenged, &signer);
+        let _ = writer.write_all(reply.as_bytes()).await;
     }
 }
 
@@ -99,12 +99,15 @@ async fn a_hook_denies_when_an_answer_names_no_execution() {
             .await
             .unwrap()
             .unwrap();
-        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let decision = &told["hookSpecificOutput"]["permissionDecision"];
-        assert_eq!(decision, "deny", "{answer}: {told}");
-        let reason = told["hookSpecificOutput"]["permissionDecisionReason"].as_str();
+        let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let decision = &reply["hookSpecificOutput"]["permissionDecision"];
+        assert_eq!(decision, "deny", "{answer}: {reply}");
+        let reason = reply["hookSpecificOutput"]["permissionDecisionReason"].as_str();
         let reason = reason.unwrap();
-        assert!(reason.contains("allows nothing"), "{answer}: {reason}");
+        assert!(
+            reason.contains("`execution` is missing or not a string"),
+            "{answer}: {reason}"
+        );
     }
 }
 
@@ -141,11 +144,14 @@ async fn the_mcp_proxy_denies_when_an_answer_names_no_execution() {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let line = timeout(WAIT, lines.next_line()).await.unwrap().unwrap();
-        let told: Value = serde_json::from_str(&line.unwrap()).unwrap();
-        assert_eq!(told["id"], 1);
-        assert_eq!(told["result"]["isError"], true, "{answer}: {told}");
-        let text = told["result"]["content"][0]["text"].as_str().unwrap();
-        assert!(text.contains("allows nothing"), "{answer}: {text}");
+        let reply: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        assert_eq!(reply["id"], 1);
+        assert_eq!(reply["result"]["isError"], true, "{answer}: {reply}");
+        let text = reply["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(
+            text.contains("`execution` is missing or not a string"),
+            "{answer}: {text}"
+        );
         drop(stdin);
         timeout(WAIT, child.wait()).await.unwrap().unwrap();
     }

@@ -9,16 +9,16 @@ use tempfile::TempDir;
 
 use super::support::root;
 
-mod reasons;
+mod explanations;
 
-/// What a command came to.
-struct Said {
+/// Result of a command.
+struct CommandOutput {
     code: i32,
     out: String,
     err: String,
 }
 
-fn cra(args: &[&str]) -> Said {
+fn cra(args: &[&str]) -> CommandOutput {
     let output = Command::new(env!("CARGO_BIN_EXE_cra"))
         .env_clear()
         .env("HOME", "/nowhere")
@@ -26,7 +26,7 @@ fn cra(args: &[&str]) -> Said {
         .args(args)
         .output()
         .unwrap();
-    Said {
+    CommandOutput {
         code: output.status.code().expect("an exit code"),
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
@@ -61,7 +61,7 @@ fn text(path: &Path) -> &str {
 }
 
 #[test]
-fn a_folder_stands_for_every_atlas_in_it() {
+fn folder_argument_means_every_atlas_in_it() {
     let folder = folder(&[
         ("b.yml", &yaml("two", "b.run")),
         ("a.yaml", &yaml("one", "a.run")),
@@ -72,9 +72,14 @@ fn a_folder_stands_for_every_atlas_in_it() {
     fs::create_dir(folder.path().join("deeper.yaml")).unwrap();
     fs::write(folder.path().join("deeper.yaml/d.yaml"), "not an Atlas").unwrap();
     let path = text(folder.path());
-    let said = cra(&["atlas", "lint", path]);
-    assert_eq!((said.code, said.err.as_str()), (0, ""), "{}", said.out);
-    let told: Vec<_> = said
+    let output = cra(&["atlas", "lint", path]);
+    assert_eq!(
+        (output.code, output.err.as_str()),
+        (0, ""),
+        "{}",
+        output.out
+    );
+    let reply: Vec<_> = output
         .out
         .lines()
         .map(|line| line.rsplit_once('/').unwrap().1)
@@ -84,25 +89,25 @@ fn a_folder_stands_for_every_atlas_in_it() {
         "b.yml: no problems",
         "c.json: no problems",
     ];
-    assert_eq!(told, wanted);
+    assert_eq!(reply, wanted);
     // All of them are in force: each knows an action of its own.
     for action in ["a.run", "b.run", "c.run"] {
-        let said = cra(&["atlas", "explain", path, "--action", action]);
-        assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+        let output = cra(&["atlas", "explain", path, "--action", action]);
+        assert_eq!(output.code, 0, "{}{}", output.out, output.err);
     }
     assert_eq!(
         cra(&["atlas", "explain", path, "--action", "d.run"]).code,
         5
     );
     // The console gets as far as looking for a terminal.
-    let said = cra(&[
+    let output = cra(&[
         "--atlas",
         path,
         "--atlas",
         text(&root().join("assets/atlas")),
     ]);
-    assert_eq!(said.code, 2, "{}", said.err);
-    assert!(said.err.contains("no terminal"), "{}", said.err);
+    assert_eq!(output.code, 2, "{}", output.err);
+    assert!(output.err.contains("no terminal"), "{}", output.err);
 }
 
 /// An Atlas that names an extension of every kind.
@@ -133,7 +138,7 @@ extensions:
 ";
 
 #[test]
-fn lint_says_what_happens_without_an_extension_and_where_to_allow_it() {
+fn lint_reports_the_effect_of_a_missing_extension_and_where_to_allow_it() {
     let folder = folder(&[("atlas.yaml", EXTENDED), ("none.yaml", "extensions: []\n")]);
     let atlas = folder.path().join("atlas.yaml");
     let none = folder.path().join("none.yaml");
@@ -141,9 +146,14 @@ fn lint_says_what_happens_without_an_extension_and_where_to_allow_it() {
         vec!["atlas", "lint", text(&atlas)],
         vec!["--extensions", text(&none), "atlas", "lint", text(&atlas)],
     ] {
-        let said = cra(&args);
-        assert_eq!((said.code, said.err.as_str()), (0, ""), "{}", said.out);
-        for told in [
+        let output = cra(&args);
+        assert_eq!(
+            (output.code, output.err.as_str()),
+            (0, ""),
+            "{}",
+            output.out
+        );
+        for reply in [
             "atlas.yaml:8:42",
             "trigger `mood` is not in the operator's list: the checkpoint fires at every evaluation",
             "in `checkpoints[0].trigger.trigger_id`",
@@ -154,10 +164,14 @@ fn lint_says_what_happens_without_an_extension_and_where_to_allow_it() {
             "in `checkpoints[2].questions[0].validation.custom_validator`",
             "(`--extensions FILE`), with `answers: [validator]`",
         ] {
-            assert!(said.out.contains(told), "`{told}` is not in:\n{}", said.out);
+            assert!(
+                output.out.contains(reply),
+                "`{reply}` is not in:\n{}",
+                output.out
+            );
         }
-        assert!(!said.out.contains("weather"), "{}", said.out);
-        assert_eq!(said.out.matches("W013").count(), 3, "{}", said.out);
+        assert!(!output.out.contains("weather"), "{}", output.out);
+        assert_eq!(output.out.matches("W013").count(), 3, "{}", output.out);
     }
 }
 
@@ -188,7 +202,7 @@ fn lint_is_silent_about_extensions_that_are_listed() {
 }
 
 #[test]
-fn explain_names_the_handlers_and_one_that_is_not_listed_denies() {
+fn explain_names_the_handlers_and_an_unlisted_handler_denies() {
     let atlas = yaml("one", "a.run")
         + "checkpoints:\n  - checkpoint_id: c\n    handler: board\n    \
            trigger: { type: action_pre, patterns: ['a.*'] }\n  \
@@ -208,45 +222,44 @@ fn explain_names_the_handlers_and_one_that_is_not_listed_denies() {
         ];
         cra(&[&args, more].concat())
     };
-    let said = ask(&[]);
-    assert_eq!(said.code, 5, "{}", said.out);
+    let output = ask(&[]);
+    assert_eq!(output.code, 5, "{}", output.out);
     let denied = "DENIED  handler `board` is not in the operator's list\n  help: add it to";
-    assert!(said.out.contains(denied), "{}", said.out);
+    assert!(output.out.contains(denied), "{}", output.out);
     assert!(
-        said.out
+        output
+            .out
             .contains("not in the operator's list, so the request is denied (at c)")
     );
-    assert!(
-        said.out.contains("no extension is called `mood`"),
-        "{}",
-        said.out
-    );
+    let reply = "trigger `mood` is not in the operator's list, so it counts as fired";
+    assert!(output.out.contains(reply), "{}", output.out);
 
-    let said = ask(&["--extensions", text(&list)]);
-    assert_eq!(said.code, 0, "{}", said.out);
+    let output = ask(&["--extensions", text(&list)]);
+    assert_eq!(output.code, 0, "{}", output.out);
     assert!(
-        said.out.contains("ALLOWED\nextension   board"),
+        output.out.contains("ALLOWED\nextension   board"),
         "{}",
-        said.out
+        output.out
     );
     assert!(
-        said.out
+        output
+            .out
             .contains("is not called here and may deny the request (at c)")
     );
-    let told = "trigger `mood` is not called here, so it counts as fired";
-    assert!(said.out.contains(told), "{}", said.out);
+    let reply = "trigger `mood` is not called here, so it counts as fired";
+    assert!(output.out.contains(reply), "{}", output.out);
 
-    let said = ask(&["--extensions", text(&list), "--json"]);
-    let told: Value = serde_json::from_str(&said.out).unwrap();
+    let output = ask(&["--extensions", text(&list), "--json"]);
+    let reply: Value = serde_json::from_str(&output.out).unwrap();
     let board = serde_json::json!([{"checkpoint_id": "c", "handler": "board", "listed": true}]);
-    assert_eq!(told["handlers"], board);
-    assert_eq!(told["input"]["handlers"], serde_json::json!([]));
+    assert_eq!(reply["handlers"], board);
+    assert_eq!(reply["input"]["handlers"], serde_json::json!([]));
 }
 
 #[test]
-fn explain_is_silent_about_conditions_that_nobody_looked_at() {
+fn explain_is_silent_about_conditions_that_were_not_evaluated() {
     let atlas = root().join("assets/atlas/coding-agents.yaml");
-    let said = |command: &str| {
+    let explain = |command: &str| {
         let params = serde_json::json!({ "command": command }).to_string();
         let path = text(&atlas);
         cra(&[
@@ -260,23 +273,28 @@ fn explain_is_silent_about_conditions_that_nobody_looked_at() {
         ])
         .out
     };
-    let told = said("rm -rf /");
-    assert!(told.contains("when params.command"), "{told}");
-    assert!(!told.contains("when params.path"), "{told}");
+    let reply = explain("rm -rf /");
+    assert!(reply.contains("when params.command"), "{reply}");
+    assert!(!reply.contains("when params.path"), "{reply}");
 }
 
 #[test]
-fn a_list_of_extensions_with_faults_is_told_before_anything_is_linted() {
+fn invalid_extension_list_is_reported_before_linting() {
     let folder = folder(&[
         ("atlas.yaml", EXTENDED),
         ("list.yaml", "extensions: [{}]\n"),
     ]);
     let atlas = folder.path().join("atlas.yaml");
     let list = folder.path().join("list.yaml");
-    let said = cra(&["atlas", "lint", text(&atlas), "--extensions", text(&list)]);
-    assert_eq!((said.code, said.out.as_str()), (1, ""), "{}", said.err);
-    assert!(said.err.contains("missing key `name`"), "{}", said.err);
-    assert!(said.err.contains("list.yaml:1:14"), "{}", said.err);
+    let output = cra(&["atlas", "lint", text(&atlas), "--extensions", text(&list)]);
+    assert_eq!(
+        (output.code, output.out.as_str()),
+        (1, ""),
+        "{}",
+        output.err
+    );
+    assert!(output.err.contains("missing key `name`"), "{}", output.err);
+    assert!(output.err.contains("list.yaml:1:14"), "{}", output.err);
 }
 
 #[test]
@@ -284,16 +302,21 @@ fn a_folder_without_an_atlas_is_an_error() {
     let folder = folder(&[(".hidden.yaml", ""), ("notes.txt", "")]);
     let path = text(folder.path());
     for args in [vec!["atlas", "lint", path], vec!["--atlas", path]] {
-        let said = cra(&args);
-        assert_eq!((said.code, said.out.as_str()), (1, ""), "{}", said.err);
-        let told = format!("`{path}` contains no Atlas");
-        assert!(said.err.contains(&told), "{}", said.err);
-        assert!(said.err.contains("help: "), "{}", said.err);
+        let output = cra(&args);
+        assert_eq!(
+            (output.code, output.out.as_str()),
+            (1, ""),
+            "{}",
+            output.err
+        );
+        let reply = format!("`{path}` contains no Atlas");
+        assert!(output.err.contains(&reply), "{}", output.err);
+        assert!(output.err.contains("help: "), "{}", output.err);
     }
 }
 
 #[test]
-fn two_atlases_of_one_name_are_refused_and_both_files_are_named() {
+fn two_atlases_with_the_same_id_are_refused_and_both_files_are_named() {
     let folder = folder(&[
         ("a.yaml", &yaml("same", "a.run")),
         ("b.yaml", &yaml("other", "b.run")),
@@ -307,38 +330,43 @@ fn two_atlases_of_one_name_are_refused_and_both_files_are_named() {
         vec!["--atlas", files[0], "--atlas", files[1]],
         vec!["atlas", "explain", path, "--action", "a.run"],
     ] {
-        let said = cra(&args);
-        assert_eq!((said.code, said.out.as_str()), (3, ""), "{}", said.err);
-        let told = format!("the identifier `same`: `{}` and `{}`", files[0], files[1]);
-        assert!(said.err.contains(&told), "{}", said.err);
+        let output = cra(&args);
+        assert_eq!(
+            (output.code, output.out.as_str()),
+            (3, ""),
+            "{}",
+            output.err
+        );
+        let reply = format!("the identifier `same`: `{}` and `{}`", files[0], files[1]);
+        assert!(output.err.contains(&reply), "{}", output.err);
     }
-    let said = cra(&["atlas", "lint", path, "--json"]);
-    assert_eq!(said.code, 3);
-    let reports: Value = serde_json::from_str(&said.out).unwrap();
+    let output = cra(&["atlas", "lint", path, "--json"]);
+    assert_eq!(output.code, 3);
+    let reports: Value = serde_json::from_str(&output.out).unwrap();
     let ok: Vec<_> = (0..3)
         .map(|at| reports[at]["ok"].as_bool().unwrap())
         .collect();
     assert_eq!(ok, [true, true, false]);
-    let told = &reports[2]["diagnostics"][0];
-    assert_eq!(told["code"], "E032");
+    let reply = &reports[2]["diagnostics"][0];
+    assert_eq!(reply["code"], "E032");
     let message = format!("atlas id `same` is already used by `{}`", files[0]);
-    assert_eq!(told["message"], message);
-    let said = cra(&["atlas", "lint", path]);
-    assert!(said.out.contains(&message), "{}", said.out);
-    assert!(said.out.contains(&both[1]), "{}", said.out);
+    assert_eq!(reply["message"], message);
+    let output = cra(&["atlas", "lint", path]);
+    assert!(output.out.contains(&message), "{}", output.out);
+    assert!(output.out.contains(&both[1]), "{}", output.out);
 }
 
 #[test]
-fn a_key_twice_in_json_is_refused_as_in_yaml() {
+fn duplicate_key_in_json_is_refused_as_in_yaml() {
     let folder = folder(&[(
         "a.json",
         r#"{"atlas_version": "1.0", "atlas_id": "a", "version": "1", "name": "a",
             "default_decision": "deny", "default_decision": "allow"}"#,
     )]);
-    let said = cra(&["atlas", "lint", text(&folder.path().join("a.json"))]);
-    assert_eq!(said.code, 3, "{}", said.err);
-    assert!(said.out.contains("error[E002]"), "{}", said.out);
-    assert!(said.out.contains("a.json:2:41"), "{}", said.out);
+    let output = cra(&["atlas", "lint", text(&folder.path().join("a.json"))]);
+    assert_eq!(output.code, 3, "{}", output.err);
+    assert!(output.out.contains("error[E002]"), "{}", output.out);
+    assert!(output.out.contains("a.json:2:41"), "{}", output.out);
 }
 
 /// An Atlas with something at every moment.
@@ -361,12 +389,17 @@ checkpoints:
 
 // covers B27
 #[test]
-fn input_and_a_request_can_be_explained_alone_and_together() {
+fn input_and_a_request_can_be_explained_separately_and_together() {
     let folder = moments();
     let path = text(folder.path());
     let ask = |more: &[&str]| cra(&[&["atlas", "explain", path], more].concat());
-    let said = ask(&["--input", "hello there"]);
-    assert_eq!((said.code, said.err.as_str()), (0, ""), "{}", said.out);
+    let output = ask(&["--input", "hello there"]);
+    assert_eq!(
+        (output.code, output.err.as_str()),
+        (0, ""),
+        "{}",
+        output.out
+    );
     let wanted = "\
 input
 ACCEPTED
@@ -375,50 +408,51 @@ checkpoint  refunds                  not fired  wanted one of [refund, cancel], 
 checkpoint  night                    not fired  wanted one of [deploy], actual none found
 checkpoint  clock                    not fired  wanted 300 seconds, actual 0 seconds
 ";
-    assert_eq!(said.out, wanted);
-    let said = ask(&["--input", "a refund!", "--action", "ticket.delete"]);
-    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(output.out, wanted);
+    let output = ask(&["--input", "a refund!", "--action", "ticket.delete"]);
+    assert_eq!(output.code, 0, "{}", output.err);
     assert!(
-        said.out.starts_with("input\nHELD at refunds\n"),
+        output.out.starts_with("input\nHELD at refunds\n"),
         "{}",
-        said.out
+        output.out
     );
     assert!(
-        said.out
+        output
+            .out
             .contains("\n\nticket.delete  tier high (detected)\nALLOWED\n"),
         "{}",
-        said.out
+        output.out
     );
 
-    let said = ask(&[
+    let output = ask(&[
         "--input",
         "a refund!",
         "--action",
         "ticket.delete",
         "--json",
     ]);
-    let told: Value = serde_json::from_str(&said.out).unwrap();
-    assert_eq!(told["action"], "ticket.delete");
+    let reply: Value = serde_json::from_str(&output.out).unwrap();
+    assert_eq!(reply["action"], "ticket.delete");
     assert_eq!(
-        told["input"]["verdict"]["gates"],
+        reply["input"]["verdict"]["gates"],
         serde_json::json!(["refunds"])
     );
-    let said = ask(&["--input", "x", "--json"]);
-    let told: Value = serde_json::from_str(&said.out).unwrap();
-    assert_eq!(told.as_object().unwrap().len(), 1, "{told}");
+    let output = ask(&["--input", "x", "--json"]);
+    let reply: Value = serde_json::from_str(&output.out).unwrap();
+    assert_eq!(reply.as_object().unwrap().len(), 1, "{reply}");
 }
 
 #[test]
-fn the_session_that_asks_can_be_described() {
+fn explain_accepts_a_description_of_the_session() {
     let folder = moments();
     let path = text(folder.path());
     let ask = |more: &[&str]| cra(&[&["atlas", "explain", path], more].concat());
     let ban = |more: &[&str]| ask(&[&["--action", "user.ban"], more].concat());
-    let verdict = |said: &Said| said.out.lines().nth(1).unwrap_or_default().to_owned();
+    let verdict = |output: &CommandOutput| output.out.lines().nth(1).unwrap_or_default().to_owned();
     assert_eq!(verdict(&ban(&[])), "HELD at admins");
     let session = r#"{"unlocked": ["admin"], "agent": "bot", "actions": 3, "age_seconds": 299}"#;
     assert_eq!(verdict(&ban(&["--session", session])), "ALLOWED");
-    let said = ban(&[
+    let output = ban(&[
         "--session",
         session,
         "--agent",
@@ -426,25 +460,25 @@ fn the_session_that_asks_can_be_described() {
         "--unlocked",
         "admin",
     ]);
-    assert_eq!(verdict(&said), "ALLOWED");
+    assert_eq!(verdict(&output), "ALLOWED");
     let older = session.replace("299", "300");
     assert_eq!(verdict(&ban(&["--session", &older])), "HELD at clock");
     let locked = r#"{"locked": ["admin"], "unlocked": ["admin"]}"#;
     assert_eq!(ban(&["--session", locked]).code, 5);
     let night = r#"{"intent": "work at night"}"#;
-    let said = ask(&["--input", "deploy", "--session", night]);
+    let output = ask(&["--input", "deploy", "--session", night]);
     assert!(
-        said.out.contains("night                    FIRED"),
+        output.out.contains("night                    FIRED"),
         "{}",
-        said.out
+        output.out
     );
 }
 
 #[test]
-fn a_session_that_makes_no_sense_is_refused() {
+fn explain_refuses_an_invalid_session_description() {
     let folder = moments();
     let path = text(folder.path());
-    for (more, told) in [
+    for (more, reply) in [
         (vec!["--session", "{"], "invalid --session"),
         (
             vec!["--session", r#"{"agnet": "x"}"#],
@@ -453,7 +487,7 @@ fn a_session_that_makes_no_sense_is_refused() {
         (vec!["--session", r#"{"actions": -1}"#], "invalid value"),
         (
             vec!["--session", r#"{"agent": "x", "agent": "y"}"#],
-            "twice",
+            "at `agent`: duplicate key",
         ),
         (
             vec!["--session", r#"{"agent": "x"}"#, "--agent", "y"],
@@ -470,18 +504,18 @@ fn a_session_that_makes_no_sense_is_refused() {
             more.as_slice(),
         ]
         .concat();
-        let said = cra(&args);
+        let output = cra(&args);
         assert_eq!(
-            (said.code, said.out.as_str()),
+            (output.code, output.out.as_str()),
             (2, ""),
             "{more:?} {}",
-            said.err
+            output.err
         );
-        assert!(said.err.contains(told), "{}", said.err);
+        assert!(output.err.contains(reply), "{}", output.err);
     }
-    let said = cra(&["atlas", "explain", path]);
-    assert_eq!(said.code, 2);
-    assert!(said.err.contains("--action"), "{}", said.err);
-    let said = cra(&["atlas", "explain", path, "--input", "x", "--params", "{}"]);
-    assert_eq!(said.code, 2, "{}", said.err);
+    let output = cra(&["atlas", "explain", path]);
+    assert_eq!(output.code, 2);
+    assert!(output.err.contains("--action"), "{}", output.err);
+    let output = cra(&["atlas", "explain", path, "--input", "x", "--params", "{}"]);
+    assert_eq!(output.code, 2, "{}", output.err);
 }

@@ -1,7 +1,7 @@
-//! What an insider can do to the record, and who notices.
+//! Attacks of an insider on the record, and the readers that detect them.
 //!
 //! The insider writes the files: the database, and exports of it. He has no key. Each attack is done to
-//! both, as well as it can be done, and the outcome is held against a table: what somebody sees who
+//! both, as well as it can be done, and the outcome is compared with a table: what a reader detects who
 //! knows nothing, who has the public key, who kept a head from before.
 
 use std::fs;
@@ -24,12 +24,12 @@ use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::support::{Bench, acme, clock, close, decide, key_of, open_again, request};
+use super::support::{Bench, acme, clock, close, decide, reopen_store, request, signer_with_seed};
 use insider::{Copy, Kept};
 
-mod bits;
+mod bit_flips;
+mod independent_verifier;
 mod insider;
-mod reader;
 mod state;
 mod usage;
 
@@ -51,7 +51,7 @@ impl Scene {
         let reader = SqliteReader::open(&folder.path().join(FILE_NAME)).unwrap();
         let log = reader.log().unwrap();
         Self {
-            key: key_of(&log.log, 7).verifier(),
+            key: signer_with_seed(&log.log, 7).verifier(),
             known: KnownHead::read(&log.seal.unwrap().note).unwrap(),
             folder,
             old,
@@ -62,17 +62,17 @@ impl Scene {
         Copy::of(self.folder.path())
     }
 
-    /// What somebody sees in the database.
+    /// Verdict of a reader of the database.
     fn in_database(&self, copy: &Copy, knows: Knows) -> String {
         let folder = tempfile::tempdir().unwrap();
         copy.put(self.folder.path(), folder.path());
         let trust = self.trust(knows);
         let report =
-            SqliteReader::open(&folder.path().join(FILE_NAME)).and_then(|it| it.verify(trust));
+            SqliteReader::open(&folder.path().join(FILE_NAME)).and_then(|item| item.verify(trust));
         report.map_or("REFUSED".to_owned(), |report| word(&report))
     }
 
-    /// What somebody sees in an export, which heads are handed over with.
+    /// Verdict of a reader of an export, given together with its heads.
     fn in_export(&self, copy: &Copy, knows: Knows) -> String {
         let mut trust = self.trust(knows);
         if let Knows::Key = knows {
@@ -100,7 +100,7 @@ impl Scene {
     }
 }
 
-/// What somebody who reads the record knows beforehand.
+/// Prior knowledge of a reader of the record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Knows {
     Nothing,
@@ -127,10 +127,10 @@ fn word(report: &VerificationReport) -> String {
 
 /// Two sessions, a gate passed and a gate refused, and signed heads in between.
 async fn morning(folder: &Path, clock: &Arc<ManualClock>) {
-    let store = Arc::new(open_again(folder));
+    let store = Arc::new(reopen_store(folder));
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, Arc::clone(clock)).await;
     for session in ["s-1", "s-2"] {
-        let_in(&bench, session).await;
+        pass_start_gate(&bench, session).await;
         sealed(&bench, &store, 2).await;
     }
     ask_at_a_gate(&bench, "s-1", Verdict::Pass).await;
@@ -141,22 +141,23 @@ async fn morning(folder: &Path, clock: &Arc<ManualClock>) {
     close(store, folder).await;
 }
 
-/// The same console goes on: the second session a little, then a third one alone.
+/// Continues the record: the second session a little, then a third one alone.
 async fn afternoon(folder: &Path, clock: &Arc<ManualClock>, key: u8) {
     clock.advance(Duration::from_secs(30));
-    let store = Arc::new(open_again(folder));
-    let signer = key_of(&store.log().await.unwrap().log, key);
+    let store = Arc::new(reopen_store(folder));
+    let signer = signer_with_seed(&store.log().await.unwrap().log, key);
     let kept = Arc::clone(&store) as Arc<dyn Store>;
-    let bench = Bench::signing(signer, acme(), Registry::default(), kept, Arc::clone(clock)).await;
+    let bench =
+        Bench::with_signer(signer, acme(), Registry::default(), kept, Arc::clone(clock)).await;
     // Where the record was cut or the key is another, the sessions of the morning are over.
     let mut session = "s-2";
     if bench.snapshot().distrusted.is_some() {
         session = "s-4";
-        let_in(&bench, session).await;
+        pass_start_gate(&bench, session).await;
     }
     ask_at_a_gate(&bench, session, Verdict::Pass).await;
     sealed(&bench, &store, 100).await;
-    let_in(&bench, "s-3").await;
+    pass_start_gate(&bench, "s-3").await;
     sealed(&bench, &store, 100).await;
     let get = request("s-3", "ticket.get", json!({"ticket_id": "T-3"}));
     bench
@@ -169,9 +170,9 @@ async fn afternoon(folder: &Path, clock: &Arc<ManualClock>, key: u8) {
     close(store, folder).await;
 }
 
-async fn let_in(bench: &Bench, session: &str) {
+async fn pass_start_gate(bench: &Bench, session: &str) {
     bench.begin(session).await;
-    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    let held = bench.wait_until(|s| s.held.len() == 1).await.held[0].clone();
     bench.pass(&held).await;
     let get = request(session, "ticket.get", json!({"ticket_id": "T-1"}));
     bench
@@ -193,7 +194,7 @@ async fn ask_at_a_gate(bench: &Bench, session: &str, verdict: Verdict) {
     let params = json!({"ticket_ids": ["T-1"], "cascade": true});
     let delete = request(session, "ticket.delete", params);
     let asking = tokio::spawn(async move { agents.request_action(delete).await });
-    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    let held = bench.wait_until(|s| s.held.len() == 1).await.held[0].clone();
     match verdict {
         Verdict::Pass => {
             bench.pass(&held).await;
@@ -275,7 +276,7 @@ fn crude() -> Vec<(&'static str, Attack)> {
     ]
 }
 
-/// The same change of the record, with all heads that were signed and without those that cover it.
+/// Two copies of a changed record: with all signed heads, and without those that cover the change.
 fn with_and_without_seals(mut copy: Copy, place: usize) -> Vec<Copy> {
     let with = copy.clone();
     copy.drop_seals_of(place);
@@ -349,7 +350,7 @@ async fn resumed(scene: &Scene) -> Vec<(&'static str, Vec<Copy>)> {
     let fresh = tempfile::tempdir().unwrap();
     let clock = clock();
     let log = scene.copy().log;
-    drop(open_again(fresh.path()));
+    drop(reopen_store(fresh.path()));
     let rename = format!("UPDATE log SET log_id = '{log}'");
     let connection = Connection::open(fresh.path().join(FILE_NAME)).unwrap();
     connection.execute_batch(&rename).unwrap();
@@ -367,12 +368,13 @@ async fn resumed(scene: &Scene) -> Vec<(&'static str, Vec<Copy>)> {
 
 /// A record of the same sessions, with another story, signed with a key of his own.
 async fn afternoon_of_his_own(folder: &Path, clock: &Arc<ManualClock>) {
-    let store = Arc::new(open_again(folder));
-    let signer = key_of(&store.log().await.unwrap().log, 9);
+    let store = Arc::new(reopen_store(folder));
+    let signer = signer_with_seed(&store.log().await.unwrap().log, 9);
     let kept = Arc::clone(&store) as Arc<dyn Store>;
-    let bench = Bench::signing(signer, acme(), Registry::default(), kept, Arc::clone(clock)).await;
+    let bench =
+        Bench::with_signer(signer, acme(), Registry::default(), kept, Arc::clone(clock)).await;
     for session in ["s-1", "s-2", "s-3"] {
-        let_in(&bench, session).await;
+        pass_start_gate(&bench, session).await;
         sealed(&bench, &store, 100).await;
     }
     bench.runtime.stop().await;
@@ -391,14 +393,14 @@ fn forged_end(scene: &Scene) -> Copy {
     copy
 }
 
-/// What no head covers can be anything, and a console that starts on it signs what it finds.
+/// Changes that no head covers: a console that starts on them signs them.
 async fn beyond_proof(scene: &Scene) -> Vec<(&'static str, Vec<Copy>)> {
     let folder = tempfile::tempdir().unwrap();
     forged_end(scene).put(scene.folder.path(), folder.path());
     let later = Arc::new(ManualClock::new(
         "2026-01-01T01:00:00.000000Z".parse().unwrap(),
     ));
-    let store = Arc::new(open_again(folder.path()));
+    let store = Arc::new(reopen_store(folder.path()));
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, later).await;
     bench.runtime.stop().await;
     close(store, folder.path()).await;
@@ -465,9 +467,9 @@ fn best(
     seen.max_by_key(rank).unwrap()
 }
 
-/// Each attack, and what is seen of it in the database / in an export of it. Nobody is told more than
-/// holds: four attacks show only to somebody who kept a head, and what no head covered yet shows to
-/// nobody.
+/// Each attack, and what is detected in the database / in an export of it. No verdict claims more than
+/// holds: four attacks are detected only with a kept head, and changes that no head covered yet are
+/// not detected.
 const TABLE: &str = "\
 attack                           | nothing known          | public key             | known head
 nothing: the honest record       | UNSEALED / UNSEALED    | SEALED / SEALED        | WITNESSED / WITNESSED
@@ -495,7 +497,7 @@ add to the end, and start cra    | UNSEALED / UNSEALED    | SEALED / SEALED     
 
 // covers T1, T2
 #[tokio::test]
-async fn what_an_insider_can_do_and_who_notices() {
+async fn each_insider_attack_is_detected_with_the_documented_knowledge() {
     let scene = Scene::new().await;
     let row = |name: &str, [nothing, key, head]: [String; 3]| {
         format!("{name:32} | {nothing:22} | {key:22} | {head}\n")

@@ -15,16 +15,16 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::support::{APART, Bench, clock, request, root};
+use super::support::{Bench, SPLIT_ROWS, clock, request, root};
 
-/// What a command came to.
-pub(crate) struct Said {
+/// Result of a command.
+pub(crate) struct CommandOutput {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl Said {
+impl CommandOutput {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|_| panic!("not JSON: {}", self.out))
     }
@@ -52,8 +52,8 @@ pub(crate) fn command(home: &Path) -> Command {
     command
 }
 
-pub(crate) fn said(output: Output) -> Said {
-    Said {
+pub(crate) fn command_output(output: Output) -> CommandOutput {
+    CommandOutput {
         code: output.status.code().expect("an exit code"),
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
@@ -61,9 +61,9 @@ pub(crate) fn said(output: Output) -> Said {
 }
 
 /// A store of its own, closed and in one file.
-pub(crate) struct Desk(pub(crate) TempDir);
+pub(crate) struct TestHome(pub(crate) TempDir);
 
-impl Desk {
+impl TestHome {
     pub(crate) fn empty() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -73,7 +73,7 @@ impl Desk {
         Self::of(|store| async move {
             let bench = Bench::start(store, clock()).await;
             bench.begin("s-1").await;
-            let snapshot = bench.until(|s| s.held.len() == 1).await;
+            let snapshot = bench.wait_until(|s| s.held.len() == 1).await;
             bench.pass(&snapshot.held[0]).await;
             let get = request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
             bench
@@ -88,25 +88,25 @@ impl Desk {
 
     /// With the record of what happens in `life`.
     pub(crate) fn of<L: Future<Output = ()>>(life: impl FnOnce(Arc<dyn Store>) -> L) -> Self {
-        let desk = Self::empty();
+        let home = Self::empty();
         let work = tempfile::tempdir().unwrap();
         let threads = tokio::runtime::Runtime::new().unwrap();
         threads.block_on(life(Arc::new(SqliteStore::open(work.path()).unwrap())));
         // A copy: the writer's own file is written to until its thread has ended.
-        let copy = desk.file();
+        let copy = home.file();
         Connection::open(work.path().join(FILE_NAME))
             .unwrap()
             .execute("VACUUM INTO ?1", [copy.to_str().unwrap()])
             .unwrap();
         let log = SqliteReader::open(&copy).unwrap().log().unwrap();
         if let Some(seal) = log.seal {
-            fs::write(desk.0.path().join(HEAD_FILE_NAME), seal.note).unwrap();
+            fs::write(home.0.path().join(HEAD_FILE_NAME), seal.note).unwrap();
         }
         let signer = Signer::new(&LogHead::origin(&log.log), &[7; 32]).unwrap();
-        let key = desk.0.path().join(cra_core::store::key::FILE_NAME);
+        let key = home.0.path().join(cra_core::store::key::FILE_NAME);
         fs::write(&key, signer.secret()).unwrap();
         fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
-        desk
+        home
     }
 
     pub(crate) fn file(&self) -> PathBuf {
@@ -116,15 +116,15 @@ impl Desk {
     pub(crate) fn sql(&self, sql: &str) {
         let connection = Connection::open(self.file()).unwrap();
         if sql.contains("UPDATE events") {
-            connection.execute_batch(APART).unwrap();
+            connection.execute_batch(SPLIT_ROWS).unwrap();
         }
         connection.execute_batch(sql).unwrap();
     }
 
-    pub(crate) fn run(&self, args: &[&str]) -> Said {
+    pub(crate) fn run(&self, args: &[&str]) -> CommandOutput {
         let mut command = command(self.0.path());
         command.args(args).arg("--data-dir").arg(self.0.path());
-        said(command.output().unwrap())
+        command_output(command.output().unwrap())
     }
 
     /// Asserts that neither listing nor verifying takes this file, that both say why, and that the
@@ -150,7 +150,7 @@ fn example() -> String {
 }
 
 #[test]
-fn without_a_terminal_the_console_names_what_works_there() {
+fn console_without_a_terminal_names_the_commands_that_need_none() {
     let headless = [
         "no terminal",
         "cra trace list",
@@ -161,19 +161,19 @@ fn without_a_terminal_the_console_names_what_works_there() {
         "cra atlas lint",
     ];
     for args in [&[][..], &["demo"], &["--read-only"]] {
-        let desk = Desk::empty();
-        let said = desk.run(args);
-        said.fails(2, &headless);
-        assert_eq!(said.out, "");
-        assert!(!desk.file().exists(), "nothing was made");
+        let home = TestHome::empty();
+        let output = home.run(args);
+        output.fails(2, &headless);
+        assert_eq!(output.out, "");
+        assert!(!home.file().exists(), "nothing was made");
     }
 }
 
 #[test]
-fn a_broken_atlas_opens_nothing_and_is_told_with_its_place() {
-    let desk = Desk::empty();
+fn invalid_atlas_starts_nothing_and_is_reported_with_its_location() {
+    let home = TestHome::empty();
     let file = invalid("misspelt-keys.yaml");
-    let linted = desk.run(&["atlas", "lint", &file]);
+    let linted = home.run(&["atlas", "lint", &file]);
     assert_eq!(linted.code, 3, "{}", linted.err);
     let place = linted
         .out
@@ -183,23 +183,24 @@ fn a_broken_atlas_opens_nothing_and_is_told_with_its_place() {
         .to_owned();
     let numbers: Vec<_> = place.rsplit(':').take(2).collect();
     assert!(
-        place.matches(':').count() == 2 && numbers.iter().all(|it| it.parse::<u32>().is_ok()),
+        place.matches(':').count() == 2
+            && numbers.iter().all(|number| number.parse::<u32>().is_ok()),
         "{place} is not file:line:col"
     );
     for args in [&["--atlas", &file][..], &["demo", "--atlas", &file]] {
-        desk.run(args).fails(3, &[&place]);
-        assert!(!desk.file().exists(), "nothing was made");
+        home.run(args).fails(3, &[&place]);
+        assert!(!home.file().exists(), "nothing was made");
     }
 }
 
 #[test]
-fn every_invalid_atlas_is_refused_by_lint_and_by_the_console_alike() {
-    let desk = Desk::empty();
+fn every_invalid_atlas_is_refused_by_lint_and_by_the_console() {
+    let home = TestHome::empty();
     let folder = root().join("tests/data/atlas/invalid");
     for path in super::support::files(&folder, "yaml") {
         let file = path.to_str().unwrap();
-        let linted = desk.run(&["atlas", "lint", file, "--json"]);
-        let opened = desk.run(&["--atlas", file]);
+        let linted = home.run(&["atlas", "lint", file, "--json"]);
+        let opened = home.run(&["--atlas", file]);
         let report = &linted.json()[0];
         assert_eq!(report["file"], file);
         let ok = linted.code == 0;
@@ -217,12 +218,12 @@ fn every_invalid_atlas_is_refused_by_lint_and_by_the_console_alike() {
 }
 
 #[test]
-fn lint_tells_machines_where_and_what() {
-    let desk = Desk::empty();
+fn lint_prints_location_and_problem_as_json() {
+    let home = TestHome::empty();
     let bad = invalid("misspelt-keys.yaml");
-    let said = desk.run(&["atlas", "lint", "--json", &bad]);
-    assert_eq!((said.code, said.err.as_str()), (3, ""));
-    let report = &said.json()[0];
+    let output = home.run(&["atlas", "lint", "--json", &bad]);
+    assert_eq!((output.code, output.err.as_str()), (3, ""));
+    let report = &output.json()[0];
     assert_eq!(
         (&report["file"], &report["ok"]),
         (&json!(bad), &json!(false))
@@ -236,75 +237,75 @@ fn lint_tells_machines_where_and_what() {
 }
 
 #[test]
-fn a_good_atlas_is_not_called_bad_because_the_one_before_it_was() {
-    let desk = Desk::empty();
+fn valid_atlas_after_an_invalid_one_is_reported_as_valid() {
+    let home = TestHome::empty();
     let bad = invalid("misspelt-keys.yaml");
-    let said = desk.run(&["atlas", "lint", "--json", &bad, &example()]);
-    assert_eq!(said.code, 3);
-    let reports = said.json();
-    let told = |at: usize| (reports[at]["file"].clone(), reports[at]["ok"].clone());
-    assert_eq!(told(0), (json!(bad), json!(false)));
-    assert_eq!(told(1), (json!(example()), json!(true)));
+    let output = home.run(&["atlas", "lint", "--json", &bad, &example()]);
+    assert_eq!(output.code, 3);
+    let reports = output.json();
+    let result_at = |at: usize| (reports[at]["file"].clone(), reports[at]["ok"].clone());
+    assert_eq!(result_at(0), (json!(bad), json!(false)));
+    assert_eq!(result_at(1), (json!(example()), json!(true)));
 }
 
 #[test]
-fn an_atlas_without_errors_is_fine() {
-    let desk = Desk::empty();
+fn lint_of_a_valid_atlas_succeeds() {
+    let home = TestHome::empty();
     let plain = root().join("tests/data/e2e/gates.yaml");
-    let said = desk.run(&["atlas", "lint", plain.to_str().unwrap()]);
-    said.succeeds();
-    assert_eq!(said.out, format!("{}: no problems\n", plain.display()));
+    let output = home.run(&["atlas", "lint", plain.to_str().unwrap()]);
+    output.succeeds();
+    assert_eq!(output.out, format!("{}: no problems\n", plain.display()));
     // Warnings are told, and are no errors.
-    let said = desk.run(&["atlas", "lint", &example()]);
-    said.succeeds();
-    assert!(said.out.contains("warning[W003]"), "{}", said.out);
-    assert!(!said.out.contains("error["), "{}", said.out);
-    desk.run(&["atlas", "lint", "/nowhere/atlas.yaml"])
+    let output = home.run(&["atlas", "lint", &example()]);
+    output.succeeds();
+    assert!(output.out.contains("warning[W003]"), "{}", output.out);
+    assert!(!output.out.contains("error["), "{}", output.out);
+    home.run(&["atlas", "lint", "/nowhere/atlas.yaml"])
         .fails(1, &["/nowhere/atlas.yaml"]);
 }
 
 #[test]
-fn no_store_yet_is_said_and_none_is_made() {
-    let desk = Desk::empty();
+fn missing_store_is_reported_and_not_created() {
+    let home = TestHome::empty();
     for args in [
         &["trace", "list"][..],
         &["trace", "verify"],
         &["trace", "show", "s-1"],
     ] {
-        desk.run(args)
+        home.run(args)
             .fails(1, &["no record yet", FILE_NAME, "--data-dir"]);
-        assert!(!desk.file().exists());
+        assert!(!home.file().exists());
     }
 }
 
 #[test]
-fn a_store_of_another_version_is_named_and_left_alone() {
-    let desk = Desk::recorded();
-    desk.sql("PRAGMA user_version = 99");
-    desk.is_refused(&["store format 99", "reads format 3", "nothing was changed"]);
+fn store_of_another_version_is_named_and_left_unchanged() {
+    let home = TestHome::recorded();
+    home.sql("PRAGMA user_version = 99");
+    home.is_refused(&["store format 99", "reads format 3", "nothing was changed"]);
 }
 
 #[test]
-fn a_file_that_is_no_store_is_named_and_left_alone() {
-    let desk = Desk::empty();
-    fs::write(desk.file(), "this is my shopping list\n".repeat(100)).unwrap();
-    desk.is_refused(&["is not a cra store", "nothing was changed"]);
-    let other = Desk::empty();
+fn file_that_is_not_a_store_is_named_and_left_unchanged() {
+    let home = TestHome::empty();
+    fs::write(home.file(), "this is my shopping list\n".repeat(100)).unwrap();
+    home.is_refused(&["is not a cra store", "nothing was changed"]);
+    let other = TestHome::empty();
     other.sql("CREATE TABLE mine (a); INSERT INTO mine VALUES (1)");
     other.is_refused(&["is not a cra store", "another program"]);
-    let nothing = Desk::empty();
+    let nothing = TestHome::empty();
     fs::write(nothing.file(), "").unwrap();
     nothing.is_refused(&["is not a cra store", "the file is empty"]);
 }
 
 #[test]
-fn a_cut_store_is_called_damaged_and_not_somebody_elses() {
-    let whole = Desk::recorded();
+fn truncated_store_is_reported_as_damaged_and_not_as_foreign() {
+    let whole = TestHome::recorded();
     let bytes = fs::read(whole.file()).unwrap();
     for keep in [60, 3000, 4096, bytes.len() / 2, bytes.len() - 4096] {
-        let desk = Desk::empty();
-        fs::write(desk.file(), &bytes[..keep]).unwrap();
-        desk.is_refused(&[
+        let home = TestHome::empty();
+        fs::write(home.file(), &bytes[..keep]).unwrap();
+        home.is_refused(&[
             "error: the store is damaged",
             "nothing was changed",
             "restore a backup",
@@ -313,38 +314,38 @@ fn a_cut_store_is_called_damaged_and_not_somebody_elses() {
 }
 
 #[test]
-fn a_store_that_was_tampered_with_is_found_out() {
-    let desk = Desk::recorded();
-    let sound = desk.run(&["trace", "verify", "--json"]);
+fn tampered_store_is_detected() {
+    let home = TestHome::recorded();
+    let sound = home.run(&["trace", "verify", "--json"]);
     sound.succeeds();
     assert_eq!(sound.json()["sound"], true);
-    desk.sql("UPDATE events SET records = replace(records, 'op-1', 'op-2')");
-    let said = desk.run(&["trace", "verify"]);
-    assert_eq!(said.code, 6);
-    assert!(said.out.contains("BROKEN at 2"), "{}", said.out);
+    home.sql("UPDATE events SET records = replace(records, 'op-1', 'op-2')");
+    let output = home.run(&["trace", "verify"]);
+    assert_eq!(output.code, 6);
+    assert!(output.out.contains("BROKEN at 2"), "{}", output.out);
     assert!(
-        said.out.contains("1 of 1 chains FAILED verification"),
+        output.out.contains("1 of 1 chains FAILED verification"),
         "{}",
-        said.out
+        output.out
     );
-    let said = desk.run(&["trace", "verify", "s-1", "--json"]);
-    assert_eq!((said.code, &said.json()["sound"]), (6, &json!(false)));
+    let output = home.run(&["trace", "verify", "s-1", "--json"]);
+    assert_eq!((output.code, &output.json()["sound"]), (6, &json!(false)));
 }
 
 #[test]
 fn an_export_verifies_until_it_is_changed() {
-    let desk = Desk::recorded();
-    let exported = desk.run(&["trace", "export"]);
+    let home = TestHome::recorded();
+    let exported = home.run(&["trace", "export"]);
     exported.succeeds();
-    let file = desk.0.path().join("export.jsonl");
+    let file = home.0.path().join("export.jsonl");
     let name = file.to_str().unwrap();
-    desk.run(&["trace", "export", "--output", name]).succeeds();
+    home.run(&["trace", "export", "--output", name]).succeeds();
     assert_eq!(fs::read_to_string(&file).unwrap(), exported.out);
     // What exists is not written over.
-    desk.run(&["trace", "export", "--output", name])
+    home.run(&["trace", "export", "--output", name])
         .fails(1, &[name, "exists"]);
 
-    desk.run(&["trace", "verify", "--file", name]).succeeds();
+    home.run(&["trace", "verify", "--file", name]).succeeds();
     let changes = [
         exported.out.replace("op-1", "op-2"),
         exported.out.split_once('\n').unwrap().1.to_owned(),
@@ -352,23 +353,23 @@ fn an_export_verifies_until_it_is_changed() {
     ];
     for changed in changes {
         fs::write(&file, changed).unwrap();
-        let said = desk.run(&["trace", "verify", "--file", name, "--json"]);
-        assert_eq!((said.code, &said.json()["sound"]), (6, &json!(false)));
-        assert_eq!(desk.run(&["trace", "verify", "--file", name]).code, 6);
+        let output = home.run(&["trace", "verify", "--file", name, "--json"]);
+        assert_eq!((output.code, &output.json()["sound"]), (6, &json!(false)));
+        assert_eq!(home.run(&["trace", "verify", "--file", name]).code, 6);
     }
     // The same values in another form hold, and are said to be in another form.
     fs::write(&file, exported.out.replacen('{', "{ ", 1)).unwrap();
-    let said = desk.run(&["trace", "verify", "--file", name, "--json"]);
-    assert_eq!((said.code, &said.json()["sound"]), (0, &json!(true)));
-    desk.run(&["trace", "verify", "--file", "/nowhere/at.all"])
+    let output = home.run(&["trace", "verify", "--file", name, "--json"]);
+    assert_eq!((output.code, &output.json()["sound"]), (0, &json!(true)));
+    home.run(&["trace", "verify", "--file", "/nowhere/at.all"])
         .fails(1, &["/nowhere/at.all"]);
 }
 
 #[test]
-fn a_session_that_is_not_on_record_is_named() {
-    let desk = Desk::recorded();
+fn unknown_session_is_named() {
+    let home = TestHome::recorded();
     for command in ["show", "verify", "export"] {
-        desk.run(&["trace", command, "s-\u{1b}[31m2"]).fails(
+        home.run(&["trace", command, "s-\u{1b}[31m2"]).fails(
             1,
             &[
                 "session `s-\\u{1b}[31m2` is not on record",
@@ -376,7 +377,7 @@ fn a_session_that_is_not_on_record_is_named() {
             ],
         );
     }
-    let shown = desk.run(&[
+    let shown = home.run(&[
         "trace", "show", "s-1", "--json", "--from", "1", "--limit", "2",
     ]);
     shown.succeeds();
@@ -390,11 +391,11 @@ fn a_session_that_is_not_on_record_is_named() {
 
 #[test]
 fn help_names_every_command_and_the_exit_codes() {
-    let desk = Desk::empty();
+    let home = TestHome::empty();
     let help = |args: &[&str]| {
-        let said = said(command(desk.0.path()).args(args).output().unwrap());
-        said.succeeds();
-        said.out
+        let output = command_output(command(home.0.path()).args(args).output().unwrap());
+        output.succeeds();
+        output.out
     };
     let cases: [(&[&str], &[&str]); 3] = [
         (
@@ -415,22 +416,22 @@ fn help_names_every_command_and_the_exit_codes() {
     }
     let version = help(&["--version"]);
     assert_eq!(version, format!("cra {}\n", env!("CARGO_PKG_VERSION")));
-    desk.run(&["trace", "frobnicate"])
+    home.run(&["trace", "frobnicate"])
         .fails(2, &["frobnicate", "Usage"]);
 }
 
-/// Runs a command whose output nobody reads.
-fn run_unread(desk: &Desk, args: &[&str]) -> Said {
+/// Runs a command with a closed output pipe.
+fn run_with_closed_pipe(home: &TestHome, args: &[&str]) -> CommandOutput {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let mut command = command(desk.0.path());
-    command.args(args).arg("--data-dir").arg(desk.0.path());
-    said(command.stdout(writer).output().unwrap())
+    let mut command = command(home.0.path());
+    command.args(args).arg("--data-dir").arg(home.0.path());
+    command_output(command.stdout(writer).output().unwrap())
 }
 
 #[test]
-fn a_reader_that_stops_reading_is_nobodys_error() {
-    let desk = Desk::recorded();
+fn closed_pipe_is_not_an_error() {
+    let home = TestHome::recorded();
     let good = example();
     let commands: [&[&str]; 14] = [
         &["trace", "replay", "s-1"],
@@ -449,15 +450,15 @@ fn a_reader_that_stops_reading_is_nobodys_error() {
         &["--help"],
     ];
     for args in commands {
-        let said = run_unread(&desk, args);
-        assert_eq!((said.code, said.err.as_str()), (0, ""), "{args:?}");
+        let output = run_with_closed_pipe(&home, args);
+        assert_eq!((output.code, output.err.as_str()), (0, ""), "{args:?}");
     }
 }
 
 #[test]
-fn a_verdict_stands_when_nobody_reads_it_to_the_end() {
-    let desk = Desk::recorded();
-    desk.sql("UPDATE events SET records = replace(records, 'op-1', 'op-2')");
+fn closed_pipe_does_not_change_the_exit_code_of_a_verdict() {
+    let home = TestHome::recorded();
+    home.sql("UPDATE events SET records = replace(records, 'op-1', 'op-2')");
     let bad = invalid("misspelt-keys.yaml");
     let commands: [(&[&str], i32); 6] = [
         (&["trace", "replay", "s-1"], 6),
@@ -468,7 +469,7 @@ fn a_verdict_stands_when_nobody_reads_it_to_the_end() {
         (&["atlas", "lint", "--json", &bad], 3),
     ];
     for (args, code) in commands {
-        let said = run_unread(&desk, args);
-        assert_eq!((said.code, said.err.as_str()), (code, ""), "{args:?}");
+        let output = run_with_closed_pipe(&home, args);
+        assert_eq!((output.code, output.err.as_str()), (code, ""), "{args:?}");
     }
 }

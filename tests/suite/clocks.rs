@@ -21,7 +21,7 @@ const HOUR: Duration = Duration::from_hours(1);
 struct Waiting {
     bench: Bench,
     store: MemoryStore,
-    asked: JoinHandle<Result<(), DenialReply>>,
+    pending: JoinHandle<Result<(), DenialReply>>,
 }
 
 impl Waiting {
@@ -33,16 +33,16 @@ impl Waiting {
         let store = MemoryStore::default();
         let bench = Bench::start(Arc::new(store.clone()), clock).await;
         bench.begin("s-1").await;
-        let snapshot = bench.until(|s| s.held.len() == 1).await;
+        let snapshot = bench.wait_until(|s| s.held.len() == 1).await;
         bench.pass(&snapshot.held[0]).await;
         let agents = bench.runtime.agent_handle();
         let ban = request("s-1", "user.ban", json!({"user": "x"}));
-        let asked = tokio::spawn(async move { agents.request_action(ban).await.map(|_| ()) });
-        bench.until(|s| s.held.len() == 1).await;
+        let pending = tokio::spawn(async move { agents.request_action(ban).await.map(|_| ()) });
+        bench.wait_until(|s| s.held.len() == 1).await;
         Self {
             bench,
             store,
-            asked,
+            pending,
         }
     }
 
@@ -52,9 +52,9 @@ impl Waiting {
     }
 
     async fn expires(self) {
-        let snapshot = self.bench.until(|s| s.held.is_empty()).await;
+        let snapshot = self.bench.wait_until(|s| s.held.is_empty()).await;
         assert_eq!(snapshot.decided[0].outcome, HeldOutcome::Expired);
-        let denied = self.asked.await.unwrap().unwrap_err();
+        let denied = self.pending.await.unwrap().unwrap_err();
         assert_eq!(denied.code, DenyCode::Expired);
         assert!(denied.reason.contains("within 300 s"), "{}", denied.reason);
         self.bench.runtime.stop().await;
@@ -70,9 +70,9 @@ async fn a_clock_set_back_does_not_prolong_a_gate() {
     clock.advance(10 * Duration::from_secs(1));
     clock.set_back(10 * MINUTE);
     clock.advance(Duration::from_secs(289));
-    let snapshot = waiting.bench.until(|s| s.clock_step.is_some()).await;
+    let snapshot = waiting.bench.wait_until(|s| s.clock_step.is_some()).await;
     assert_eq!(waiting.left(&snapshot), Duration::from_secs(1));
-    assert!(!waiting.asked.is_finished());
+    assert!(!waiting.pending.is_finished());
     clock.advance(Duration::from_secs(1));
     waiting.expires().await;
 }
@@ -81,19 +81,19 @@ async fn a_clock_set_back_does_not_prolong_a_gate() {
 async fn a_clock_set_forward_does_not_deny_a_gate() {
     let waiting = Waiting::new().await;
     waiting.bench.clock.set_forward(HOUR);
-    let snapshot = waiting.bench.until(|s| s.clock_step.is_some()).await;
+    let snapshot = waiting.bench.wait_until(|s| s.clock_step.is_some()).await;
     assert_eq!(snapshot.held.len(), 1);
     assert_eq!(waiting.left(&snapshot), Duration::from_mins(5));
     waiting.bench.clock.advance(Duration::from_secs(299));
     settle().await;
     assert_eq!(waiting.bench.snapshot().held.len(), 1);
-    assert!(!waiting.asked.is_finished());
+    assert!(!waiting.pending.is_finished());
     waiting.bench.clock.advance(Duration::from_secs(1));
     waiting.expires().await;
 }
 
 #[tokio::test]
-async fn a_step_is_on_record_and_shown_once_and_small_corrections_are_not() {
+async fn clock_step_is_recorded_and_shown_once_and_small_corrections_are_not() {
     let waiting = Waiting::new().await;
     let clock = &waiting.bench.clock;
     clock.set_back(Duration::from_secs(1));
@@ -102,7 +102,7 @@ async fn a_step_is_on_record_and_shown_once_and_small_corrections_are_not() {
     assert_eq!(waiting.bench.snapshot().clock_step, None);
     clock.set_back(10 * MINUTE);
     clock.advance(Duration::from_secs(2));
-    let snapshot = waiting.bench.until(|s| s.clock_step.is_some()).await;
+    let snapshot = waiting.bench.wait_until(|s| s.clock_step.is_some()).await;
     let moved = snapshot.clock_step.unwrap();
     assert_eq!(moved.at, clock.now());
     assert!(moved.step.to_string().starts_with("back by 10 min"));
@@ -126,25 +126,25 @@ async fn a_step_is_on_record_and_shown_once_and_small_corrections_are_not() {
 }
 
 #[tokio::test]
-async fn a_deadline_that_the_asker_named_keeps_its_time_too() {
+async fn deadline_named_by_the_caller_survives_a_clock_step() {
     let waiting = Waiting::new().await;
     let bench = &waiting.bench;
     let mut ban = request("s-1", "user.ban", json!({"user": "y"}));
     ban.deadline = Some(bench.clock.now().plus(Duration::from_secs(20)));
     let agents = bench.runtime.agent_handle();
-    let asked = tokio::spawn(async move { agents.request_action(ban).await });
-    bench.until(|s| s.held.len() == 2).await;
+    let pending = tokio::spawn(async move { agents.request_action(ban).await });
+    bench.wait_until(|s| s.held.len() == 2).await;
     bench.clock.set_forward(HOUR);
-    bench.until(|s| s.clock_step.is_some()).await;
+    bench.wait_until(|s| s.clock_step.is_some()).await;
     assert_eq!(bench.snapshot().held.len(), 2);
     bench.clock.advance(Duration::from_secs(20));
-    let denied = asked.await.unwrap().unwrap_err();
+    let denied = pending.await.unwrap().unwrap_err();
     assert!(denied.reason.contains("within 20 s"), "{}", denied.reason);
-    bench.until(|s| s.held.len() == 1).await;
+    bench.wait_until(|s| s.held.len() == 1).await;
 }
 
 #[tokio::test]
-async fn after_a_restart_with_a_clock_set_back_a_gate_has_at_most_its_whole_time() {
+async fn gate_after_a_restart_with_the_clock_set_back_waits_at_most_its_full_timeout() {
     let waiting = Waiting::new().await;
     let Waiting { bench, store, .. } = waiting;
     let clock = Arc::clone(&bench.clock);
@@ -152,41 +152,41 @@ async fn after_a_restart_with_a_clock_set_back_a_gate_has_at_most_its_whole_time
     bench.runtime.stop().await;
     clock.set_back(HOUR);
     let bench = Bench::start(Arc::new(store), clock).await;
-    let snapshot = bench.until(|s| s.held.len() == 1).await;
+    let snapshot = bench.wait_until(|s| s.held.len() == 1).await;
     let left = snapshot.held[0].deadline.since(bench.clock.now());
     assert_eq!(left, Duration::from_mins(5));
     bench.clock.advance(Duration::from_mins(5));
-    bench.until(|s| s.held.is_empty()).await;
+    bench.wait_until(|s| s.held.is_empty()).await;
 }
 
 #[tokio::test]
-async fn a_second_restart_does_not_give_a_gate_its_whole_time_again() {
+async fn second_restart_does_not_renew_the_timeout_of_a_gate() {
     let waiting = Waiting::new().await;
     let Waiting { bench, store, .. } = waiting;
     let clock = Arc::clone(&bench.clock);
     bench.runtime.stop().await;
     clock.set_back(HOUR);
     let bench = Bench::start(Arc::new(store.clone()), Arc::clone(&clock)).await;
-    bench.until(|s| s.held.len() == 1).await;
+    bench.wait_until(|s| s.held.len() == 1).await;
     clock.advance(Duration::from_secs(200));
     bench.runtime.stop().await;
     let bench = Bench::start(Arc::new(store), clock).await;
-    let snapshot = bench.until(|s| s.held.len() == 1).await;
+    let snapshot = bench.wait_until(|s| s.held.len() == 1).await;
     let left = snapshot.held[0].deadline.since(bench.clock.now());
     assert_eq!(left, Duration::from_secs(100));
     bench.runtime.stop().await;
 }
 
 #[tokio::test]
-async fn a_second_restart_does_not_give_a_permit_its_whole_time_again() {
+async fn second_restart_does_not_renew_the_lifetime_of_a_permit() {
     let waiting = Waiting::new().await;
     let Waiting {
         bench,
         store,
-        asked,
+        pending,
     } = waiting;
     let clock = Arc::clone(&bench.clock);
-    asked.abort();
+    pending.abort();
     let held = bench.snapshot().held[0].clone();
     bench.pass(&held).await;
     bench.runtime.stop().await;
@@ -200,6 +200,6 @@ async fn a_second_restart_does_not_give_a_permit_its_whole_time_again() {
     let agents = bench.runtime.agent_handle();
     let ban = request("s-1", "user.ban", json!({"user": "x"}));
     tokio::spawn(async move { agents.request_action(ban).await });
-    bench.until(|s| s.held.len() == 1).await;
+    bench.wait_until(|s| s.held.len() == 1).await;
     bench.runtime.stop().await;
 }

@@ -13,13 +13,13 @@ const ATLAS: &str = include_str!("../../assets/atlas/coding-agents.yaml");
 const CASES: &str = include_str!("../data/coding-agents.json");
 
 #[test]
-fn the_atlas_has_no_problems_at_all() {
+fn coding_agents_atlas_loads_without_warnings() {
     let loaded = load_str("coding-agents.yaml", ATLAS).unwrap();
     assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
 }
 
 #[test]
-fn each_case_fires_exactly_where_it_should() {
+fn each_case_fires_exactly_its_expected_checkpoints() {
     let atlases = [load_str("coding-agents.yaml", ATLAS).unwrap().atlas];
     let cases: BTreeMap<String, BTreeMap<String, Vec<String>>> =
         serde_json::from_str(CASES).unwrap();
@@ -74,7 +74,7 @@ fn each_case_fires_exactly_where_it_should() {
 }
 
 #[test]
-fn a_command_that_is_not_text_does_not_slip_past() {
+fn command_that_is_not_a_string_is_still_gated() {
     let atlases = [load_str("coding-agents.yaml", ATLAS).unwrap().atlas];
     for params in [
         json!({"command": ["rm", "-rf", "/"]}),
@@ -93,7 +93,7 @@ fn a_command_that_is_not_text_does_not_slip_past() {
 }
 
 #[test]
-fn credentials_do_not_reach_the_record_and_nothing_hides_behind_one() {
+fn credentials_are_not_recorded_and_redaction_hides_no_other_text() {
     let atlas = cra_core::atlas::load_str("coding-agents.yaml", ATLAS)
         .unwrap()
         .atlas;

@@ -1,7 +1,7 @@
 //! The conformance list against the tests that it names.
 //!
 //! A test says what it shows in a comment right above its attributes: `covers`, then the numbers. A feature counts as
-//! shown by tests that use the program as its users do; tests of parts are listed beside them. A scenario in
+//! shown by tests that use the program as its users do; tests of parts are listed in a separate column. A scenario in
 //! `tests/data/features` says it in a line `# covers`, and the suite plays it with `cra run`.
 //! `UPDATE_CONFORMANCE=1` writes the list's last two columns and its sum anew from those comments.
 
@@ -10,7 +10,7 @@ use std::fs;
 
 use super::support::{files, root};
 
-/// How many features each section has.
+/// Number of features of each section.
 const SECTIONS: [(char, usize); 5] = [('A', 38), ('B', 30), ('T', 36), ('D', 20), ('R', 26)];
 
 /// Tests that use an interface of the program: its sockets, its hooks, its commands, its screens.
@@ -23,7 +23,7 @@ const INTERFACES: [&str; 11] = [
     "tests/suite/http",
     "tests/suite/lint",
     "tests/suite/mcp",
-    "tests/suite/own_code",
+    "tests/suite/example_plugin",
     "tests/suite/scenarios",
     "tests/suite/socket",
 ];
@@ -34,8 +34,8 @@ const SCENARIOS: &str = "tests/data/features";
 /// Words in tests elsewhere that start the program, or a server for agents.
 const STARTS: [&str; 5] = [
     "CARGO_BIN_EXE_cra",
-    "Desk::",
-    "House::",
+    "TestHome::",
+    "TestConsole::",
     "command(",
     ".cra(",
 ];
@@ -159,7 +159,7 @@ fn fresh(line: &str, claims: &BTreeMap<String, Claim>) -> String {
 }
 
 #[test]
-fn the_list_names_every_feature_once_and_exactly_the_tests_that_show_it() {
+fn conformance_list_names_every_feature_once_and_exactly_the_tests_that_show_it() {
     let path = root().join("tests/conformance.md");
     let text = fs::read_to_string(&path).unwrap();
     let claims = claims();

@@ -13,9 +13,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::cli::{Said, command, said};
+use super::cli::{CommandOutput, command, command_output};
 use super::impostor::{Impostor, Trick, another_key};
-use super::socket::House;
+use super::socket::TestConsole;
 
 /// A home, and a project in it.
 struct Home(TempDir);
@@ -55,22 +55,22 @@ impl Home {
         command
     }
 
-    fn cra(&self, words: &[&str]) -> Said {
-        said(self.command(words).output().unwrap())
+    fn cra(&self, words: &[&str]) -> CommandOutput {
+        command_output(self.command(words).output().unwrap())
     }
 
     /// The key of the console on this home's store, as hooks pin it.
     fn key(&self) -> String {
-        let said = self.cra(&["trace", "key", "--answers"]);
-        said.succeeds();
-        said.out.trim().to_owned()
+        let output = self.cra(&["trace", "key", "--answers"]);
+        output.succeeds();
+        output.out.trim().to_owned()
     }
 
     /// Gives this home's store the key of a console that runs elsewhere, so that its answers are believed.
-    fn adopt_key(&self, house: &House) {
+    fn adopt_key(&self, console: &TestConsole) {
         let folder = self.path().join(".local/share/cra");
         fs::create_dir_all(&folder).unwrap();
-        fs::copy(house.folder().join("cra.key"), folder.join("cra.key")).unwrap();
+        fs::copy(console.folder().join("cra.key"), folder.join("cra.key")).unwrap();
     }
 
     /// Writes settings, and the folder they are in.
@@ -99,8 +99,8 @@ fn backups(file: &Path) -> Vec<String> {
     let name = file.file_name().unwrap().to_str().unwrap();
     let mut found: Vec<_> = fs::read_dir(file.parent().unwrap())
         .unwrap()
-        .map(|it| it.unwrap().file_name().into_string().unwrap())
-        .filter(|it| it.starts_with(name) && it != name)
+        .map(|value| value.unwrap().file_name().into_string().unwrap())
+        .filter(|item| item.starts_with(name) && item != name)
         .collect();
     found.sort();
     found
@@ -115,7 +115,7 @@ fn handler(settings: &Value, event: &str) -> Value {
     }
 }
 
-/// What an agent writes its timeouts as: the name, and how many make a second.
+/// Unit of an agent's timeouts: the key, and units per second.
 fn unit(host: Host) -> (&'static str, u64) {
     match host {
         Host::ClaudeCode | Host::Codex | Host::Cursor => ("timeout", 1),
@@ -126,13 +126,13 @@ fn unit(host: Host) -> (&'static str, u64) {
 
 const CLAUDE: (Host, ConnectScope) = (Host::ClaudeCode, ConnectScope::Project);
 
-/// Somebody's settings, in a way of writing that is not ours.
+/// A user's settings, formatted differently from ours.
 const THEIRS: &str = "{\n\t\"zebra\": 1.50, \"model\":\"opus\",\n\t\"hooks\": {\n\t\t\"PreToolUse\": [\n\t\t\t\
     { \"matcher\": \"Bash\", \"hooks\": [ { \"type\": \"command\", \"command\": \"echo \\u00e9\" } ] }\n\t\t],\n\t\t\
     \"Stop\": [ ]\n\t},\n\t\"a\": [1,2 , 3]\n}";
 
 #[test]
-fn every_agent_is_connected_in_both_scopes_and_everything_goes_again() {
+fn every_agent_is_connected_and_disconnected_in_both_scopes() {
     for host in Host::ALL {
         for scope in ConnectScope::ALL {
             let home = Home::new();
@@ -155,11 +155,11 @@ fn every_agent_is_connected_in_both_scopes_and_everything_goes_again() {
                 let line = handler.get("command").or(handler.get("bash")).unwrap();
                 let line = line.as_str().unwrap();
                 let seconds = handler[name].as_u64().unwrap() / per_second;
-                let told = format!(
+                let reply = format!(
                     "{} hook {agent} --timer {seconds} --offline deny",
                     env!("CARGO_BIN_EXE_cra")
                 );
-                assert!(line.starts_with(&told), "{agent} {event}: {line}");
+                assert!(line.starts_with(&reply), "{agent} {event}: {line}");
             }
             assert_eq!(home.list()["connections"][0]["agent"], agent);
             let again = home.cra(&words);
@@ -171,7 +171,7 @@ fn every_agent_is_connected_in_both_scopes_and_everything_goes_again() {
             assert!(!file.exists(), "{agent} {wide}: {}", read(&file));
             let list = home.list();
             assert_eq!(list["connections"], json!([]));
-            // A console that runs knows by it that nobody meddled.
+            // A running console detects changed settings with it.
             let gone = list["disconnected"].as_array().unwrap().last().unwrap();
             assert_eq!(gone["agent"], agent);
             let again = home.cra(&words);
@@ -183,7 +183,7 @@ fn every_agent_is_connected_in_both_scopes_and_everything_goes_again() {
 
 /// The files as each agent gets them, to be read.
 #[test]
-fn what_is_written_for_each_agent() {
+fn settings_written_for_each_agent_match_the_snapshots() {
     for host in Host::ALL {
         let home = Home::new();
         home.cra(&["connect", host.as_str(), "--yes"]).succeeds();
@@ -196,7 +196,7 @@ fn what_is_written_for_each_agent() {
     }
 }
 
-/// A gate waits as long as it is told to, and what cannot be run stops the agent where its format can say so.
+/// A gate waits for the configured time, and a hook that cannot run stops the agent where its format allows it.
 #[test]
 fn gates_are_pinned_and_fail_closed() {
     let gates = [
@@ -230,7 +230,7 @@ fn gates_are_pinned_and_fail_closed() {
             let closed = match host {
                 Host::ClaudeCode | Host::Codex | Host::Gemini => line.ends_with("; exit 2; }"),
                 Host::Cursor => handler["failClosed"] == true,
-                // It stops by itself.
+                // Copilot itself denies when a gate hook fails.
                 Host::Copilot => is_gate,
             };
             assert_eq!(closed, is_gate, "{} {event}: {line}", host.as_str());
@@ -241,7 +241,7 @@ fn gates_are_pinned_and_fail_closed() {
 
 /// Nothing is written down that its hook would not understand.
 #[test]
-fn every_event_that_is_written_down_is_one_that_its_hook_knows() {
+fn every_event_in_written_settings_is_known_to_its_hook() {
     for host in [Host::ClaudeCode, Host::Codex, Host::Gemini, Host::Cursor] {
         for event in event_names(host) {
             let payload = json!({
@@ -249,14 +249,14 @@ fn every_event_that_is_written_down_is_one_that_its_hook_knows() {
                 "tool_input": {"command": "ls"}, "last_assistant_message": "m", "prompt_response": "m",
                 "text": "m", "error": "e",
             });
-            let told = HookEvent::read(host, payload.to_string().as_bytes()).unwrap();
-            assert_ne!(format!("{:?}", told.kind), "Other", "{event}");
+            let reply = HookEvent::read(host, payload.to_string().as_bytes()).unwrap();
+            assert_ne!(format!("{:?}", reply.kind), "Other", "{event}");
         }
     }
 }
 
 #[test]
-fn everything_else_in_the_file_stays_as_it_was_written() {
+fn other_content_of_a_settings_file_is_unchanged() {
     let home = Home::new();
     let file = home.settings(CLAUDE.0, CLAUDE.1, THEIRS);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
@@ -264,7 +264,7 @@ fn everything_else_in_the_file_stays_as_it_was_written() {
     let with = read(&file);
     for line in THEIRS
         .lines()
-        .filter(|it| !it.contains("Stop") && !it.contains("Bash"))
+        .filter(|item| !item.contains("Stop") && !item.contains("Bash"))
     {
         assert!(with.contains(line), "{line:?} is not in\n{with}");
     }
@@ -284,7 +284,7 @@ fn everything_else_in_the_file_stays_as_it_was_written() {
 }
 
 #[test]
-fn files_come_back_byte_for_byte_whatever_their_form() {
+fn disconnect_restores_settings_files_byte_for_byte() {
     let texts = [
         "{}",
         "{}\n",
@@ -307,7 +307,7 @@ fn files_come_back_byte_for_byte_whatever_their_form() {
 }
 
 #[test]
-fn another_timeout_changes_our_entries_alone() {
+fn another_timeout_changes_only_our_entries() {
     let home = Home::new();
     let file = home.settings(CLAUDE.0, CLAUDE.1, THEIRS);
     home.cra(&["connect", "claude-code", "--yes"]).succeeds();
@@ -318,9 +318,9 @@ fn another_timeout_changes_our_entries_alone() {
     assert_eq!(before.replace("1800", "60"), after);
 }
 
-/// An entry that somebody narrowed, doubled or put beside another hook is put right.
+/// An entry that was narrowed, duplicated or merged with another hook is repaired.
 #[test]
-fn our_entries_are_known_however_they_are_written() {
+fn our_entries_are_recognized_in_every_spelling() {
     let ours = "/opt/old place/cra";
     let entries = [
         json!([{"matcher": "Bash", "hooks": [{"type": "command", "command": format!("'{ours}' hook claude-code")}]}]),
@@ -351,18 +351,18 @@ fn our_entries_are_known_however_they_are_written() {
     let file = home.settings(CLAUDE.0, CLAUDE.1, &others.to_string());
     home.cra(&["disconnect", "claude-code", "--yes"]).succeeds();
     assert_eq!(read(&file), others.to_string());
-    // Beside another hook: only ours goes.
-    let beside = json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [
+    // Next to another hook: only ours is removed.
+    let with_other_hook = json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [
         {"type": "command", "command": "x"}, {"type": "command", "command": "cra hook claude-code"},
     ]}]}});
-    let file = home.settings(CLAUDE.0, CLAUDE.1, &beside.to_string());
+    let file = home.settings(CLAUDE.0, CLAUDE.1, &with_other_hook.to_string());
     home.cra(&["disconnect", "claude-code", "--yes"]).succeeds();
     let rest = json!([{"matcher": "Bash", "hooks": [{"type": "command", "command": "x"}]}]);
     assert_eq!(parse(&file)["hooks"]["PreToolUse"], rest);
 }
 
 #[test]
-fn what_could_not_be_kept_is_refused_with_its_place() {
+fn settings_that_cannot_be_preserved_are_refused_with_the_location() {
     let refused = [
         ("{\n  // mine\n  \"a\": 1\n}", "line 2, column 3"),
         ("{\n  \"a\": 1,\n}", "line 3, column 1"),
@@ -380,45 +380,45 @@ fn what_could_not_be_kept_is_refused_with_its_place() {
     for (text, place) in refused {
         let home = Home::new();
         let file = home.settings(CLAUDE.0, CLAUDE.1, text);
-        let said = home.cra(&["connect", "claude-code", "--yes"]);
-        said.fails(1, &[place, "help: "]);
+        let output = home.cra(&["connect", "claude-code", "--yes"]);
+        output.fails(1, &[place, "help: "]);
         assert_eq!(read(&file), text);
         assert_eq!(backups(&file), [""; 0]);
     }
 }
 
 #[test]
-fn nothing_is_written_without_a_yes() {
+fn settings_are_not_written_without_confirmation() {
     let home = Home::new();
     let file = home.file(CLAUDE.0, CLAUDE.1);
-    let said = home.cra(&["connect", "claude-code"]);
-    said.fails(2, &["cannot ask for confirmation", "--yes"]);
-    assert!(said.out.contains("+  \"hooks\": {"), "{}", said.out);
+    let output = home.cra(&["connect", "claude-code"]);
+    output.fails(2, &["cannot ask for confirmation", "--yes"]);
+    assert!(output.out.contains("+  \"hooks\": {"), "{}", output.out);
     home.cra(&["connect", "claude-code", "--json"])
         .fails(2, &["--yes"]);
     let dry = home.cra(&["connect", "claude-code", "--dry-run"]);
     dry.succeeds();
     assert!(dry.out.contains("Nothing was written."), "{}", dry.out);
-    let told = home
+    let reply = home
         .cra(&["connect", "claude-code", "--dry-run", "--json"])
         .json();
     assert_eq!(
-        (&told["changes"], &told["written"]),
+        (&reply["changes"], &reply["written"]),
         (&json!(true), &json!(false))
     );
     assert!(!file.exists() && !home.path().join(".local").exists());
-    let told = home
+    let reply = home
         .cra(&["connect", "claude-code", "--yes", "--json"])
         .json();
     assert_eq!(
-        (&told["written"], &told["backup"]),
+        (&reply["written"], &reply["backup"]),
         (&json!(true), &Value::Null)
     );
     assert!(file.exists());
 }
 
 #[test]
-fn a_link_is_written_through_and_a_dangling_one_is_refused() {
+fn symlink_is_written_through_and_a_dangling_one_is_refused() {
     let home = Home::new();
     let real = home.path().join("dotfiles.json");
     fs::write(&real, "{}\n").unwrap();
@@ -440,7 +440,7 @@ fn a_link_is_written_through_and_a_dangling_one_is_refused() {
 
 /// A console that was named is named to the hooks too, and a path that the shell would take apart is kept whole.
 #[test]
-fn hooks_ask_the_console_that_was_named() {
+fn connected_hooks_ask_the_named_console() {
     let home = Home::new();
     let data = home.path().join("my data");
     let words = [
@@ -453,8 +453,8 @@ fn hooks_ask_the_console_that_was_named() {
     home.cra(&words).succeeds();
     let settings = parse(&home.file(Host::Codex, ConnectScope::Project));
     let line = handler(&settings, "PreToolUse")["command"].clone();
-    let told = format!("--data-dir '{}' --socket ", data.display());
-    assert!(line.as_str().unwrap().contains(&told), "{line}");
+    let reply = format!("--data-dir '{}' --socket ", data.display());
+    assert!(line.as_str().unwrap().contains(&reply), "{line}");
     // The shell comes to the same: the hook that is not connected to anything says no, with 2 at worst.
     let shell = Command::new("/bin/sh")
         .arg("-c")
@@ -467,7 +467,7 @@ fn hooks_ask_the_console_that_was_named() {
 
 /// A program that is gone stops the agent: the shell says 2 in its place.
 #[test]
-fn a_hook_that_cannot_be_run_says_no() {
+fn hook_that_cannot_run_denies() {
     let home = Home::new();
     home.cra(&["connect", "gemini", "--yes"]).succeeds();
     let settings = parse(&home.file(Host::Gemini, ConnectScope::Project));
@@ -485,33 +485,33 @@ fn a_hook_that_cannot_be_run_says_no() {
     assert!(!shell.stderr.is_empty());
 }
 
-/// What the doctor says about the only connection.
-fn problems(said: &Said) -> Vec<String> {
-    let told = said.json();
-    let found = told["connections"][0]["problems"].as_array().unwrap();
+/// Problems that the doctor reports about the only connection.
+fn problems(output: &CommandOutput) -> Vec<String> {
+    let reply = output.json();
+    let found = reply["connections"][0]["problems"].as_array().unwrap();
     found
         .iter()
-        .map(|it| it.as_str().unwrap().to_owned())
+        .map(|entry| entry.as_str().unwrap().to_owned())
         .collect()
 }
 
 // A console that answers is needed for a good report, so this one has a socket of its own.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_doctor_says_what_is_wrong_and_is_content_with_the_rest() {
-    let house = House::new().await;
+async fn doctor_reports_problems_and_accepts_correct_settings() {
+    let console = TestConsole::new().await;
     let home = Home::new();
-    home.adopt_key(&house);
-    let socket = house.path();
+    home.adopt_key(&console);
+    let socket = console.path();
     let socket = socket.to_str().unwrap();
     let doctor = |more: &[&str]| {
         let words = ["doctor", "--json", "--socket", socket];
         let words: Vec<_> = words.into_iter().chain(more.iter().copied()).collect();
         home.cra(&words)
     };
-    // Nobody is connected.
-    let nobody = doctor(&[]);
+    // No agent is connected.
+    let unconnected = doctor(&[]);
     assert_eq!(
-        (nobody.code, &nobody.json()["console"]["answers"]),
+        (unconnected.code, &unconnected.json()["console"]["answers"]),
         (1, &json!(true))
     );
     home.cra(&["connect", "cursor", "--yes", "--socket", socket])
@@ -523,7 +523,7 @@ async fn the_doctor_says_what_is_wrong_and_is_content_with_the_rest() {
     let text = home.cra(&["doctor", "--socket", socket]);
     assert_eq!(text.code, 0, "{}", text.out);
     for words in [
-        "ok       console answers",
+        "ok       the console answers at",
         "ok       cursor",
         "No problems found.",
         "HOOK LATE",
@@ -552,35 +552,38 @@ async fn the_doctor_says_what_is_wrong_and_is_content_with_the_rest() {
     ];
     for (from, to, words) in edits {
         fs::write(&file, good.replace(from, to)).unwrap();
-        let said = doctor(&[]);
-        let found = problems(&said);
-        assert_eq!(said.code, 1);
-        assert!(found.iter().any(|it| it == words), "{words}: {found:?}");
+        let output = doctor(&[]);
+        let found = problems(&output);
+        assert_eq!(output.code, 1);
+        assert!(
+            found.iter().any(|entry| entry == words),
+            "{words}: {found:?}"
+        );
     }
     fs::write(&file, "{}").unwrap();
     assert_eq!(problems(&doctor(&[])), ["the hooks were removed"]);
     fs::write(&file, &good).unwrap();
     // Another console than the one that was asked about.
     let other = home.path().join("run/other.sock");
-    let said = home.cra(&["doctor", "--json", "--socket", other.to_str().unwrap()]);
+    let output = home.cra(&["doctor", "--json", "--socket", other.to_str().unwrap()]);
     assert_eq!(
-        (said.code, &said.json()["console"]["answers"]),
+        (output.code, &output.json()["console"]["answers"]),
         (1, &json!(false))
     );
     assert!(
-        problems(&said)[0].starts_with("the hooks use another console"),
+        problems(&output)[0].starts_with("the hooks use another console"),
         "{}",
-        said.out
+        output.out
     );
     assert_eq!(doctor(&[]).code, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_doctor_knows_programs_that_are_gone_or_others_and_what_codex_trusts() {
-    let house = House::new().await;
+async fn doctor_reports_missing_or_other_programs_and_the_trust_state_of_codex() {
+    let console = TestConsole::new().await;
     let home = Home::new();
-    home.adopt_key(&house);
-    let socket = house.path();
+    home.adopt_key(&console);
+    let socket = console.path();
     let socket = socket.to_str().unwrap();
     home.cra(&["connect", "codex", "--yes", "--socket", socket])
         .succeeds();
@@ -607,13 +610,13 @@ async fn the_doctor_knows_programs_that_are_gone_or_others_and_what_codex_trusts
     assert_eq!(doctor().code, 1);
 }
 
-/// What switches hooks off counts wherever the agent reads it.
+/// A setting that disables hooks is found in every file that the agent reads.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_doctor_looks_at_every_file_that_can_switch_hooks_off() {
-    let house = House::new().await;
+async fn doctor_checks_every_file_that_can_disable_hooks() {
+    let console = TestConsole::new().await;
     let home = Home::new();
-    home.adopt_key(&house);
-    let socket = house.path();
+    home.adopt_key(&console);
+    let socket = console.path();
     let socket = socket.to_str().unwrap();
     for agent in ["claude-code", "gemini"] {
         home.cra(&["connect", agent, "--yes", "--socket", socket])
@@ -627,13 +630,13 @@ async fn the_doctor_looks_at_every_file_that_can_switch_hooks_off() {
         assert_eq!(doctor("claude-code").code, 0);
         fs::create_dir_all(other.parent().unwrap()).unwrap();
         fs::write(&other, &off).unwrap();
-        let said = doctor("claude-code");
-        assert_eq!(said.code, 1);
+        let output = doctor("claude-code");
+        assert_eq!(output.code, 1);
         let words = format!(
             "hooks are switched off by `disableAllHooks` in {}",
             other.display()
         );
-        assert_eq!(problems(&said), [words]);
+        assert_eq!(problems(&output), [words]);
         fs::remove_file(other).unwrap();
     }
     // By its name.
@@ -678,25 +681,25 @@ fn pin(file: &Path, list: &Path, from: &str, to: Option<&str>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_doctor_says_which_hooks_pin_no_key_or_another_one() {
-    let house = House::new().await;
+async fn doctor_reports_hooks_that_pin_no_key_or_another_key() {
+    let console = TestConsole::new().await;
     let home = Home::new();
-    home.adopt_key(&house);
-    let socket = house.path();
+    home.adopt_key(&console);
+    let socket = console.path();
     let socket = socket.to_str().unwrap();
     let words = ["connect", "cursor", "--yes", "--socket", socket];
     home.cra(&words).succeeds();
     let doctor = || home.cra(&["doctor", "cursor", "--json", "--socket", socket]);
     assert_eq!((doctor().code, problems(&doctor())), (0, Vec::new()));
-    assert_eq!(doctor().json()["console"]["key"], house.key());
+    assert_eq!(doctor().json()["console"]["key"], console.key());
     let file = home.file(Host::Cursor, ConnectScope::Project);
     let list = home.path().join(".local/share/cra/connections.json");
     let other = another_key();
-    pin(&file, &list, &house.key(), Some(&other));
-    let told = "its hooks have the key of another console, so every step is denied; run cra connect cursor";
+    pin(&file, &list, &console.key(), Some(&other));
+    let reply = "its hooks have another key than this console, so every step is denied; run cra connect cursor";
     assert_eq!(
         (doctor().code, problems(&doctor())),
-        (1, vec![told.to_owned()])
+        (1, vec![reply.to_owned()])
     );
     let text = home.cra(&["doctor", "cursor", "--socket", socket]);
     assert!(
@@ -713,34 +716,34 @@ async fn the_doctor_says_which_hooks_pin_no_key_or_another_one() {
         .unwrap()
         .remove("key");
     fs::write(&list, known.to_string()).unwrap();
-    pin(&file, &list, &house.key(), None);
-    let told =
+    pin(&file, &list, &console.key(), None);
+    let reply =
         "its hooks have no key of the console, so every step is denied; run cra connect cursor";
-    assert_eq!(problems(&doctor()), [told]);
+    assert_eq!(problems(&doctor()), [reply]);
     home.cra(&words).succeeds();
     assert_eq!(doctor().code, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_doctor_believes_no_other_process_and_tells_of_rejected_answers() {
-    let house = House::new().await;
+async fn doctor_rejects_answers_of_other_processes_and_reports_rejected_answers() {
+    let console = TestConsole::new().await;
     let home = Home::new();
-    home.adopt_key(&house);
-    let socket = house.path();
+    home.adopt_key(&console);
+    let socket = console.path();
     let socket = socket.to_str().unwrap();
     home.cra(&["connect", "claude-code", "--yes", "--socket", socket])
         .succeeds();
     let doctor = || home.cra(&["doctor", "claude-code", "--json", "--socket", socket]);
     assert_eq!(doctor().code, 0);
-    let _impostor = Impostor::at(&house.path(), Trick::Allow);
-    let said = doctor();
+    let _impostor = Impostor::at(&console.path(), Trick::Allow);
+    let output = doctor();
     assert_eq!(
-        (said.code, &said.json()["console"]["answers"]),
+        (output.code, &output.json()["console"]["answers"]),
         (1, &json!(false))
     );
-    let told = said.json()["console"]["problem"].to_string();
-    assert!(told.contains("not given by the console"), "{told}");
-    assert_eq!(said.json()["rejected_answers"], Value::Null);
+    let reply = output.json()["console"]["problem"].to_string();
+    assert!(reply.contains("did not come from the console"), "{reply}");
+    assert_eq!(output.json()["rejected_answers"], Value::Null);
     // The entry itself, as the agent runs it.
     let settings = parse(&home.file(Host::ClaudeCode, ConnectScope::Project));
     let line = handler(&settings, "PreToolUse")["command"].clone();
@@ -753,10 +756,10 @@ async fn the_doctor_believes_no_other_process_and_tells_of_rejected_answers() {
         .unwrap();
     let answer: Value = serde_json::from_slice(&shell.stdout).unwrap();
     assert_eq!(answer["hookSpecificOutput"]["permissionDecision"], "deny");
-    let said = doctor();
-    let told = said.json()["rejected_answers"]["problem"].to_string();
-    assert!(told.contains("ANOTHER PROCESS gave an answer"), "{told}");
-    assert!(told.contains("cra hook claude-code"), "{told}");
+    let output = doctor();
+    let reply = output.json()["rejected_answers"]["problem"].to_string();
+    assert!(reply.contains("ANOTHER PROCESS gave an answer"), "{reply}");
+    assert!(reply.contains("cra hook claude-code"), "{reply}");
     let text = home.cra(&["doctor", "claude-code", "--socket", socket]);
     assert!(
         text.out.contains("PROBLEM  ANOTHER PROCESS gave an answer"),
@@ -771,7 +774,7 @@ fn file_with(path: &Path, value: &Value) -> fs::File {
 }
 
 #[test]
-fn a_new_key_is_followed_by_a_word_on_every_agent_that_pins_the_old_one() {
+fn key_rotation_lists_every_agent_that_pins_the_old_key() {
     let home = Home::new();
     home.cra(&["connect", "gemini", "--yes"]).succeeds();
     let old = home.key();
@@ -782,14 +785,17 @@ fn a_new_key_is_followed_by_a_word_on_every_agent_that_pins_the_old_one() {
         read(&file)
     );
     for change in ["--rotate", "--new"] {
-        let said = home.cra(&["trace", "key", change]);
-        assert_eq!(said.code, 0, "{}", said.err);
+        let output = home.cra(&["trace", "key", change]);
+        assert_eq!(output.code, 0, "{}", output.err);
         let way = "still have the old key: run cra connect gemini --scope project";
-        assert!(said.err.contains(way), "{}", said.err);
+        assert!(output.err.contains(way), "{}", output.err);
         let new = home.key();
         assert_ne!(new, old, "{change}");
         let found = problems(&home.cra(&["doctor", "gemini", "--json"]));
-        assert!(found[0].contains("pin another key"), "{found:?}");
+        assert!(
+            found[0].contains("have another key than this console"),
+            "{found:?}"
+        );
     }
     home.cra(&["connect", "gemini", "--yes"]).succeeds();
     assert!(read(&file).contains(&home.key()));
@@ -815,16 +821,16 @@ fn any_json() -> impl Strategy<Value = Value> {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
             prop::collection::btree_map(name.clone(), inner, 0..5)
-                .prop_map(|it| it.into_iter().collect::<serde_json::Map<_, _>>().into()),
+                .prop_map(|value| value.into_iter().collect::<serde_json::Map<_, _>>().into()),
         ]
     })
 }
 
 proptest! {
-    /// Whatever somebody has in there, and however it is written: it is refused, or it is all still there, and
-    /// exactly the same once we are gone.
+    /// Any settings in any format: they are refused, or they are all still there, and
+    /// exactly the same after disconnecting.
     #[test]
-    fn nothing_of_anybody_is_lost(settings in any_json(), pretty in any::<bool>(), at in 0..5_usize) {
+    fn connect_and_disconnect_preserve_all_other_settings(settings in any_json(), pretty in any::<bool>(), at in 0..5_usize) {
         let host = Host::ALL[at];
         let settings = match settings {
             Value::Object(_) => settings,
@@ -857,14 +863,14 @@ proptest! {
 }
 
 #[test]
-fn settings_with_a_key_twice_anywhere_are_not_changed() {
+fn settings_with_a_duplicate_key_are_not_changed() {
     let home = Home::new();
     let text = "{\n  \"env\": {\n    \"A\": \"1\",\n    \"\\u0041\": \"2\"\n  }\n}\n";
     let file = home.settings(CLAUDE.0, CLAUDE.1, text);
-    let told = home.cra(&["connect", "claude-code", "--yes"]);
-    assert_ne!(told.code, 0, "{}", told.out);
-    assert!(told.err.contains("line 4"), "{}", told.err);
-    assert!(told.err.contains("`env.A`"), "{}", told.err);
+    let reply = home.cra(&["connect", "claude-code", "--yes"]);
+    assert_ne!(reply.code, 0, "{}", reply.out);
+    assert!(reply.err.contains("line 4"), "{}", reply.err);
+    assert!(reply.err.contains("`env.A`"), "{}", reply.err);
     assert_eq!(read(&file), text);
     // Numbers are the owner's own: they stay as they are written.
     let odd = "{\n  \"n\": 123456789012345678901234567890,\n  \"m\": 1.0e2\n}\n";

@@ -1,4 +1,4 @@
-//! Connections at their limit: idle ones make room, those that wait for an answer never do, and the operator is told.
+//! Connections at their limit: idle ones make room, those that wait for an answer never do, and the operator is notified.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tokio::net::UnixStream;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::socket::House;
+use super::socket::TestConsole;
 
 const WAIT: Duration = Duration::from_secs(20);
 
@@ -38,20 +38,23 @@ checkpoints:
 "#;
 
 /// A console with room for `most` connections, and what its servers share.
-async fn crowded(most: usize) -> (House, GatewayState) {
-    let mut house = House::under(ATLAS).await;
-    let path = house.path();
-    drop(house.door.take());
-    let hall = house.hall.clone();
+async fn crowded(most: usize) -> (TestConsole, GatewayState) {
+    let mut console = TestConsole::with_atlas(ATLAS).await;
+    let path = console.path();
+    drop(console.server.take());
+    let gateway = console.gateway.clone();
     let place = SocketLock::acquire(&path).unwrap();
-    house.door = Some(UnixServer::open_for(most, place, hall.clone()).unwrap());
-    (house, hall)
+    console.server = Some(UnixServer::open_for(most, place, gateway.clone()).unwrap());
+    (console, gateway)
 }
 
-async fn visitors(house: &House, count: usize) {
-    let mut visitors = house.door.as_ref().unwrap().connections();
-    let wanted = visitors.wait_for(|there| *there == count);
-    timeout(WAIT, wanted).await.expect("never so many").unwrap();
+async fn wait_for_connections(console: &TestConsole, count: usize) {
+    let mut connections = console.server.as_ref().unwrap().connections();
+    let wanted = connections.wait_for(|there| *there == count);
+    timeout(WAIT, wanted)
+        .await
+        .expect("the number of connections was never reached")
+        .unwrap();
 }
 
 /// Everything that is sent on a connection until it is closed.
@@ -62,26 +65,29 @@ async fn rest(stream: &mut UnixStream) -> String {
     text
 }
 
-async fn begin(house: &House, session: &str) -> (GatewayClient, Value) {
-    let mut speaker = GatewayClient::connect(&house.socket()).await.unwrap();
+async fn begin(console: &TestConsole, session: &str) -> (GatewayClient, Value) {
+    let mut speaker = GatewayClient::connect(&console.socket()).await.unwrap();
     let start = json!({"agent": "bot", "session": session});
     let started = speaker.call("session.start", &start).await.unwrap();
     (speaker, started["key"].clone())
 }
 
 /// An agent whose request is held.
-async fn held(house: &House, session: &str) -> JoinHandle<Result<Value, CallError>> {
-    let (mut speaker, key) = begin(house, session).await;
+async fn held(console: &TestConsole, session: &str) -> JoinHandle<Result<Value, CallError>> {
+    let (mut speaker, key) = begin(console, session).await;
     let cut = json!({"session": session, "key": key, "action": "cut"});
-    let asked = tokio::spawn(async move { speaker.call("action.request", &cut).await });
+    let pending = tokio::spawn(async move { speaker.call("action.request", &cut).await });
     let is_held = |held: &std::sync::Arc<Held>| held.session.as_str() == session;
-    house.bench.until(|it| it.held.iter().any(is_held)).await;
-    asked
+    console
+        .bench
+        .wait_until(|snapshot| snapshot.held.iter().any(is_held))
+        .await;
+    pending
 }
 
 /// An agent that was let do something, and is idle now.
-async fn works(house: &House, session: &str) -> GatewayClient {
-    let (mut agent, key) = begin(house, session).await;
+async fn works(console: &TestConsole, session: &str) -> GatewayClient {
+    let (mut agent, key) = begin(console, session).await;
     let look = json!({"session": session, "key": key, "action": "look"});
     let allowed = agent.call("action.request", &look).await.unwrap();
     assert!(allowed["execution"].is_string(), "{allowed}");
@@ -89,21 +95,21 @@ async fn works(house: &House, session: &str) -> GatewayClient {
 }
 
 #[tokio::test]
-async fn idle_connections_make_room_longest_idle_first_and_the_operator_is_told() {
-    let (house, hall) = crowded(3).await;
-    let mut first = UnixStream::connect(house.socket()).await.unwrap();
-    visitors(&house, 1).await;
-    let mut second = UnixStream::connect(house.socket()).await.unwrap();
-    visitors(&house, 2).await;
-    let waiting = held(&house, "s-1").await;
-    assert_eq!(hall.recent_shortage(WAIT), None);
+async fn idle_connections_are_closed_longest_idle_first_and_the_operator_is_notified() {
+    let (console, gateway) = crowded(3).await;
+    let mut first = UnixStream::connect(console.socket()).await.unwrap();
+    wait_for_connections(&console, 1).await;
+    let mut second = UnixStream::connect(console.socket()).await.unwrap();
+    wait_for_connections(&console, 2).await;
+    let waiting = held(&console, "s-1").await;
+    assert_eq!(gateway.recent_shortage(WAIT), None);
     let mut newcomers = Vec::new();
     for (session, idle) in [("s-2", &mut first), ("s-3", &mut second)] {
-        newcomers.push(works(&house, session).await);
-        let told = rest(idle).await;
-        assert!(told.contains("this one was idle longest"), "{told}");
+        newcomers.push(works(&console, session).await);
+        let reply = rest(idle).await;
+        assert!(reply.contains("this one was idle longest"), "{reply}");
     }
-    let crowd = hall.recent_shortage(WAIT).unwrap();
+    let crowd = gateway.recent_shortage(WAIT).unwrap();
     assert_eq!(crowd.outcome, ShortageOutcome::IdleClosed);
     let alarm = crowd.alarm();
     assert!(
@@ -111,39 +117,39 @@ async fn idle_connections_make_room_longest_idle_first_and_the_operator_is_told(
         "{alarm}"
     );
     // What waits for an operator stayed, and hears the answer.
-    house.pass().await;
+    console.pass().await;
     let passed = timeout(WAIT, waiting).await.unwrap().unwrap().unwrap();
     assert!(passed["execution"].is_string(), "{passed}");
 }
 
 #[tokio::test]
 async fn connections_that_wait_for_an_answer_are_never_closed_to_make_room() {
-    let (house, hall) = crowded(2).await;
-    let waiting = [held(&house, "s-1").await, held(&house, "s-2").await];
-    let mut third = UnixStream::connect(house.socket()).await.unwrap();
-    let told = rest(&mut third).await;
-    assert!(told.contains("all 2 connections are in use"), "{told}");
-    let crowd = hall.recent_shortage(WAIT).unwrap();
+    let (console, gateway) = crowded(2).await;
+    let waiting = [held(&console, "s-1").await, held(&console, "s-2").await];
+    let mut third = UnixStream::connect(console.socket()).await.unwrap();
+    let reply = rest(&mut third).await;
+    assert!(reply.contains("all 2 connections are in use"), "{reply}");
+    let crowd = gateway.recent_shortage(WAIT).unwrap();
     assert_eq!(crowd.outcome, ShortageOutcome::Refused);
     let alarm = crowd.alarm();
     assert!(alarm.contains("agents were refused"), "{alarm}");
-    assert_eq!(hall.recent_shortage(Duration::ZERO), None, "it is over");
-    let held = house.bench.snapshot().held.clone();
+    assert_eq!(gateway.recent_shortage(Duration::ZERO), None, "it is over");
+    let held = console.bench.snapshot().held.clone();
     assert_eq!(held.len(), 2);
     for held in &held {
-        house.bench.pass(held).await;
+        console.bench.pass(held).await;
     }
     for waiting in waiting {
         let passed = timeout(WAIT, waiting).await.unwrap().unwrap().unwrap();
         assert!(passed["execution"].is_string(), "{passed}");
     }
-    works(&house, "s-3").await;
+    works(&console, "s-3").await;
 }
 
 #[tokio::test]
-async fn of_257_runs_that_an_agent_names_the_first_is_forgotten() {
-    let house = House::under(ATLAS).await;
-    let (mut agent, key) = begin(&house, "s-1").await;
+async fn first_of_257_named_runs_is_forgotten() {
+    let console = TestConsole::with_atlas(ATLAS).await;
+    let (mut agent, key) = begin(&console, "s-1").await;
     for run in 0..=MAX_RUNNING_PER_SESSION {
         let look = json!({
             "session": "s-1", "key": key, "action": "look", "reference": format!("r-{run}"),
@@ -154,16 +160,16 @@ async fn of_257_runs_that_an_agent_names_the_first_is_forgotten() {
         let done = json!({
             "session": "s-1", "key": key, "reference": format!("r-{run}"), "result": "done",
         });
-        let told = agent.call("action.completed", &done).await;
-        assert_eq!(told.is_ok(), known, "{run}: {told:?}");
+        let reply = agent.call("action.completed", &done).await;
+        assert_eq!(reply.is_ok(), known, "{run}: {reply:?}");
     }
 }
 
 /// Every spelling of one moment, and texts that are none.
 #[tokio::test]
-async fn a_deadline_is_read_in_every_spelling_of_rfc_3339() {
-    let house = House::under(ATLAS).await;
-    let (mut agent, key) = begin(&house, "s-1").await;
+async fn deadline_is_parsed_in_every_spelling_of_rfc_3339() {
+    let console = TestConsole::with_atlas(ATLAS).await;
+    let (mut agent, key) = begin(&console, "s-1").await;
     for (deadline, reads) in [
         ("2999-01-31T23:59:59Z", true),
         ("2999-01-31t23:59:59z", true),
@@ -185,9 +191,9 @@ async fn a_deadline_is_read_in_every_spelling_of_rfc_3339() {
             }
             Err(CallError::Fault(fault)) => {
                 assert!(!reads, "{deadline}: {fault:?}");
-                let told = fault.message;
-                assert!(told.contains("deadline"), "{told}");
-                assert!(told.contains("RFC 3339"), "{told}");
+                let reply = fault.message;
+                assert!(reply.contains("deadline"), "{reply}");
+                assert!(reply.contains("RFC 3339"), "{reply}");
             }
             Err(other) => panic!("{deadline}: {other}"),
         }

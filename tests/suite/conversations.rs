@@ -17,8 +17,8 @@ use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use serde_json::{Value, json};
 
-use super::cli::{Desk, Said};
-use super::support::{Bench, clock, decide, hall, open_again, request, root};
+use super::cli::{CommandOutput, TestHome};
+use super::support::{Bench, clock, decide, gateway_state, reopen_store, request, root};
 
 fn acme() -> String {
     let path = root().join("assets/atlas/acme-support.yaml");
@@ -47,36 +47,36 @@ fn must(number: u32) -> Value {
 }
 
 /// Writes turns to a file and takes them.
-fn take(desk: &Desk, turns: &Value, more: &[&str]) -> Said {
-    let file = desk.0.path().join("turns.json");
+fn take(home: &TestHome, turns: &Value, more: &[&str]) -> CommandOutput {
+    let file = home.0.path().join("turns.json");
     fs::write(&file, turns.to_string()).unwrap();
     let args = [&["turn", file.to_str().unwrap()][..], more].concat();
-    desk.run(&args)
+    home.run(&args)
 }
 
 // covers D1, D10, D11, D15, D16, D18
 #[test]
-fn turns_are_taken_from_a_file_frozen_at_the_peak_and_thawed_by_what_must() {
-    let desk = Desk::empty();
+fn turns_from_a_file_freeze_at_the_peak_and_thaw_with_a_must_turn() {
+    let home = TestHome::empty();
     let atlas = acme();
     let with = ["--atlas", atlas.as_str()];
-    let first = take(&desk, &json!([turn(1, 0.9), turn(2, 0.92)]), &with);
+    let first = take(&home, &json!([turn(1, 0.9), turn(2, 0.92)]), &with);
     first.succeeds();
     for words in [
         "decision    should, rule 6: no other rule applies",
         "(FALSE or FALSE) and TRUE = FALSE",
         "summary     applied",
         "(TRUE or TRUE) and TRUE = TRUE",
-        "summary     FROZEN: the peak guardrail held the proposal back",
+        "summary     FROZEN: the peak guardrail saved the proposal for later",
     ] {
         assert!(first.out.contains(words), "{words}: {}", first.out);
     }
     // Another process reads what the first left on disk.
-    let shown = desk.run(&["thread", "show", "s-1"]);
+    let shown = home.run(&["thread", "show", "s-1"]);
     shown.succeeds();
     for words in [
         "guardrail   SUMMARY FROZEN since ",
-        ", 1 held back",
+        ", 1 saved for later",
         "phase       peak",
         "unfreezes   a must signal",
         "- arc: arc 1",
@@ -84,14 +84,14 @@ fn turns_are_taken_from_a_file_frozen_at_the_peak_and_thawed_by_what_must() {
     ] {
         assert!(shown.out.contains(words), "{words}: {}", shown.out);
     }
-    let listed = desk.run(&["thread", "list", "--json"]).json();
+    let listed = home.run(&["thread", "list", "--json"]).json();
     assert_eq!(listed[0]["frozen"], true);
     assert_eq!(listed[0]["arc"], "arc 1");
     let etag = listed[0]["etag"].clone();
     let mut thaws = must(3);
     thaws["if_match"] = etag;
     let with = [&with[..], &["--json"]].concat();
-    let thawed = take(&desk, &thaws, &with);
+    let thawed = take(&home, &thaws, &with);
     thawed.succeeds();
     let thawed = &thawed.json()[0];
     assert_eq!(
@@ -103,49 +103,49 @@ fn turns_are_taken_from_a_file_frozen_at_the_peak_and_thawed_by_what_must() {
     assert_eq!(thawed["closed"], json!(["decision_made: keep 4398"]));
     assert_eq!(thawed["memento"]["arc"], "arc 3");
     assert_eq!(thawed["version"], 2);
-    let shown = desk.run(&["thread", "show", "--json"]).json();
+    let shown = home.run(&["thread", "show", "--json"]).json();
     assert_eq!(shown["frozen"], false);
     assert_eq!(shown["etag"], thawed["etag"]);
     assert_eq!(shown["turns"].as_array().unwrap().len(), 3);
-    // A gate stands before the session's start, and turns are no actions.
-    assert_eq!(desk.run(&["queue", "--json"]).json()[0]["session"], "s-1");
-    let replayed = desk
+    // A gate holds the session's start, and turns are not actions.
+    assert_eq!(home.run(&["queue", "--json"]).json()[0]["session"], "s-1");
+    let replayed = home
         .run(&["trace", "replay", "s-1", "--at", "3", "--json"])
         .json();
     let at = &replayed["state"]["threads"]["s-1"];
     assert_eq!((&at["frozen"], &at["version"]), (&json!(true), &json!(1)));
-    let replayed = desk.run(&["trace", "replay", "s-1", "--at", "3"]).out;
-    let told = "thread      s-1: peak/high, FROZEN, should by rule 6, version 1";
-    assert!(replayed.contains(told), "{replayed}");
-    desk.run(&["trace", "verify"]).succeeds();
+    let replayed = home.run(&["trace", "replay", "s-1", "--at", "3"]).out;
+    let reply = "thread      s-1: peak/high, FROZEN, should by rule 6, version 1";
+    assert!(replayed.contains(reply), "{replayed}");
+    home.run(&["trace", "verify"]).succeeds();
 }
 
 #[test]
-fn what_is_no_turn_is_told_with_its_place_and_takes_nothing() {
-    let desk = Desk::empty();
-    desk.run(&["turn"]).fails(2, &["FILE"]);
-    desk.run(&["turn", "/nowhere/x.json"])
+fn invalid_turn_is_reported_with_its_location_and_no_turn_is_applied() {
+    let home = TestHome::empty();
+    home.run(&["turn"]).fails(2, &["FILE"]);
+    home.run(&["turn", "/nowhere/x.json"])
         .fails(1, &["cannot read"]);
     let mut wrong = turn(2, 0.3);
     wrong["affect"]["intensity"] = json!(7);
-    let told = take(&desk, &json!([turn(1, 0.3), wrong]), &[]);
-    told.fails(
+    let reply = take(&home, &json!([turn(1, 0.3), wrong]), &[]);
+    reply.fails(
         1,
         &[
             "[1].affect.intensity",
             "help: cra turn --help shows an example",
         ],
     );
-    assert!(!desk.file().exists(), "nothing was made");
+    assert!(!home.file().exists(), "nothing was made");
 }
 
 #[test]
-fn a_refused_turn_is_told_with_its_place_and_those_before_it_stay() {
-    let desk = Desk::empty();
+fn refused_turn_is_reported_with_its_location_and_earlier_turns_stay() {
+    let home = TestHome::empty();
     let mut stale = turn(2, 0.3);
     stale["if_match"] = json!("0000000000000000");
-    let told = take(
-        &desk,
+    let reply = take(
+        &home,
         &json!([turn(1, 0.3), stale, turn(3, 0.3)]),
         &["--json"],
     );
@@ -153,41 +153,41 @@ fn a_refused_turn_is_told_with_its_place_and_those_before_it_stay() {
         "turn 2 of 3 (message `m-2`) was rejected: the memento has changed since it was read",
         "help: read the memento again",
     ];
-    told.fails(1, &words);
-    assert_eq!(told.json().as_array().unwrap().len(), 1);
-    let shown = desk.run(&["thread", "show", "--json"]).json();
+    reply.fails(1, &words);
+    assert_eq!(reply.json().as_array().unwrap().len(), 1);
+    let shown = home.run(&["thread", "show", "--json"]).json();
     assert_eq!(shown["turns"].as_array().unwrap().len(), 1);
 }
 
 #[test]
-fn a_store_that_a_console_has_is_left_alone_and_so_is_what_is_held_under_other_atlases() {
-    let desk = Desk::empty();
-    let store = open_again(desk.0.path());
-    take(&desk, &turn(1, 0.3), &[]).fails(1, &["in use by another console", "help: "]);
+fn turn_command_leaves_a_store_in_use_and_requests_held_under_other_atlases_unchanged() {
+    let home = TestHome::empty();
+    let store = reopen_store(home.0.path());
+    take(&home, &turn(1, 0.3), &[]).fails(1, &["in use by another console", "help: "]);
     drop(store);
-    drop(open_again(desk.0.path()));
-    take(&desk, &turn(1, 0.3), &["--atlas", &acme()]).succeeds();
-    let before = desk.run(&["queue", "--json"]).json();
+    drop(reopen_store(home.0.path()));
+    take(&home, &turn(1, 0.3), &["--atlas", &acme()]).succeeds();
+    let before = home.run(&["queue", "--json"]).json();
     assert_eq!(before[0]["action"], "session_start");
     let words = ["1 request is held under other Atlases", "load the Atlases"];
-    take(&desk, &turn(2, 0.3), &[]).fails(1, &words);
-    let after = desk.run(&["queue", "--json"]).json();
+    take(&home, &turn(2, 0.3), &[]).fails(1, &words);
+    let after = home.run(&["queue", "--json"]).json();
     assert_eq!(after[0]["id"], before[0]["id"], "it is still held");
-    assert_eq!(desk.run(&["thread", "show", "--json"]).json()["version"], 1);
+    assert_eq!(home.run(&["thread", "show", "--json"]).json()["version"], 1);
 }
 
 #[test]
-fn the_turn_in_the_help_is_taken_and_an_agent_is_named() {
-    let desk = Desk::empty();
-    let help = desk.run(&["turn", "--help"]).out;
+fn example_turn_of_the_help_is_accepted_and_an_agent_can_be_named() {
+    let home = TestHome::empty();
+    let help = home.run(&["turn", "--help"]).out;
     let from = help.find("{ \"session\"").unwrap();
     let until = help.find("\n\nOnly session").unwrap();
     let example: Value = serde_json::from_str(help.get(from..until).unwrap()).unwrap();
-    take(&desk, &example, &["--agent", "mail-bot"]).succeeds();
-    let listed = desk.run(&["trace", "list", "--json"]).json();
+    take(&home, &example, &["--agent", "mail-bot"]).succeeds();
+    let listed = home.run(&["trace", "list", "--json"]).json();
     assert_eq!(listed[0]["agent"], "mail-bot");
     assert_eq!(
-        desk.run(&["thread", "show", "t-31", "--json"]).json()["session"],
+        home.run(&["thread", "show", "t-31", "--json"]).json()["session"],
         "s-12"
     );
 }
@@ -195,7 +195,7 @@ fn the_turn_in_the_help_is_taken_and_an_agent_is_named() {
 // covers D20
 #[test]
 fn a_thread_is_shown_with_its_owner_and_the_session_of_each_turn() {
-    let desk = Desk::of(|store| async move {
+    let home = TestHome::of(|store| async move {
         let bench = Bench::start(store, clock()).await;
         let agents = bench.runtime.agent_handle();
         let secret = "5ec2e7".to_owned();
@@ -223,7 +223,7 @@ fn a_thread_is_shown_with_its_owner_and_the_session_of_each_turn() {
         agents.turn(take("s-2")).await.unwrap_err();
         bench.runtime.stop().await;
     });
-    let shown = desk.run(&["thread", "show", "t-1"]).out;
+    let shown = home.run(&["thread", "show", "t-1"]).out;
     for words in [
         "owner       s-1\n",
         "refused     1 writes of other sessions, the last by s-2 at ",
@@ -231,56 +231,56 @@ fn a_thread_is_shown_with_its_owner_and_the_session_of_each_turn() {
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
-    let whole = desk.run(&["thread", "show", "t-1", "--json"]);
+    let whole = home.run(&["thread", "show", "t-1", "--json"]);
     assert_eq!(whole.json()["owner"], "s-1");
     assert_eq!(whole.json()["turns"][0]["session"], "s-1");
     let secret = Digest::of("5ec2e7").to_string();
     assert!(!whole.out.contains(&secret), "{}", whole.out);
     assert_eq!(
-        desk.run(&["thread", "list", "--json"]).json()[0]["owner"],
+        home.run(&["thread", "list", "--json"]).json()[0]["owner"],
         "s-1"
     );
 }
 
 #[test]
-fn a_stored_thread_that_cannot_be_read_is_not_written_over() {
-    let desk = Desk::recorded();
-    desk.sql("INSERT INTO state (kind, key, body) VALUES ('thread', 's-7', '{}')");
+fn unreadable_stored_thread_is_not_overwritten() {
+    let home = TestHome::recorded();
+    home.sql("INSERT INTO state (kind, key, body) VALUES ('thread', 's-7', '{}')");
     let mut first = turn(1, 0.1);
     first["session"] = json!("s-7");
-    let told = take(&desk, &first, &["--atlas", &acme()]);
-    told.fails(1, &["the stored thread of that name cannot be read"]);
-    let listed = desk.run(&["thread", "list"]);
+    let reply = take(&home, &first, &["--atlas", &acme()]);
+    reply.fails(1, &["the stored thread of that name cannot be read"]);
+    let listed = home.run(&["thread", "list"]);
     assert!(
-        listed.err.contains("the thread `s-7` cannot be read"),
+        listed.err.contains("cannot read the thread `s-7`"),
         "{}",
         listed.err
     );
 }
 
 #[test]
-fn threads_that_are_not_there_or_cannot_be_read_are_named() {
-    let desk = Desk::recorded();
-    let listed = desk.run(&["thread", "list"]);
+fn missing_and_unreadable_threads_are_named() {
+    let home = TestHome::recorded();
+    let listed = home.run(&["thread", "list"]);
     assert_eq!(listed.out, "There are no threads yet.\n");
-    desk.run(&["thread", "show"])
+    home.run(&["thread", "show"])
         .fails(1, &["there are no threads yet"]);
-    desk.run(&["thread", "show", "t\u{202e}"])
-        .fails(1, &["no thread `t\\u{202e}`", "thread list"]);
-    desk.sql("INSERT INTO state (kind, key, body) VALUES ('thread', 't-1', '{}')");
-    let listed = desk.run(&["thread", "list"]);
+    home.run(&["thread", "show", "t\u{202e}"])
+        .fails(1, &["thread `t\\u{202e}` does not exist", "thread list"]);
+    home.sql("INSERT INTO state (kind, key, body) VALUES ('thread', 't-1', '{}')");
+    let listed = home.run(&["thread", "list"]);
     assert_eq!(listed.code, 0);
     assert!(
-        listed.err.contains("the thread `t-1` cannot be read"),
+        listed.err.contains("cannot read the thread `t-1`"),
         "{}",
         listed.err
     );
-    Desk::empty()
+    TestHome::empty()
         .run(&["thread", "list"])
         .fails(1, &["no record yet"]);
 }
 
-/// What `cra reconstruct - ARGS` says to a text.
+/// Exit code and output of `cra reconstruct - ARGS` for a text.
 fn reconstructed(text: &str, args: &[&str]) -> (i32, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_cra"))
         .args(["reconstruct", "-"])
@@ -304,11 +304,15 @@ fn reconstructed(text: &str, args: &[&str]) -> (i32, String) {
 
 // covers R1, R14
 #[test]
-fn a_session_is_written_as_a_snapshot_file_that_says_what_is_missing() {
-    let desk = Desk::of(|store| async move {
+fn session_is_written_as_a_snapshot_file_that_lists_missing_parts() {
+    let home = TestHome::of(|store| async move {
         let bench = Bench::start(store, clock()).await;
         bench.begin("s-1").await;
-        let held = bench.until(|it| it.held.len() == 1).await.held[0].clone();
+        let held = bench
+            .wait_until(|snapshot| snapshot.held.len() == 1)
+            .await
+            .held[0]
+            .clone();
         bench.pass(&held).await;
         let agents = bench.runtime.agent_handle();
         let turns = json!([turn(1, 0.2), must(2)]).to_string();
@@ -322,19 +326,21 @@ fn a_session_is_written_as_a_snapshot_file_that_says_what_is_missing() {
                 async move { agents.request_action(delete).await }
             });
             let wanted = if id == "T-1" { 1 } else { 2 };
-            let picture = bench.until(|it| it.held.len() == wanted).await;
+            let snapshot = bench
+                .wait_until(|snapshot| snapshot.held.len() == wanted)
+                .await;
             if id == "T-1" {
                 continue;
             }
-            let first = picture.held.iter().find(|it| it.id.as_str() == "c-2");
+            let first = snapshot.held.iter().find(|held| held.id.as_str() == "c-2");
             let reason = "the customer still needs it".to_owned();
             let deny = decide(first.unwrap(), Ruling::Deny { reason });
             bench.runtime.operator_handle().decide(deny).await;
-            bench.until(|it| it.held.len() == 1).await;
+            bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
         }
         bench.runtime.stop().await;
     });
-    let written = desk.run(&["snapshot", "s-1"]);
+    let written = home.run(&["snapshot", "s-1"]);
     written.succeeds();
     let file = written.json();
     assert_eq!(file["checkpoint_metadata"]["session_id"], "s-1");
@@ -347,7 +353,10 @@ fn a_session_is_written_as_a_snapshot_file_that_says_what_is_missing() {
     );
     let decisions = file["decisions_made"].to_string();
     let all = file["decisions_made"].as_array().unwrap();
-    let denied = all.iter().find(|it| it["status"] == "denied").unwrap();
+    let denied = all
+        .iter()
+        .find(|entry| entry["status"] == "denied")
+        .unwrap();
     let why = denied["rationale"].as_str().unwrap();
     assert!(why.starts_with("op-1: "), "{why}");
     assert!(why.ends_with("the customer still needs it"), "{why}");
@@ -358,8 +367,8 @@ fn a_session_is_written_as_a_snapshot_file_that_says_what_is_missing() {
         file["session_metrics"]["held"], 4,
         "the gates of one request"
     );
-    let (code, told) = reconstructed(&written.out, &["--phase", "validate"]);
-    assert_eq!(code, 4, "{told}");
+    let (code, reply) = reconstructed(&written.out, &["--phase", "validate"]);
+    assert_eq!(code, 4, "{reply}");
     for line in [
         "[ ] Position: ",
         "[x] History: ",
@@ -370,45 +379,45 @@ fn a_session_is_written_as_a_snapshot_file_that_says_what_is_missing() {
         "      missing: session_state.completion_percentage",
         "      missing: user_profile.communication_calibration",
     ] {
-        assert!(told.contains(line), "`{line}` in {told}");
+        assert!(reply.contains(line), "`{line}` in {reply}");
     }
-    let (_, told) = reconstructed(&written.out, &[]);
-    assert!(told.contains("BLOCKING ISSUE: "), "{told}");
-    let path = desk.0.path().join("snapshot.json");
+    let (_, reply) = reconstructed(&written.out, &[]);
+    assert!(reply.contains("BLOCKING ISSUE: "), "{reply}");
+    let path = home.0.path().join("snapshot.json");
     let path = path.to_str().unwrap();
-    desk.run(&["snapshot", "s-1", "--out", path]).succeeds();
+    home.run(&["snapshot", "s-1", "--out", path]).succeeds();
     let once = fs::read(path).unwrap();
-    desk.run(&["snapshot", "s-1", "--out", path])
+    home.run(&["snapshot", "s-1", "--out", path])
         .fails(1, &["cannot write"]);
     assert_eq!(fs::read(path).unwrap(), once, "a file is not written over");
-    desk.run(&["snapshot", "s-9"])
+    home.run(&["snapshot", "s-9"])
         .fails(1, &["session `s-9` is not on record", "trace list"]);
 }
 
 #[test]
-fn what_the_record_leaves_out_is_not_in_a_snapshot_file() {
+fn redacted_content_is_not_in_a_snapshot_file() {
     let text = "atlas_version: \"1.0\"\natlas_id: t\nname: T\nversion: \"1\"\n\
         trace_config: {redact: [{params: [pin]}, {actions: [a.other], values: ['card-[0-9]+']}]}\n\
         actions:\n- {action_id: a.run, name: A, risk_tier: high}\n\
         policies:\n- {policy_id: ask, type: requires_approval, actions: [a.run], reason: r}\n";
     let atlas = load_str("t.yaml", text).unwrap().atlas;
-    let desk = Desk::of(|store| async move {
-        let bench = Bench::under(vec![atlas], store, clock()).await;
+    let home = TestHome::of(|store| async move {
+        let bench = Bench::with_atlases(vec![atlas], store, clock()).await;
         bench.begin("s-1").await;
         let run = request("s-1", "a.run", json!({"pin": "sesame-4711", "id": 1}));
         let agents = bench.runtime.agent_handle();
         tokio::spawn(async move { agents.request_action(run).await });
-        let picture = bench.until(|it| it.held.len() == 1).await;
+        let snapshot = bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
         let reason = "no".to_owned();
-        let deny = decide(&picture.held[0], Ruling::Deny { reason });
+        let deny = decide(&snapshot.held[0], Ruling::Deny { reason });
         bench.runtime.operator_handle().decide(deny).await;
         let again = request("s-1", "a.run", json!({"pin": "sesame-4711", "id": 2}));
         let agents = bench.runtime.agent_handle();
         tokio::spawn(async move { agents.request_action(again).await });
         bench
-            .until(|it| it.held.iter().any(|held| held.id.as_str() == "c-2"))
+            .wait_until(|snapshot| snapshot.held.iter().any(|held| held.id.as_str() == "c-2"))
             .await;
-        // A memento is no record, and yet nothing of it gets out that a record would leave out.
+        // A memento is not a record, but the same redaction applies to it.
         let mut turns = json!([turn(1, 0.2), must(2)]);
         for list in ["active", "parked", "decisions", "next"] {
             turns[0]["proposed"][list] = json!([format!("{list} of card-4711")]);
@@ -423,7 +432,7 @@ fn what_the_record_leaves_out_is_not_in_a_snapshot_file() {
         }
         bench.runtime.stop().await;
     });
-    let written = desk.run(&["snapshot", "s-1"]);
+    let written = home.run(&["snapshot", "s-1"]);
     written.succeeds();
     assert!(written.out.contains("a.run"), "{}", written.out);
     assert!(!written.out.contains("sesame"), "{}", written.out);
@@ -438,10 +447,10 @@ fn what_the_record_leaves_out_is_not_in_a_snapshot_file() {
 }
 
 #[test]
-fn what_only_looks_runs_no_command_that_writes() {
-    let desk = Desk::recorded();
-    let before = fs::read(desk.file()).unwrap();
-    let turns = desk.0.path().join("turns.json");
+fn read_only_flag_refuses_commands_that_write() {
+    let home = TestHome::recorded();
+    let before = fs::read(home.file()).unwrap();
+    let turns = home.0.path().join("turns.json");
     fs::write(&turns, turn(1, 0.2).to_string()).unwrap();
     let (file, atlas) = (turns.to_str().unwrap(), acme());
     let writing: [&[&str]; 5] = [
@@ -453,24 +462,24 @@ fn what_only_looks_runs_no_command_that_writes() {
     ];
     for args in writing {
         let args = [args, &["--read-only"]].concat();
-        desk.run(&args)
+        home.run(&args)
             .fails(2, &["writes to the record", "remove --read-only"]);
     }
-    assert_eq!(fs::read(desk.file()).unwrap(), before);
+    assert_eq!(fs::read(home.file()).unwrap(), before);
     for args in [
         &["trace", "key"][..],
         &["trace", "list"],
         &["thread", "list"],
     ] {
         let args = [args, &["--read-only"]].concat();
-        desk.run(&args).succeeds();
+        home.run(&args).succeeds();
     }
 }
 
 // covers D2
 #[test]
-fn a_turn_that_only_acknowledges_takes_its_proposal_where_it_says_so() {
-    let desk = Desk::empty();
+fn acknowledging_turn_applies_its_proposal_only_with_skip_updates() {
+    let home = TestHome::empty();
     let acknowledging = |number: u32, updates: bool| {
         let mut turn = turn(number, 0.1);
         turn["message"] = json!("ok thanks");
@@ -482,7 +491,7 @@ fn a_turn_that_only_acknowledges_takes_its_proposal_where_it_says_so() {
         acknowledging(2, false),
         acknowledging(3, true)
     ]);
-    let taken = take(&desk, &turns, &["--atlas", &acme(), "--json"]);
+    let taken = take(&home, &turns, &["--atlas", &acme(), "--json"]);
     taken.succeeds();
     let came = |number: usize| {
         let all = taken.json();
@@ -517,23 +526,32 @@ async fn the_conversation_of_the_demo_freezes_at_its_peak_and_thaws() {
     let bench = Bench::start(Arc::clone(&store), clock()).await;
     let folder = tempfile::tempdir().unwrap();
     let place = SocketLock::acquire(&folder.path().join("run/demo.sock")).unwrap();
-    let door = UnixServer::start(place, hall(&bench, store.as_ref()).await).unwrap();
-    script.start(door.path());
+    let server = UnixServer::start(place, gateway_state(&bench, store.as_ref()).await).unwrap();
+    script.start(server.path());
     // Its next step is an action: a gate holds that, and never the turns.
     let seven = |turns: usize| turns == 7;
-    let picture = bench
-        .until(|it| it.threads.first().is_some_and(|it| seven(it.turns.len())))
+    let snapshot = bench
+        .wait_until(|snapshot| {
+            snapshot
+                .threads
+                .first()
+                .is_some_and(|snapshot| seven(snapshot.turns.len()))
+        })
         .await;
-    let thread = &picture.threads[0];
+    let thread = &snapshot.threads[0];
     let name = thread.id.as_str();
     let run = name
         .strip_prefix("hd-")
-        .and_then(|it| it.strip_suffix("-1"));
+        .and_then(|item| item.strip_suffix("-1"));
     assert!(
         run.is_some_and(|run| run.len() == 4),
         "a name of this run: {name}"
     );
-    let mut summaries: Vec<_> = thread.turns.iter().map(|it| it.summary.clone()).collect();
+    let mut summaries: Vec<_> = thread
+        .turns
+        .iter()
+        .map(|turn| turn.summary.clone())
+        .collect();
     summaries.reverse();
     let frozen = || SummaryResult::Kept(KeptReason::AtPeak);
     let wanted = [

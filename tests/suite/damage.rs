@@ -15,7 +15,7 @@ use cra_core::store::sqlite::SqliteStore;
 use serde_json::json;
 
 use super::faults::{HangingStore, write};
-use super::support::{Bench, clock, open_again, request};
+use super::support::{Bench, clock, reopen_store, request};
 
 /// Longest time that a test waits for a clock of the file system to move on.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -69,7 +69,7 @@ async fn nothing_is_acknowledged_after_a_file_was_damaged_in_place() {
             write(&store, n).await.unwrap();
         }
         drop(store);
-        let store = open_again(folder.path());
+        let store = reopen_store(folder.path());
         for n in 1000..1003 {
             write(&store, n).await.unwrap();
         }
@@ -77,7 +77,7 @@ async fn nothing_is_acknowledged_after_a_file_was_damaged_in_place() {
         let refused = write(&store, 2000).await;
         let refused = refused.expect_err(&number.to_string()).to_string();
         assert!(refused.contains(name), "{number}: {refused}");
-        // It takes nothing more, and leaves what is there as it is.
+        // The store accepts nothing more and leaves its content unchanged.
         write(&store, 2001).await.unwrap_err();
     }
 }
@@ -90,12 +90,12 @@ async fn damage_is_noticed_while_no_agent_asks() {
     bench.runtime.watch_store();
     cut(&folder.path().join("cra.db-wal"), 0);
     bench
-        .until(|picture| picture.store.problem().is_some())
+        .wait_until(|snapshot| snapshot.store.problem().is_some())
         .await;
 }
 
 #[tokio::test]
-async fn commits_of_other_programs_and_large_commits_are_no_damage() {
+async fn commits_of_other_programs_and_large_commits_are_not_reported_as_damage() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path()).unwrap();
     let other = rusqlite::Connection::open(folder.path().join("cra.db")).unwrap();
@@ -118,20 +118,20 @@ async fn commits_of_other_programs_and_large_commits_are_no_damage() {
 }
 
 #[tokio::test]
-async fn a_stall_outlives_pictures_that_were_made_before_it() {
+async fn stall_is_not_cleared_by_an_older_snapshot() {
     let store = Arc::new(HangingStore::default());
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
     bench.begin("s-1").await;
-    let held = bench.until(|picture| picture.held.len() == 1).await;
+    let held = bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
     bench.runtime.watch_store();
     // A picture waits for its batch while the disk runs full.
     store.waits.send_replace(true);
     let pass = tokio::spawn({
-        let (desk, gate) = (bench.runtime.operator_handle(), Arc::clone(&held.held[0]));
+        let (operator, gate) = (bench.runtime.operator_handle(), Arc::clone(&held.held[0]));
         async move {
             let answers = super::support::good_answers(&gate);
             let ruling = cra_core::engine::command::Ruling::Pass { answers };
-            desk.decide(super::support::decide(&gate, ruling)).await
+            operator.decide(super::support::decide(&gate, ruling)).await
         }
     });
     while store.waits.receiver_count() == 0 {
@@ -139,22 +139,22 @@ async fn a_stall_outlives_pictures_that_were_made_before_it() {
     }
     store.full.store(true, Ordering::Relaxed);
     let stalled = |state: &StoreState| matches!(state, StoreState::Stalled { .. });
-    bench.until(|picture| stalled(&picture.store)).await;
+    bench.wait_until(|snapshot| stalled(&snapshot.store)).await;
     store.waits.send_replace(false);
     pass.await.unwrap();
-    let picture = bench.until(|picture| picture.held.is_empty()).await;
-    assert!(stalled(&picture.store), "{:?}", picture.store);
+    let snapshot = bench.wait_until(|snapshot| snapshot.held.is_empty()).await;
+    assert!(stalled(&snapshot.store), "{:?}", snapshot.store);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_quota_is_kept_within_a_commit_and_stays_reached() {
+async fn quota_is_enforced_within_one_commit_and_stays_exceeded() {
     const QUOTA_BYTES: u64 = 2 << 20;
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path()).unwrap();
     let store: Arc<dyn Store> = Arc::new(store.with_quota(Some(QUOTA_BYTES)));
     let bench = Bench::start(store, clock()).await;
     bench.begin("s-1").await;
-    let held = bench.until(|picture| picture.held.len() == 1).await;
+    let held = bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
     bench.pass(&held.held[0]).await;
     // Nothing looks from time to time: each commit does.
     let asking = (0..8).map(|agent| {
@@ -177,8 +177,8 @@ async fn a_quota_is_kept_within_a_commit_and_stays_reached() {
             }
         })
     });
-    for asked in asking.collect::<Vec<_>>() {
-        asked.await.unwrap();
+    for pending in asking.collect::<Vec<_>>() {
+        pending.await.unwrap();
     }
     let size = |name: &str| fs::metadata(folder.path().join(name)).unwrap().len();
     let used = size("cra.db") + size("cra.db-wal");
@@ -187,27 +187,29 @@ async fn a_quota_is_kept_within_a_commit_and_stays_reached() {
 }
 
 #[tokio::test]
-async fn a_stall_that_is_over_is_on_record_with_its_length() {
+async fn ended_stall_is_recorded_with_its_duration() {
     let store = Arc::new(HangingStore::default());
     let time = clock();
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, Arc::clone(&time)).await;
     bench.runtime.watch_store();
     store.hangs.store(true, Ordering::Relaxed);
-    bench.until(|picture| picture.store.stall().is_some()).await;
+    bench
+        .wait_until(|snapshot| snapshot.store.stall().is_some())
+        .await;
     let since = time.now();
     store.hangs.store(false, Ordering::Relaxed);
     bench
-        .until(|picture| picture.store == StoreState::Ready)
+        .wait_until(|snapshot| snapshot.store == StoreState::Ready)
         .await;
     let log = store.log().await.unwrap().log;
     let deadline = Instant::now() + DEADLINE;
     let what = loop {
         let entries = store.events(log.clone(), 0, 100).await.unwrap();
-        let told = entries
+        let reply = entries
             .iter()
             .find(|entry| entry.event_type == "store_recovered");
-        if let Some(told) = told {
-            break told.payload["what"].to_string();
+        if let Some(reply) = reply {
+            break reply.payload["what"].to_string();
         }
         assert!(Instant::now() < deadline, "{since}: {entries:?}");
         tokio::task::yield_now().await;

@@ -16,6 +16,9 @@ use serde_json::{Value, json};
 
 use super::support::{files, root};
 
+mod atlas_schema;
+mod event_types;
+
 /// Longest paragraph of the README, in words.
 const MAX_README_PARAGRAPH: usize = 80;
 
@@ -56,7 +59,7 @@ fn check_fresh(name: &str, fresh: &str) {
 }
 
 #[test]
-fn the_page_of_keys_is_the_key_table_of_the_console() {
+fn key_page_matches_the_key_table_of_the_console() {
     let table = cra_core::console::key_table();
     let fresh = format!(
         "# Keys\n\nPress `?` in the console for the keys of the focused screen.\n\n{table}"
@@ -65,7 +68,7 @@ fn the_page_of_keys_is_the_key_table_of_the_console() {
 }
 
 #[test]
-fn the_page_of_commands_is_the_help_of_the_program() {
+fn command_page_matches_the_help_of_the_program() {
     check_fresh(
         "docs/src/reference/cli.md",
         &cra_core::cli::command_reference(),
@@ -169,7 +172,7 @@ fn every_page_of_the_book_is_in_its_summary() {
 }
 
 #[test]
-fn the_list_of_extensions_in_the_documentation_loads() {
+fn extension_list_in_the_documentation_loads() {
     let text = page("docs/src/atlas/extensions.md");
     let [list] = &blocks(&text, "yaml extensions")[..] else {
         panic!("one block is wanted");
@@ -189,7 +192,7 @@ fn the_list_of_extensions_in_the_documentation_loads() {
 }
 
 #[test]
-fn the_question_to_an_extension_in_the_documentation_is_the_one_of_the_engine() {
+fn documented_extension_request_matches_the_engine() {
     let text = page("docs/src/atlas/extensions.md");
     let question = &blocks(&text, "json")[0];
     let call = ExtensionCall {
@@ -221,7 +224,7 @@ fn the_question_to_an_extension_in_the_documentation_is_the_one_of_the_engine() 
 }
 
 #[test]
-fn a_handler_answers_with_the_keys_in_the_documentation() {
+fn handler_response_keys_match_the_documentation() {
     let text = page("docs/src/atlas/extensions.md");
     let answer = json!({
         "continue": false,
@@ -244,7 +247,7 @@ fn a_handler_answers_with_the_keys_in_the_documentation() {
 }
 
 #[test]
-fn the_limits_in_the_documentation_are_the_constants() {
+fn documented_limits_match_the_constants() {
     let extensions = page("docs/src/atlas/extensions.md");
     let text = page("docs/src/reference/limits.md");
     let millions = format!("{} million", limits::DEFAULT_WASM_FUEL / 1_000_000);
@@ -269,7 +272,7 @@ fn the_limits_in_the_documentation_are_the_constants() {
 }
 
 #[test]
-fn the_command_page_names_every_command_that_the_readme_names() {
+fn command_page_names_every_command_of_the_readme() {
     let commands = page("docs/src/reference/cli.md");
     let text = page("README.md");
     let named: BTreeSet<_> = text

@@ -1,4 +1,4 @@
-//! What operators typed and have not decided with: kept, given back, and thrown away when it is over.
+//! Drafts of operators: stored, restored, and removed when the request is decided.
 
 use std::sync::Arc;
 
@@ -22,18 +22,20 @@ async fn on_disk(store: &Arc<dyn Store>) -> Vec<(String, Option<Value>)> {
 }
 
 #[tokio::test]
-async fn a_draft_comes_back_after_a_restart_and_goes_when_the_request_is_decided() {
+async fn draft_survives_a_restart_and_is_removed_when_the_request_is_decided() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let clock = clock();
     let bench = Bench::start(Arc::clone(&store), Arc::clone(&clock)).await;
     bench.begin("s-1").await;
-    let held = Arc::clone(&bench.until(|s| s.held.len() == 1).await.held[0]);
-    let desk = bench.runtime.operator_handle();
+    let held = Arc::clone(&bench.wait_until(|s| s.held.len() == 1).await.held[0]);
+    let operator = bench.runtime.operator_handle();
     for text in ["underst", "understood"] {
         let draft = json!({ "text": text });
-        desk.store_draft(held.id.clone(), Some(draft.clone())).await;
+        operator
+            .store_draft(held.id.clone(), Some(draft.clone()))
+            .await;
         bench
-            .until(|s| s.drafts.get(&held.id) == Some(&draft))
+            .wait_until(|s| s.drafts.get(&held.id) == Some(&draft))
             .await;
     }
     bench.runtime.stop().await;
@@ -44,36 +46,38 @@ async fn a_draft_comes_back_after_a_restart_and_goes_when_the_request_is_decided
     );
 
     let bench = Bench::start(Arc::clone(&store), clock).await;
-    let picture = bench.until(|s| s.held.len() == 1).await;
-    assert_eq!(picture.drafts.get(&held.id), Some(&kept));
+    let snapshot = bench.wait_until(|s| s.held.len() == 1).await;
+    assert_eq!(snapshot.drafts.get(&held.id), Some(&kept));
     assert!(matches!(bench.pass(&held).await, OperatorReply::Decided(_)));
     bench
-        .until(|s| s.held.is_empty() && s.drafts.is_empty())
+        .wait_until(|s| s.held.is_empty() && s.drafts.is_empty())
         .await;
-    // What comes too late is for nobody.
-    let desk = bench.runtime.operator_handle();
-    desk.store_draft(held.id.clone(), Some(kept)).await;
+    // A draft that comes too late is dropped.
+    let operator = bench.runtime.operator_handle();
+    operator.store_draft(held.id.clone(), Some(kept)).await;
     bench.runtime.stop().await;
     assert_eq!(on_disk(&store).await, []);
 }
 
 #[tokio::test]
-async fn a_draft_that_is_thrown_away_is_gone() {
+async fn discarded_draft_is_removed() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let bench = Bench::start(Arc::clone(&store), clock()).await;
     bench.begin("s-1").await;
-    let held = Arc::clone(&bench.until(|s| s.held.len() == 1).await.held[0]);
-    let desk = bench.runtime.operator_handle();
-    desk.store_draft(held.id.clone(), Some(json!("x"))).await;
-    bench.until(|s| !s.drafts.is_empty()).await;
-    desk.store_draft(held.id.clone(), None).await;
-    bench.until(|s| s.drafts.is_empty()).await;
+    let held = Arc::clone(&bench.wait_until(|s| s.held.len() == 1).await.held[0]);
+    let operator = bench.runtime.operator_handle();
+    operator
+        .store_draft(held.id.clone(), Some(json!("x")))
+        .await;
+    bench.wait_until(|s| !s.drafts.is_empty()).await;
+    operator.store_draft(held.id.clone(), None).await;
+    bench.wait_until(|s| s.drafts.is_empty()).await;
     bench.runtime.stop().await;
     assert_eq!(on_disk(&store).await, []);
 }
 
 #[tokio::test]
-async fn what_is_typed_for_a_conversation_is_kept_while_there_is_one() {
+async fn conversation_draft_is_kept_while_the_conversation_exists() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let bench = Bench::start(Arc::clone(&store), clock()).await;
     bench.begin("s-1").await;
@@ -81,33 +85,35 @@ async fn what_is_typed_for_a_conversation_is_kept_while_there_is_one() {
     for take in SessionTurn::read_all(turn.as_bytes()).unwrap() {
         bench.runtime.agent_handle().turn(take).await.unwrap();
     }
-    let desk = bench.runtime.operator_handle();
+    let operator = bench.runtime.operator_handle();
     let (there, nowhere): (ExternalName, ExternalName) =
         ("s-1".parse().unwrap(), "s-9".parse().unwrap());
-    desk.store_draft(nowhere, Some(json!("x"))).await;
-    desk.store_draft(there.clone(), Some(json!("mine"))).await;
+    operator.store_draft(nowhere, Some(json!("x"))).await;
+    operator
+        .store_draft(there.clone(), Some(json!("mine")))
+        .await;
     bench
-        .until(|s| s.thread_drafts.get(&there) == Some(&json!("mine")))
+        .wait_until(|s| s.thread_drafts.get(&there) == Some(&json!("mine")))
         .await;
     bench.runtime.stop().await;
     let kept = [("s-1".to_owned(), Some(json!("mine")))];
     assert_eq!(on_disk(&store).await, kept);
 
     let bench = Bench::start(Arc::clone(&store), clock()).await;
-    let picture = bench.until(|s| !s.threads.is_empty()).await;
-    assert_eq!(picture.thread_drafts.get(&there), Some(&json!("mine")));
+    let snapshot = bench.wait_until(|s| !s.threads.is_empty()).await;
+    assert_eq!(snapshot.thread_drafts.get(&there), Some(&json!("mine")));
     bench
         .runtime
         .operator_handle()
         .store_draft(there, None)
         .await;
-    bench.until(|s| s.thread_drafts.is_empty()).await;
+    bench.wait_until(|s| s.thread_drafts.is_empty()).await;
     bench.runtime.stop().await;
     assert_eq!(on_disk(&store).await, []);
 }
 
 #[tokio::test]
-async fn a_conversation_that_an_operator_typed_for_makes_no_room_for_another() {
+async fn conversation_with_a_draft_is_not_evicted() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let clock = clock();
     let bench = Bench::start(Arc::clone(&store), Arc::clone(&clock)).await;
@@ -122,50 +128,58 @@ async fn a_conversation_that_an_operator_typed_for_makes_no_room_for_another() {
             bench.runtime.agent_handle().turn(take).await.unwrap();
         }
         if number == 0 {
-            let desk = bench.runtime.operator_handle();
-            desk.store_draft(first.clone(), Some(json!("mine"))).await;
-            bench.until(|s| s.thread_drafts.contains_key(&first)).await;
+            let operator = bench.runtime.operator_handle();
+            operator
+                .store_draft(first.clone(), Some(json!("mine")))
+                .await;
+            bench
+                .wait_until(|s| s.thread_drafts.contains_key(&first))
+                .await;
         }
     }
     let gone = |s: &RuntimeSnapshot| s.threads.iter().all(|thread| thread.id != second);
-    let picture = bench.until(gone).await;
-    assert_eq!(picture.threads.len(), MAX_SESSION_THREADS);
-    assert!(picture.thread_drafts.contains_key(&first));
+    let snapshot = bench.wait_until(gone).await;
+    assert_eq!(snapshot.threads.len(), MAX_SESSION_THREADS);
+    assert!(snapshot.thread_drafts.contains_key(&first));
     bench.runtime.stop().await;
     let kept = [("t-0".to_owned(), Some(json!("mine")))];
     assert_eq!(on_disk(&store).await, kept);
 }
 
 #[tokio::test]
-async fn a_console_that_only_looks_keeps_no_draft() {
+async fn read_only_console_stores_no_draft() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let bench = Bench::start(Arc::clone(&store), clock()).await;
     bench.begin("s-1").await;
-    let held = Arc::clone(&bench.until(|s| s.held.len() == 1).await.held[0]);
+    let held = Arc::clone(&bench.wait_until(|s| s.held.len() == 1).await.held[0]);
     bench.runtime.stop().await;
     let looking = RuntimeParts {
         access: ConsoleAccess::ReadOnly,
         ..parts(Arc::clone(&store)).await
     };
     let runtime = Runtime::start(looking).await.unwrap();
-    let desk = runtime.operator_handle();
-    desk.store_draft(held.id.clone(), Some(json!("x"))).await;
+    let operator = runtime.operator_handle();
+    operator
+        .store_draft(held.id.clone(), Some(json!("x")))
+        .await;
     runtime.stop().await;
     assert_eq!(on_disk(&store).await, []);
 }
 
 #[tokio::test]
-async fn what_is_behind_the_last_signed_head_is_counted() {
+async fn events_after_the_last_signed_head_are_counted() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let bench = Bench::start(store, clock()).await;
     let verified = |events, unsealed| ChainVerdict::Verified { events, unsealed };
-    bench.until(|s| s.chain.verdict == verified(0, 0)).await;
+    bench
+        .wait_until(|s| s.chain.verdict == verified(0, 0))
+        .await;
     bench.begin("s-1").await;
-    let events = bench.until(|s| s.held.len() == 1).await.chain.events;
+    let events = bench.wait_until(|s| s.held.len() == 1).await.chain.events;
     assert!(events > 0);
     // The clock stands still, so that sealing by time never comes.
     bench.runtime.operator_handle().verify().await.unwrap();
     bench
-        .until(|s| s.chain.verdict == verified(events, events))
+        .wait_until(|s| s.chain.verdict == verified(events, events))
         .await;
 }

@@ -71,7 +71,7 @@ fn scorer(registry: &mut Registry) {
 async fn recorded(registry: Registry, requests: &[Value]) -> Vec<Event> {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let atlas = load_str("test.yaml", ATLAS).unwrap().atlas;
-    let bench = Bench::with(vec![atlas], registry, Arc::clone(&store), clock()).await;
+    let bench = Bench::with_extensions(vec![atlas], registry, Arc::clone(&store), clock()).await;
     bench.begin("s-1").await;
     for params in requests {
         let pay = request("s-1", "pay", params.clone());
@@ -90,13 +90,13 @@ async fn recorded(registry: Registry, requests: &[Value]) -> Vec<Event> {
 }
 
 fn of<'e>(events: &'e [Event], event_type: &str) -> Vec<&'e Event> {
-    let own = events.iter().filter(|it| it.event_type == event_type);
+    let own = events.iter().filter(|event| event.event_type == event_type);
     own.collect()
 }
 
 // covers T33
 #[tokio::test]
-async fn an_event_of_a_registered_type_is_checked_and_recorded_as_that() {
+async fn event_of_a_registered_type_is_validated_and_recorded_with_its_type() {
     let mut registry = Registry::default();
     registry
         .register_event_type(custom_analysis(false))
@@ -127,8 +127,13 @@ async fn an_event_of_a_registered_type_is_checked_and_recorded_as_that() {
     // What is not as its type says is refused, and not lost.
     let refused: Vec<_> = of(&recorded, "plugin_event")
         .into_iter()
-        .filter(|it| it.payload["custom_type"] == "custom_analysis")
-        .map(|it| it.payload["data"]["refused"].as_str().unwrap().to_owned())
+        .filter(|item| item.payload["custom_type"] == "custom_analysis")
+        .map(|value| {
+            value.payload["data"]["refused"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
         .collect();
     assert_eq!(
         refused,
@@ -139,11 +144,11 @@ async fn an_event_of_a_registered_type_is_checked_and_recorded_as_that() {
             "field `extra` is not declared"
         ]
     );
-    // A type that nobody registered is an event of its plugin.
+    // An event of an unregistered type is recorded as a plugin event.
     let others = of(&recorded, "plugin_event");
     let other = others
         .iter()
-        .find(|it| it.payload["custom_type"] == "something_else");
+        .find(|other| other.payload["custom_type"] == "something_else");
     assert_eq!(
         other.unwrap().payload["data"],
         json!({"seen": "[redacted]"})
@@ -152,7 +157,7 @@ async fn an_event_of_a_registered_type_is_checked_and_recorded_as_that() {
 
 // covers T33
 #[test]
-fn no_type_is_registered_twice_or_in_the_place_of_another() {
+fn event_type_cannot_be_registered_twice_or_replace_a_built_in() {
     let mut registry = Registry::default();
     registry
         .register_event_type(custom_analysis(false))
@@ -180,7 +185,10 @@ fn no_type_is_registered_twice_or_in_the_place_of_another() {
             name: name.to_owned(),
             ..custom_analysis(false)
         });
-        assert!(what.contains("cra's own"), "{name}: {what}");
+        assert!(
+            what.contains("must not be one of cra's own types"),
+            "{name}: {what}"
+        );
     }
     let what = refused(EventTypeDefinition {
         name: "x".to_owned(),
@@ -190,7 +198,7 @@ fn no_type_is_registered_twice_or_in_the_place_of_another() {
     assert!(what.starts_with("field `f`"), "{what}");
 }
 
-/// Counts what it is told, and changes what it can.
+/// Counts the events it receives, and changes what it can.
 #[derive(Default)]
 struct HookArgs(Mutex<Vec<String>>);
 
@@ -215,7 +223,7 @@ impl EventHook for HookArgs {
 
 // covers T34, T35
 #[tokio::test]
-async fn hooks_work_on_registered_types_and_leave_them_what_they_are() {
+async fn hooks_see_registered_types_and_cannot_change_the_type() {
     let hook = Arc::new(HookArgs::default());
     let mut registry = Registry::default();
     registry.register_event_type(custom_analysis(true)).unwrap();
@@ -225,7 +233,9 @@ async fn hooks_work_on_registered_types_and_leave_them_what_they_are() {
         |score: f64| json!({"event": {"analysis_type": "t", "score": score, "details": {}}});
     let events = recorded(registry, &[event(0.25), event(0.5)]).await;
     let scores = of(&events, "custom_analysis").into_iter();
-    let scores: Vec<_> = scores.map(|it| it.payload["score"].to_string()).collect();
+    let scores: Vec<_> = scores
+        .map(|value| value.payload["score"].to_string())
+        .collect();
     assert_eq!(scores, ["0.75", "0.5"]);
     while hook.0.lock().unwrap().len() < 2 {
         tokio::task::yield_now().await;
@@ -251,14 +261,14 @@ impl CheckpointPlugin for Analyst {
 
 // covers T23
 #[tokio::test]
-async fn each_session_says_which_plugins_are_in_force() {
+async fn each_session_records_the_loaded_plugins() {
     let mut registry = Registry::default();
     registry.register_plugin(Arc::new(Analyst)).unwrap();
     scorer(&mut registry);
     let events = recorded(registry, &[]).await;
     let loaded: Vec<_> = of(&events, "plugin_loaded")
         .into_iter()
-        .map(|it| Value::from(it.payload.clone()))
+        .map(|value| Value::from(value.payload.clone()))
         .collect();
     assert_eq!(
         loaded,
@@ -273,13 +283,13 @@ async fn each_session_says_which_plugins_are_in_force() {
     assert!(
         of(&events, "plugin_loaded")
             .iter()
-            .all(|it| it.parent_span_id == Some(parent.clone()))
+            .all(|item| item.parent_span_id == Some(parent.clone()))
     );
 }
 
 // covers T33
 #[test]
-fn an_operators_list_registers_event_types_and_says_what_is_wrong_with_one() {
+fn extension_list_registers_event_types_and_reports_invalid_ones() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("list.yaml");
     let list = |events: &str| {
@@ -309,13 +319,13 @@ fn an_operators_list_registers_event_types_and_says_what_is_wrong_with_one() {
          {name: c, scheme: {}}, {name: d, sync: maybe, schema: {}}]",
     );
     let error = wrong.unwrap_err();
-    let told: Vec<_> = error
+    let reply: Vec<_> = error
         .diagnostics()
         .iter()
-        .map(|it| it.path.as_str())
+        .map(|diagnostic| diagnostic.path.as_str())
         .collect();
     assert_eq!(
-        told,
+        reply,
         [
             "events[0].name",
             "events[1].name",
@@ -329,7 +339,7 @@ fn an_operators_list_registers_event_types_and_says_what_is_wrong_with_one() {
 
 // covers T5, T20, T22
 #[tokio::test]
-async fn what_an_agent_reports_is_on_record() {
+async fn agent_reports_are_recorded() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let bench = Bench::start(Arc::clone(&store), clock()).await;
     bench.begin("s-1").await;

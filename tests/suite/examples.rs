@@ -26,7 +26,7 @@ async fn bench() -> Bench {
     let folder = root().join("assets/extensions");
     let registry = Registry::load(&folder.join("example.yaml")).unwrap();
     let atlas = load_file(folder.join("atlas/extended.yaml")).unwrap().atlas;
-    let bench = Bench::with(
+    let bench = Bench::with_extensions(
         vec![atlas],
         registry,
         Arc::new(MemoryStore::default()),
@@ -38,7 +38,7 @@ async fn bench() -> Bench {
 }
 
 #[test]
-fn the_module_is_what_its_source_says() {
+fn committed_module_matches_its_source() {
     let folder = root().join("assets/extensions");
     let module = wat::parse_file(folder.join("shouting.wat")).unwrap();
     let file = folder.join("shouting.wasm");
@@ -69,24 +69,24 @@ async fn the_example_extensions_answer() {
 }
 
 #[tokio::test]
-async fn an_address_where_nobody_answers_lets_no_answer_pass() {
+async fn unreachable_validator_accepts_no_answer() {
     let bench = bench().await;
     let agents = bench.runtime.agent_handle();
     let waiting = tokio::spawn(async move {
         let pay = request("s-1", "refund.pay", json!({}));
         agents.request_action(pay).await
     });
-    let picture = bench.until(|picture| picture.held.len() == 1).await;
+    let snapshot = bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
     let answers = vec![[("ticket".to_owned(), json!("T-1"))].into()];
     let ruling = Ruling::Pass { answers };
-    let desk = bench.runtime.operator_handle();
-    let reply = desk.decide(decide(&picture.held[0], ruling)).await;
+    let operator = bench.runtime.operator_handle();
+    let reply = operator.decide(decide(&snapshot.held[0], ruling)).await;
     assert!(matches!(reply, OperatorReply::Invalid(_)), "{reply:?}");
     waiting.abort();
 }
 
 #[test]
-fn the_example_atlas_and_its_list_go_together() {
+fn example_atlas_and_its_extension_list_agree() {
     let folder = root().join("assets/extensions");
     let lint = |more: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_cra"))
@@ -100,7 +100,7 @@ fn the_example_atlas_and_its_list_go_together() {
         String::from_utf8(output.stdout).unwrap()
     };
     let example = folder.join("example.yaml");
-    let told = lint(&["--extensions", example.to_str().unwrap()]);
-    assert!(told.ends_with("no problems\n"), "{told}");
+    let reply = lint(&["--extensions", example.to_str().unwrap()]);
+    assert!(reply.ends_with("no problems\n"), "{reply}");
     assert_eq!(lint(&[]).matches("W013").count(), 3);
 }

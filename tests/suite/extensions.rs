@@ -51,7 +51,7 @@ fn atlas(body: &str) -> Atlas {
 
 async fn bench(atlas: Atlas, registry: Registry) -> (Bench, Arc<dyn Store>) {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-    let bench = Bench::with(vec![atlas], registry, Arc::clone(&store), clock()).await;
+    let bench = Bench::with_extensions(vec![atlas], registry, Arc::clone(&store), clock()).await;
     bench.begin("s-1").await;
     (bench, store)
 }
@@ -65,7 +65,7 @@ fn input(text: &str) -> InputReport {
     }
 }
 
-/// How a text sounds: minus one for each unkind word, by the number of words.
+/// Sentiment of a text: minus one for each unkind word, divided by the number of words.
 fn score(text: &str) -> f64 {
     let words: Vec<_> = text.split_whitespace().collect();
     let unkind = words.iter().filter(|word| ["awful", "hate"].contains(word));
@@ -121,14 +121,14 @@ impl CheckpointHandler for AsksBack {
             let policy = policy.ok_or("nobody can tell")?;
             let about = &context.checkpoint;
             assert_eq!(about.checkpoint_type, "action_pre");
-            assert!(about.trigger.contains("action_pre"));
+            assert!(about.trigger.ends_with("matches the rule `*`"));
             assert!(about.input.is_none());
             assert_eq!(about.session.agent, "bot");
             assert!(about.cache.contains("basics"), "{:?}", about.cache);
             let wiping = about
                 .action
                 .as_ref()
-                .is_some_and(|it| it.action_type == "wipe");
+                .is_some_and(|value| value.action_type == "wipe");
             let complete = always.len() == 1
                 && named.len() == 1
                 && policy.decision == PolicyDecisionKind::Deny
@@ -181,16 +181,16 @@ fn plugin() -> Registry {
 
 // covers A2, A32, A33
 #[tokio::test]
-async fn a_type_of_ones_own_fires_on_what_it_says_and_does_what_its_handler_says() {
+async fn custom_checkpoint_type_fires_on_its_condition_and_applies_its_handler() {
     let mut registry = Registry::default();
     registry.register_checkpoint_type(sentiment()).unwrap();
     let text = format!("{HEAD}{SUPPORT}");
-    let configured = load_str_with("test.yaml", &text, |it| registry.configure(it)).unwrap();
+    let configured = load_str_with("test.yaml", &text, |item| registry.configure(item)).unwrap();
     let mood = configured
         .atlas
         .checkpoints
         .iter()
-        .find(|it| it.id == "mood");
+        .find(|checkpoint| checkpoint.id == "mood");
     assert_eq!(mood.unwrap().priority, 650);
     let (bench, _) = bench(configured.atlas, registry).await;
     let agents = bench.runtime.agent_handle();
@@ -202,11 +202,11 @@ async fn a_type_of_ones_own_fires_on_what_it_says_and_does_what_its_handler_says
 
 // covers A13, A14, A34
 #[tokio::test]
-async fn a_plugin_brings_types_handlers_validators_and_its_say_about_the_configuration() {
+async fn plugin_registers_types_handlers_validators_and_changes_the_configuration() {
     let registry = plugin();
     let text = format!("{HEAD}{SUPPORT}");
     let written = load_str("test.yaml", &text).unwrap().atlas;
-    let atlas = load_str_with("test.yaml", &text, |it| registry.configure(it))
+    let atlas = load_str_with("test.yaml", &text, |item| registry.configure(item))
         .unwrap()
         .atlas;
     assert_ne!(
@@ -217,16 +217,20 @@ async fn a_plugin_brings_types_handlers_validators_and_its_say_about_the_configu
         atlas
             .checkpoints
             .iter()
-            .any(|it| it.id == "config.session_start")
+            .any(|checkpoint| checkpoint.id == "config.session_start")
     );
     let (bench, _) = bench(atlas, registry).await;
     let agents = bench.runtime.agent_handle();
-    let asked = tokio::spawn(async move {
+    let pending = tokio::spawn(async move {
         agents
             .request_action(request("s-1", "reply", json!({})))
             .await
     });
-    let held = bench.until(|it| !it.held.is_empty()).await.held[0].clone();
+    let held = bench
+        .wait_until(|snapshot| !snapshot.held.is_empty())
+        .await
+        .held[0]
+        .clone();
     let answer = |text: &str| Ruling::Pass {
         answers: vec![[("ticket".to_owned(), json!(text))].into()],
     };
@@ -247,11 +251,14 @@ async fn a_plugin_brings_types_handlers_validators_and_its_say_about_the_configu
     assert!(
         matches!(right, OperatorReply::Decided(decided) if decided.outcome == HeldOutcome::Passed)
     );
-    assert!(matches!(asked.await.unwrap(), Ok(RequestReply::Allowed(_))));
+    assert!(matches!(
+        pending.await.unwrap(),
+        Ok(RequestReply::Allowed(_))
+    ));
 }
 
 #[test]
-fn a_name_is_taken_once() {
+fn extension_name_can_be_registered_only_once() {
     let mut registry = plugin();
     let again = registry.register_validator("is-ticket", Arc::new(Tickets));
     let taken = RegisterError::Taken {
@@ -283,7 +290,7 @@ checkpoints: [{checkpoint_id: g, trigger: {type: action_pre, patterns: [a]}, han
 ";
 
 #[tokio::test]
-async fn an_extension_that_hangs_or_breaks_denies_and_keeps_nobody_else_waiting() {
+async fn hanging_or_failing_extension_denies_and_delays_no_other_session() {
     for handler in [
         Arc::new(Never) as Arc<dyn CheckpointHandler>,
         Arc::new(Breaks),
@@ -319,7 +326,7 @@ fn list(folder: &Path, text: &str) -> Result<Registry, String> {
 }
 
 #[tokio::test]
-async fn an_operator_allows_modules_and_programs_by_their_exact_names() {
+async fn modules_and_programs_run_only_when_listed_by_exact_name() {
     let folder = tempfile::tempdir().unwrap();
     let module = wat::parse_str(
         r#"(module (memory (export "memory") 1) (data (i32.const 0) "true")
@@ -359,7 +366,7 @@ checkpoints:
 }
 
 #[test]
-fn a_list_that_is_wrong_is_refused_whole_and_says_where() {
+fn invalid_extension_list_is_refused_as_a_whole_with_the_location() {
     let folder = tempfile::tempdir().unwrap();
     let cases = [
         (
@@ -415,15 +422,15 @@ fn a_list_that_is_wrong_is_refused_whole_and_says_where() {
     let two = "extensions: [{name: a, answers: [handlr], command: [sh], timeout_ms: 0}]";
     let report = list(folder.path(), two).unwrap_err();
     assert_eq!(report.matches("error[").count(), 3, "{report}");
-    for (text, told) in cases {
+    for (text, reply) in cases {
         let report = list(folder.path(), text).unwrap_err();
-        assert!(report.contains(told), "{text}\n{report}");
+        assert!(report.contains(reply), "{text}\n{report}");
         assert!(report.contains("extensions.yaml:1:"), "{report}");
     }
 }
 
 #[tokio::test]
-async fn an_agent_that_is_asked_itself_is_told_what_and_goes_on_by_answering() {
+async fn agent_receives_its_questions_and_continues_by_answering() {
     let own = "checkpoints:
   - {checkpoint_id: own, trigger: {type: keyword, patterns: [refund]}, mode: blocking, respondent: agent,
      questions: [{question_id: ticket, question: Which ticket?, validation: {custom_validator: is-ticket}}]}
@@ -463,7 +470,7 @@ impl Extension for Late {
 }
 
 #[tokio::test]
-async fn an_answer_that_comes_too_late_is_none() {
+async fn late_extension_answer_is_a_denial() {
     let mut registry = Registry::default();
     let soon = Duration::from_millis(1);
     registry

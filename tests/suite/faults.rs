@@ -19,15 +19,15 @@ use cra_core::trace::verification::{ChainHead, TrustAnchors, VerificationReport}
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::cli::Desk;
-use super::support::{ACME, Bench, clock, decide, open_again, request};
+use super::cli::TestHome;
+use super::support::{ACME, Bench, clock, decide, reopen_store, request};
 
 /// A store whose disk hangs for as long as a test wants.
 #[derive(Debug)]
 pub(super) struct HangingStore {
     pub(super) inner: MemoryStore,
     pub(super) hangs: AtomicBool,
-    /// Tells whether there is no room.
+    /// Tells whether the disk is full.
     pub(super) full: AtomicBool,
     /// Tells whether acknowledgements wait.
     pub(super) waits: watch::Sender<bool>,
@@ -117,15 +117,15 @@ impl Store for HangingStore {
 }
 
 #[tokio::test]
-async fn a_disk_that_hangs_is_shown_and_denies_at_once_until_it_answers() {
+async fn hanging_disk_is_shown_and_denies_immediately_until_it_recovers() {
     let store = Arc::new(HangingStore::default());
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
     bench.begin("s-1").await;
-    let held = bench.until(|picture| picture.held.len() == 1).await;
+    let held = bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
     bench.runtime.watch_store();
     store.hangs.store(true, Ordering::Relaxed);
     let stalled = |state: &StoreState| matches!(state, StoreState::Stalled { .. });
-    bench.until(|picture| stalled(&picture.store)).await;
+    bench.wait_until(|snapshot| stalled(&snapshot.store)).await;
     let get = || request("s-1", "ticket.get", json!({ "ticket_id": "T-1" }));
     let denied = bench
         .runtime
@@ -151,7 +151,7 @@ async fn a_disk_that_hangs_is_shown_and_denies_at_once_until_it_answers() {
     );
     store.hangs.store(false, Ordering::Relaxed);
     bench
-        .until(|picture| picture.store == StoreState::Ready)
+        .wait_until(|snapshot| snapshot.store == StoreState::Ready)
         .await;
     bench.pass(&held.held[0]).await;
     bench
@@ -174,7 +174,7 @@ async fn a_store_that_fails_while_no_agent_asks_is_shown() {
             .problem()
             .is_some_and(|what| what.contains("was deleted or moved"))
     };
-    bench.until(|picture| gone(&picture.store)).await;
+    bench.wait_until(|snapshot| gone(&snapshot.store)).await;
 }
 
 pub(super) fn row(n: usize) -> Batch {
@@ -195,7 +195,7 @@ pub(super) async fn write(store: &SqliteStore, n: usize) -> Result<(), StoreErro
 }
 
 #[tokio::test]
-async fn nothing_is_acknowledged_that_is_not_in_the_folder() {
+async fn no_event_is_acknowledged_unless_it_is_in_the_data_folder() {
     for (name, replaced) in [
         ("cra.db", false),
         ("cra.db", true),
@@ -228,7 +228,7 @@ async fn nothing_is_acknowledged_that_is_not_in_the_folder() {
 }
 
 #[tokio::test]
-async fn many_commits_and_checkpoints_by_others_are_no_fault() {
+async fn commits_and_wal_checkpoints_of_other_programs_are_not_a_fault() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path()).unwrap();
     for n in 0..50 {
@@ -243,7 +243,7 @@ async fn many_commits_and_checkpoints_by_others_are_no_fault() {
 }
 
 #[tokio::test]
-async fn an_outage_is_put_on_record_by_the_next_start_and_only_once() {
+async fn outage_is_recorded_once_by_the_next_start() {
     let folder = tempfile::tempdir().unwrap();
     let (path, away) = (folder.path().join("cra.db"), folder.path().join("away"));
     let store = SqliteStore::open(folder.path()).unwrap();
@@ -252,20 +252,20 @@ async fn an_outage_is_put_on_record_by_the_next_start_and_only_once() {
     write(&store, 2).await.unwrap_err();
     fs::rename(&away, &path).unwrap();
     drop(store);
-    let store = open_again(folder.path());
-    let told = store.log().await.unwrap().repair_note.unwrap_or_default();
-    assert!(told.contains("cra could not record from 20"), "{told}");
+    let store = reopen_store(folder.path());
+    let reply = store.log().await.unwrap().repair_note.unwrap_or_default();
+    assert!(reply.contains("cra could not record from 20"), "{reply}");
     assert!(
-        told.contains(" until 20") && told.contains("was deleted or moved"),
-        "{told}"
+        reply.contains(" until 20") && reply.contains("was deleted or moved"),
+        "{reply}"
     );
     drop(store);
     // Nothing was written: it is still not on record.
-    let store = Arc::new(open_again(folder.path()));
+    let store = Arc::new(reopen_store(folder.path()));
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
     bench.runtime.stop().await;
     super::support::close(store, folder.path()).await;
-    let store = open_again(folder.path());
+    let store = reopen_store(folder.path());
     assert_eq!(store.log().await.unwrap().repair_note, None);
     let log = store.log().await.unwrap().log;
     let entries = store.events(log, 0, 100).await.unwrap();
@@ -298,38 +298,38 @@ fn occurrences(folder: &std::path::Path, text: &str) -> usize {
 }
 
 #[test]
-fn a_decided_request_leaves_its_secret_in_no_page_of_the_files() {
-    let desk = Desk::of(|store| async move {
+fn secret_of_a_decided_request_is_erased_from_every_page() {
+    let home = TestHome::of(|store| async move {
         let bench = Bench::start(store, clock()).await;
         bench.begin("s-1").await;
-        let gate = bench.until(|picture| picture.held.len() == 1).await;
+        let gate = bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
         bench.pass(&gate.held[0]).await;
         let params = json!({"ticket_ids": ["T-1"], "note": "password=unlisted5550199"});
         let agents = bench.runtime.agent_handle();
         let ask = request("s-1", "ticket.delete", params);
         let asking = tokio::spawn(async move { agents.request_action(ask).await });
-        let gate = bench.until(|picture| picture.held.len() == 1).await;
+        let gate = bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
         let reason = "no".to_owned();
         let deny = decide(&gate.held[0], Ruling::Deny { reason });
         bench.runtime.operator_handle().decide(deny).await;
         asking.await.unwrap().unwrap_err();
         bench.runtime.stop().await;
     });
-    assert_eq!(occurrences(desk.0.path(), "unlisted5550199"), 0);
-    assert!(occurrences(desk.0.path(), "password=[redacted]") > 0);
+    assert_eq!(occurrences(home.0.path(), "unlisted5550199"), 0);
+    assert!(occurrences(home.0.path(), "password=[redacted]") > 0);
 }
 
 #[test]
-fn pruned_text_is_in_no_page_of_the_files() {
+fn pruned_text_is_erased_from_every_page() {
     const SECRET: &str = "the customer's unlisted number is 555-0199";
     let text = format!("{ACME}\ntrace_config: {{ retention: {{ default_days: 1 }} }}\n");
     let atlas = cra_core::atlas::load_str("short.yaml", &text)
         .unwrap()
         .atlas;
-    let desk = Desk::of(|store| async move {
-        let bench = Bench::under(vec![atlas], store, clock()).await;
+    let home = TestHome::of(|store| async move {
+        let bench = Bench::with_atlases(vec![atlas], store, clock()).await;
         bench.begin("s-1").await;
-        let gate = bench.until(|picture| picture.held.len() == 1).await;
+        let gate = bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
         bench.pass(&gate.held[0]).await;
         // Held requests are kept with their parameters, and the row goes when they are decided.
         for n in 0..20 {
@@ -337,56 +337,56 @@ fn pruned_text_is_in_no_page_of_the_files() {
             let agents = bench.runtime.agent_handle();
             let ask = request("s-1", "ticket.delete", params);
             let asking = tokio::spawn(async move { agents.request_action(ask).await });
-            let gate = bench.until(|picture| picture.held.len() == 1).await;
+            let gate = bench.wait_until(|snapshot| snapshot.held.len() == 1).await;
             let reason = "no".to_owned();
             let deny = decide(&gate.held[0], Ruling::Deny { reason });
             bench.runtime.operator_handle().decide(deny).await;
-            bench.until(|picture| picture.held.is_empty()).await;
+            bench.wait_until(|snapshot| snapshot.held.is_empty()).await;
             asking.await.unwrap().unwrap_err();
         }
         bench.runtime.stop().await;
     });
-    let in_files = || occurrences(desk.0.path(), SECRET);
+    let in_files = || occurrences(home.0.path(), SECRET);
     assert!(in_files() > 20, "{}", in_files());
-    desk.run(&["trace", "prune"]).succeeds();
+    home.run(&["trace", "prune"]).succeeds();
     assert_eq!(in_files(), 0);
-    desk.run(&["trace", "verify"]).succeeds();
+    home.run(&["trace", "verify"]).succeeds();
 }
 
 #[test]
-fn a_store_older_than_the_head_beside_it_is_not_opened_and_does_not_verify() {
-    let desk = Desk::recorded();
-    let head = desk.0.path().join(HEAD_FILE_NAME);
-    let before = fs::read(desk.file()).unwrap();
-    // Something more goes on record, and its head beside it.
-    desk.run(&["trace", "key", "--rotate"]).succeeds();
+fn store_older_than_its_head_file_is_not_opened_and_does_not_verify() {
+    let home = TestHome::recorded();
+    let head = home.0.path().join(HEAD_FILE_NAME);
+    let before = fs::read(home.file()).unwrap();
+    // Another event is recorded, and its head is written to the head file.
+    home.run(&["trace", "key", "--rotate"]).succeeds();
     let newer = fs::read_to_string(&head).unwrap();
-    assert_eq!(newer, desk.run(&["trace", "head"]).out);
-    fs::write(desk.file(), before).unwrap();
-    let said = desk.run(&["trace", "verify"]);
-    assert_eq!(said.code, 6, "{}", said.out);
-    let rotated = desk.run(&["trace", "key", "--new"]);
+    assert_eq!(newer, home.run(&["trace", "head"]).out);
+    fs::write(home.file(), before).unwrap();
+    let output = home.run(&["trace", "verify"]);
+    assert_eq!(output.code, 6, "{}", output.out);
+    let rotated = home.run(&["trace", "key", "--new"]);
     rotated.fails(1, &["`cra.head` next to the store covers"]);
-    // What is no head is not passed over either.
+    // An invalid head file is not ignored either.
     fs::write(&head, "shopping list").unwrap();
-    let said = desk.run(&["trace", "verify"]);
+    let output = home.run(&["trace", "verify"]);
     assert!(
-        said.code == 6 && said.out.contains("does not contain a signed head"),
+        output.code == 6 && output.out.contains("does not contain a signed head"),
         "{}",
-        said.out
+        output.out
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_record_that_reaches_its_quota_denies_agents_and_says_so() {
+async fn record_at_its_quota_denies_agents_and_reports_it() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path()).unwrap();
     let store: Arc<dyn Store> = Arc::new(store.with_quota(Some(1)));
     let bench = Bench::start(store, clock()).await;
     bench.runtime.watch_store();
-    let full = bench.until(|snapshot| snapshot.store.problem().is_some());
-    let picture = full.await;
-    let problem = picture.store.problem().unwrap();
+    let full = bench.wait_until(|snapshot| snapshot.store.problem().is_some());
+    let view = full.await;
+    let problem = view.store.problem().unwrap();
     assert!(problem.contains("its quota is 1 bytes"), "{problem}");
     let get = request("s-1", "ticket.get", json!({"ticket_id": "x"}));
     let denied = bench.runtime.agent_handle().request_action(get).await;

@@ -6,18 +6,18 @@ use cra_core::base::canonical_json::canonical;
 use cra_core::base::digest::Digest;
 use serde_json::{Value, json};
 
-use super::cli::Desk;
+use super::cli::TestHome;
 
 // covers A25, A28, B4
 #[test]
-fn the_types_command_tells_every_type_with_its_priority_and_every_tier_with_examples() {
-    let desk = Desk::empty();
-    let told = desk.run(&["atlas", "types"]);
-    told.succeeds();
+fn types_command_lists_every_type_with_its_priority_and_every_tier_with_examples() {
+    let home = TestHome::empty();
+    let reply = home.run(&["atlas", "types"]);
+    reply.succeeds();
     let row = |name: &str| {
-        let mut rows = told.out.lines();
+        let mut rows = reply.out.lines();
         let row = rows.find(|row| row.split_whitespace().next() == Some(name));
-        row.unwrap_or_else(|| panic!("no {name} in:\n{}", told.out))
+        row.unwrap_or_else(|| panic!("no {name} in:\n{}", reply.out))
             .split_whitespace()
             .collect::<Vec<_>>()
     };
@@ -87,9 +87,9 @@ fn foreign(types: &[(&str, Value)]) -> String {
 
 // covers A31
 #[test]
-fn a_record_with_the_event_names_of_the_draft_is_imported_and_told() {
-    let desk = Desk::recorded();
-    let file = desk.0.path().join("foreign.jsonl");
+fn record_with_draft_event_names_is_imported_and_the_names_are_reported() {
+    let home = TestHome::recorded();
+    let file = home.0.path().join("foreign.jsonl");
     let started = json!({"agent_type": "bot", "wrapper_version": "1", "atlas_ids": [], "initial_contexts": [],
         "environment": {"platform": "linux"}});
     let risk = json!({"risk_tier": "high", "trigger": "delete", "recommended_action": "verify"});
@@ -100,11 +100,11 @@ fn a_record_with_the_event_names_of_the_draft_is_imported_and_told() {
         ("error_handled", handled),
     ];
     fs::write(&file, foreign(&events)).unwrap();
-    let imported = desk.run(&["trace", "import", file.to_str().unwrap()]);
+    let imported = home.run(&["trace", "import", file.to_str().unwrap()]);
     assert_eq!(imported.code, 0, "{}{}", imported.out, imported.err);
-    let shown = desk.run(&["trace", "show", "foreign-1", "--json"]);
+    let shown = home.run(&["trace", "show", "foreign-1", "--json"]);
     shown.succeeds();
-    // The record stays as it was written; it is told in the words of the later names.
+    // The record stays as it was written; it is shown with the later names.
     let types: Vec<_> = shown
         .out
         .lines()
@@ -114,7 +114,7 @@ fn a_record_with_the_event_names_of_the_draft_is_imported_and_told() {
         types,
         ["session_started", "risk_checkpoint", "error_handled"]
     );
-    let replayed = desk.run(&["trace", "replay", "foreign-1"]);
+    let replayed = home.run(&["trace", "replay", "foreign-1"]);
     replayed.succeeds();
     for words in ["risk high", "slow"] {
         assert!(
@@ -123,17 +123,17 @@ fn a_record_with_the_event_names_of_the_draft_is_imported_and_told() {
             replayed.out
         );
     }
-    let verified = desk.run(&["trace", "verify", "foreign-1", "--json"]);
+    let verified = home.run(&["trace", "verify", "foreign-1", "--json"]);
     assert_eq!(verified.json()["sound"], true, "{}", verified.out);
 }
 
 /// Takes a turn by the command, under an Atlas that lets every session begin.
-fn take(desk: &Desk, turn: &Value) -> super::cli::Said {
+fn take(home: &TestHome, turn: &Value) -> super::cli::CommandOutput {
     let atlas = super::support::root().join("tests/data/features/atlas/conversation.yaml");
-    let file = desk.0.path().join("turn.json");
+    let file = home.0.path().join("turn.json");
     fs::write(&file, turn.to_string()).unwrap();
     let (file, atlas) = (file.to_str().unwrap(), atlas.to_str().unwrap());
-    desk.run(&["turn", file, "--atlas", atlas, "--json"])
+    home.run(&["turn", file, "--atlas", atlas, "--json"])
 }
 
 fn turn(fields: &Value) -> Value {
@@ -179,7 +179,7 @@ fn a_signal_has_exactly_the_fields_of_the_contract() {
         changed("confidence", &json!("med")),
         changed("confidence", &json!("low")),
     ] {
-        let taken = take(&Desk::empty(), &signals(good.clone()));
+        let taken = take(&TestHome::empty(), &signals(good.clone()));
         assert_eq!(taken.code, 0, "{good}: {}", taken.err);
         assert_eq!(taken.json()[0]["decision"], "must", "{good}: {}", taken.out);
     }
@@ -200,23 +200,23 @@ fn a_signal_has_exactly_the_fields_of_the_contract() {
         changed("summary", &json!("x".repeat(181))),
         changed("extra", &json!(1)),
     ] {
-        let desk = Desk::empty();
-        let refused = take(&desk, &signals(bad.clone()));
+        let home = TestHome::empty();
+        let refused = take(&home, &signals(bad.clone()));
         assert_eq!(refused.code, 1, "{bad}: {}", refused.out);
         assert!(
             refused.err.contains("signals.items[0]"),
             "{bad}: {}",
             refused.err
         );
-        assert!(!desk.file().exists(), "nothing was recorded");
+        assert!(!home.file().exists(), "nothing was recorded");
     }
 }
 
 // covers D13
 #[test]
-fn signals_have_a_time_and_eight_items_at_the_most_and_none_by_default() {
+fn signals_default_to_none_and_hold_a_time_and_at_most_eight_items() {
     let decision = |signals: &Value| {
-        let taken = take(&Desk::empty(), &with_signals(signals));
+        let taken = take(&TestHome::empty(), &with_signals(signals));
         assert_eq!(taken.code, 0, "{signals}: {}", taken.err);
         taken.json()[0]["decision"].clone()
     };
@@ -238,7 +238,7 @@ fn signals_have_a_time_and_eight_items_at_the_most_and_none_by_default() {
             "itmes",
         ),
     ] {
-        let refused = take(&Desk::empty(), &with_signals(&bad));
+        let refused = take(&TestHome::empty(), &with_signals(&bad));
         assert_eq!(refused.code, 1, "{bad}: {}", refused.out);
         assert!(refused.err.contains(words), "{bad}: {}", refused.err);
     }

@@ -12,7 +12,7 @@ use cra_core::runtime::{SessionTurn, ThreadAction};
 use cra_core::store::Store;
 use serde_json::{Value, json};
 
-use super::cli::Desk;
+use super::cli::TestHome;
 use super::support::{Bench, clock, request};
 
 const HEAD: &str = "atlas_version: '1.0'\nversion: '1'\nname: Kept\ndefault_decision: allow\n\
@@ -24,9 +24,9 @@ fn atlas(id: &str, retention: &str) -> Atlas {
 }
 
 /// A store with a session that was recorded on the first of January under these Atlases.
-fn recorded_under(atlases: Vec<Atlas>) -> Desk {
-    Desk::of(|store| async move {
-        let bench = Bench::under(atlases, store, clock()).await;
+fn recorded_under(atlases: Vec<Atlas>) -> TestHome {
+    TestHome::of(|store| async move {
+        let bench = Bench::with_atlases(atlases, store, clock()).await;
         bench.begin("s-1").await;
         let look = request("s-1", "a.look", json!({"word": "pelican"}));
         bench
@@ -40,62 +40,62 @@ fn recorded_under(atlases: Vec<Atlas>) -> Desk {
 }
 
 #[track_caller]
-fn runs(desk: &Desk, args: &[&str]) -> String {
-    let said = desk.run(args);
-    assert_eq!(said.code, 0, "{args:?}: {}{}", said.out, said.err);
-    said.out
+fn runs(home: &TestHome, args: &[&str]) -> String {
+    let output = home.run(args);
+    assert_eq!(output.code, 0, "{args:?}: {}{}", output.out, output.err);
+    output.out
 }
 
 /// Entries of the governance log, as `cra trace show log --json` prints them.
-fn log(desk: &Desk) -> Vec<Value> {
-    let shown = runs(desk, &["trace", "show", "log", "--json"]);
+fn log(home: &TestHome) -> Vec<Value> {
+    let shown = runs(home, &["trace", "show", "log", "--json"]);
     let lines = shown.lines().map(serde_json::from_str);
     lines.map(Result::unwrap).collect()
 }
 
-fn entry(desk: &Desk, event_type: &str) -> Value {
-    let entries = log(desk);
+fn entry(home: &TestHome, event_type: &str) -> Value {
+    let entries = log(home);
     let found = entries
         .iter()
         .rev()
-        .find(|it| it["event_type"] == event_type);
+        .find(|entry| entry["event_type"] == event_type);
     found.unwrap_or_else(|| panic!("no {event_type}: {entries:?}"))["payload"].clone()
 }
 
-fn write(desk: &Desk, name: &str, text: &str) -> String {
-    let path = desk.0.path().join(name);
+fn write(home: &TestHome, name: &str, text: &str) -> String {
+    let path = home.0.path().join(name);
     fs::write(&path, text).unwrap();
     path.to_str().unwrap().to_owned()
 }
 
-fn exported(desk: &Desk, session: &str) -> String {
-    let path = desk.0.path().join(format!("{session}.jsonl"));
+fn exported(home: &TestHome, session: &str) -> String {
+    let path = home.0.path().join(format!("{session}.jsonl"));
     let path = path.to_str().unwrap().to_owned();
-    runs(desk, &["trace", "export", session, "-o", &path]);
+    runs(home, &["trace", "export", session, "-o", &path]);
     path
 }
 
 #[test]
-fn the_governance_log_is_read_by_its_name_and_by_its_session() {
-    let desk = Desk::recorded();
-    let shown = runs(&desk, &["trace", "show", "log"]);
+fn governance_log_can_be_read_by_name_and_by_session_id() {
+    let home = TestHome::recorded();
+    let shown = runs(&home, &["trace", "show", "log"]);
     assert!(
         shown.contains("log_started") && shown.contains("atlas_loaded"),
         "{shown}"
     );
     assert!(!shown.contains("log_sealed  "), "{shown}");
-    let listed = runs(&desk, &["trace", "list", "log", "--json"]);
+    let listed = runs(&home, &["trace", "list", "log", "--json"]);
     let listed: Value = serde_json::from_str(&listed).unwrap();
     let id = listed[0]["session"].as_str().unwrap().to_owned();
-    assert!(runs(&desk, &["trace", "list"]).contains(&id));
-    assert_eq!(runs(&desk, &["trace", "show", &id]), shown);
+    assert!(runs(&home, &["trace", "list"]).contains(&id));
+    assert_eq!(runs(&home, &["trace", "show", &id]), shown);
     for name in ["log", &id] {
-        let told = runs(&desk, &["trace", "replay", name]);
+        let reply = runs(&home, &["trace", "replay", name]);
         assert!(
-            told.contains("Atlas acme.support") || told.contains(" loaded"),
-            "{told}"
+            reply.contains("Atlas acme.support") || reply.contains(" loaded"),
+            "{reply}"
         );
-        let verified = runs(&desk, &["trace", "verify", name]);
+        let verified = runs(&home, &["trace", "verify", name]);
         assert!(
             verified.contains(&id) && verified.contains("SEALED"),
             "{verified}"
@@ -103,26 +103,26 @@ fn the_governance_log_is_read_by_its_name_and_by_its_session() {
         assert!(!verified.contains("s-1"), "{verified}");
     }
     // An export has it too.
-    let file = desk.0.path().join("all.jsonl");
+    let file = home.0.path().join("all.jsonl");
     let file = file.to_str().unwrap();
-    runs(&desk, &["trace", "export", "-o", file]);
-    let told = runs(&desk, &["trace", "replay", &format!("{file}:log")]);
-    assert!(told.contains(" loaded"), "{told}");
+    runs(&home, &["trace", "export", "-o", file]);
+    let reply = runs(&home, &["trace", "replay", &format!("{file}:log")]);
+    assert!(reply.contains(" loaded"), "{reply}");
 }
 
 #[test]
 fn every_entry_of_the_log_has_an_actor() {
-    let desk = Desk::recorded();
-    let from = Desk::recorded();
+    let home = TestHome::recorded();
+    let from = TestHome::recorded();
     let file = exported(&from, "s-1");
     assert_eq!(
-        desk.run(&["trace", "import", &file]).code,
+        home.run(&["trace", "import", &file]).code,
         1,
         "s-1 is there already"
     );
-    runs(&desk, &["trace", "key", "--rotate", "--operator", "kim"]);
+    runs(&home, &["trace", "key", "--rotate", "--operator", "kim"]);
     runs(
-        &desk,
+        &home,
         &[
             "trace",
             "hold",
@@ -133,19 +133,19 @@ fn every_entry_of_the_log_has_an_actor() {
             "lee",
         ],
     );
-    for entry in log(&desk) {
+    for entry in log(&home) {
         let by = entry["payload"]["by"].as_str();
         assert!(by.is_some_and(|by| !by.is_empty()), "{entry}");
     }
-    assert_eq!(entry(&desk, "atlas_loaded")["by"], "op-1");
-    assert_eq!(entry(&desk, "log_sealed")["by"], "cra");
-    assert_eq!(entry(&desk, "key_rotated")["by"], "kim");
-    assert_eq!(entry(&desk, "hold_placed")["by"], "lee");
+    assert_eq!(entry(&home, "atlas_loaded")["by"], "op-1");
+    assert_eq!(entry(&home, "log_sealed")["by"], "cra");
+    assert_eq!(entry(&home, "key_rotated")["by"], "kim");
+    assert_eq!(entry(&home, "hold_placed")["by"], "lee");
 }
 
 #[test]
-fn an_edit_of_a_memento_is_in_the_log_with_both_texts_and_without_secrets() {
-    let desk = Desk::of(|store| async move {
+fn memento_edit_is_logged_with_both_texts_and_without_secrets() {
+    let home = TestHome::of(|store| async move {
         let bench = Bench::start(store, clock()).await;
         bench.begin("s-1").await;
         let turn = json!({"session": "s-1", "message_id": "m-1", "message": "go on",
@@ -171,31 +171,31 @@ fn an_edit_of_a_memento_is_in_the_log_with_both_texts_and_without_secrets() {
             .unwrap();
         bench.runtime.stop().await;
     });
-    let edited = entry(&desk, "memento_edited");
+    let edited = entry(&home, "memento_edited");
     assert_eq!(edited["text_before"]["arc"], "ship it with [redacted]");
     assert_eq!(edited["text_now"]["arc"], "stop it, password=[redacted]");
     assert_eq!(edited["text_now"]["decisions"], json!(["wait"]));
     assert_eq!(edited["by"], "op-1");
-    let told = runs(&desk, &["trace", "replay", "log"]);
-    assert!(told.contains("rewrites the summary of s-1"), "{told}");
-    assert!(told.contains("stop it"), "{told}");
-    let file = fs::read(desk.file()).unwrap();
+    let reply = runs(&home, &["trace", "replay", "log"]);
+    assert!(reply.contains("rewrites the summary of s-1"), "{reply}");
+    assert!(reply.contains("stop it"), "{reply}");
+    let file = fs::read(home.file()).unwrap();
     for secret in [&b"hunter22"[..], b"ghp_16C7"] {
         assert!(!file.windows(secret.len()).any(|part| part == secret));
     }
 }
 
 #[test]
-fn an_import_stays_marked_everywhere_and_is_never_called_sealed() {
-    let from = Desk::recorded();
+fn imported_session_stays_marked_everywhere_and_is_never_called_sealed() {
+    let from = TestHome::recorded();
     let file = exported(&from, "s-1");
-    let desk = Desk::empty();
-    runs(&desk, &["trace", "import", &file, "--operator", "mallory"]);
-    let imported = entry(&desk, "trace_imported");
+    let home = TestHome::empty();
+    runs(&home, &["trace", "import", &file, "--operator", "mallory"]);
+    let imported = entry(&home, "trace_imported");
     assert_eq!(imported["by"], "mallory");
     let digest = Digest::of(fs::read(&file).unwrap()).to_string();
     assert_eq!(imported["file_hash"], digest);
-    let verified = runs(&desk, &["trace", "verify"]);
+    let verified = runs(&home, &["trace", "verify"]);
     let line = verified
         .lines()
         .find(|line| line.starts_with("s-1 "))
@@ -209,20 +209,20 @@ fn an_import_stays_marked_everywhere_and_is_never_called_sealed() {
         "{line}"
     );
     assert!(!line.contains("SEALED"), "{line}");
-    let json: Value = serde_json::from_str(&runs(&desk, &["trace", "verify", "--json"])).unwrap();
+    let json: Value = serde_json::from_str(&runs(&home, &["trace", "verify", "--json"])).unwrap();
     assert_eq!(json["chains"][0]["verdict"]["word"], "IMPORTED");
     assert_eq!(json["chains"][0]["imports"][0]["by"], "mallory");
     for args in [&["trace", "list"][..], &["trace", "show", "s-1"]] {
-        let told = runs(&desk, args);
+        let reply = runs(&home, args);
         assert!(
-            told.contains("IMPORTED by mallory at 20"),
-            "{args:?}: {told}"
+            reply.contains("IMPORTED by mallory at 20"),
+            "{args:?}: {reply}"
         );
     }
-    assert!(runs(&desk, &["trace", "show", "s-1"]).contains(&digest));
-    let listed: Value = serde_json::from_str(&runs(&desk, &["trace", "list", "--json"])).unwrap();
+    assert!(runs(&home, &["trace", "show", "s-1"]).contains(&digest));
+    let listed: Value = serde_json::from_str(&runs(&home, &["trace", "list", "--json"])).unwrap();
     assert_eq!(listed[0]["imports"][0]["file_hash"], digest);
-    let html = runs(&desk, &["trace", "export", "--format", "html"]);
+    let html = runs(&home, &["trace", "export", "--format", "html"]);
     assert!(
         html.contains("IMPORTED 0..7; imported by mallory"),
         "not marked"
@@ -235,30 +235,31 @@ fn an_import_stays_marked_everywhere_and_is_never_called_sealed() {
 }
 
 #[test]
-fn an_import_is_marked_in_every_export_and_in_snapshot_files() {
-    let from = Desk::recorded();
+fn imported_session_is_marked_in_every_export_and_in_snapshot_files() {
+    let from = TestHome::recorded();
     let file = exported(&from, "s-1");
-    let desk = Desk::empty();
-    runs(&desk, &["trace", "import", &file, "--operator", "mallory"]);
-    let export = |desk: &Desk, format| runs(desk, &["trace", "export", "s-1", "--format", format]);
+    let home = TestHome::empty();
+    runs(&home, &["trace", "import", &file, "--operator", "mallory"]);
+    let export =
+        |home: &TestHome, format| runs(home, &["trace", "export", "s-1", "--format", format]);
     let mark = "IMPORTED by mallory at 20";
-    let csv = export(&desk, "csv");
+    let csv = export(&home, "csv");
     let (names, rows) = csv.split_once("\r\n").unwrap();
     assert!(names.ends_with(",imported"), "{names}");
     assert_eq!(rows.matches(mark).count(), 8, "{rows}");
-    let otlp: Value = serde_json::from_str(&export(&desk, "otlp")).unwrap();
+    let otlp: Value = serde_json::from_str(&export(&home, "otlp")).unwrap();
     let resource = otlp["resourceSpans"][0]["resource"].to_string();
     assert!(
         resource.contains("cra.imported") && resource.contains(mark),
         "{resource}"
     );
-    let golden = export(&desk, "golden");
+    let golden = export(&home, "golden");
     assert_eq!(golden.matches("\"imported\":true").count(), 8, "{golden}");
-    let snapshot: Value = serde_json::from_str(&runs(&desk, &["snapshot", "s-1"])).unwrap();
-    let told = snapshot["checkpoint_metadata"]["imported"]
+    let snapshot: Value = serde_json::from_str(&runs(&home, &["snapshot", "s-1"])).unwrap();
+    let reply = snapshot["checkpoint_metadata"]["imported"]
         .as_str()
         .unwrap();
-    assert!(told.starts_with(mark), "{told}");
+    assert!(reply.starts_with(mark), "{reply}");
     // Sessions that were recorded here have no mark.
     for format in ["otlp", "golden"] {
         assert!(!export(&from, format).contains("imported"), "{format}");
@@ -268,8 +269,8 @@ fn an_import_is_marked_in_every_export_and_in_snapshot_files() {
 }
 
 #[test]
-fn events_of_the_future_and_payloads_that_break_their_type_are_not_taken_in() {
-    let text = fs::read_to_string(exported(&Desk::recorded(), "s-1")).unwrap();
+fn import_refuses_future_events_and_payloads_that_violate_their_type() {
+    let text = fs::read_to_string(exported(&TestHome::recorded(), "s-1")).unwrap();
     let first: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
     let cases = [
         (
@@ -283,17 +284,17 @@ fn events_of_the_future_and_payloads_that_break_their_type_are_not_taken_in() {
             "maybe",
         ),
     ];
-    for (change, told) in cases {
+    for (change, reply) in cases {
         let mut forged = first.clone();
         for (name, value) in change.as_object().unwrap() {
             forged[name] = value.clone();
         }
-        let desk = Desk::empty();
-        let file = write(&desk, "forged.jsonl", &format!("{}\n", sealed(forged)));
-        runs(&desk, &["trace", "verify", "--file", &file]);
-        let refused = desk.run(&["trace", "import", &file]);
-        refused.fails(6, &["was not imported", told]);
-        assert!(!desk.file().exists(), "nothing was made for it");
+        let home = TestHome::empty();
+        let file = write(&home, "forged.jsonl", &format!("{}\n", sealed(forged)));
+        runs(&home, &["trace", "verify", "--file", &file]);
+        let refused = home.run(&["trace", "import", &file]);
+        refused.fails(6, &["was not imported", reply]);
+        assert!(!home.file().exists(), "nothing was made for it");
     }
 }
 
@@ -320,7 +321,7 @@ fn sealed(mut event: Value) -> String {
 // covers T2
 #[test]
 fn the_hash_of_an_exported_event_covers_its_eleven_fields_joined_by_colons() {
-    let text = fs::read_to_string(exported(&Desk::recorded(), "s-1")).unwrap();
+    let text = fs::read_to_string(exported(&TestHome::recorded(), "s-1")).unwrap();
     for line in text.lines() {
         assert_eq!(sealed(serde_json::from_str(line).unwrap()), line);
     }
@@ -329,7 +330,7 @@ fn the_hash_of_an_exported_event_covers_its_eleven_fields_joined_by_colons() {
 // covers T1
 #[test]
 fn an_exported_event_has_the_whole_envelope_and_sequences_have_no_gap() {
-    let text = fs::read_to_string(exported(&Desk::recorded(), "s-1")).unwrap();
+    let text = fs::read_to_string(exported(&TestHome::recorded(), "s-1")).unwrap();
     let mut before = "0".repeat(64);
     let mut ids = std::collections::BTreeSet::new();
     for (sequence, line) in text.lines().enumerate() {
@@ -346,7 +347,7 @@ fn an_exported_event_has_the_whole_envelope_and_sequences_have_no_gap() {
         assert!(time.len() == 27 && time.ends_with('Z'), "{time}");
         for name in ["trace_id", "span_id", "event_type"] {
             assert!(
-                event[name].as_str().is_some_and(|it| !it.is_empty()),
+                event[name].as_str().is_some_and(|value| !value.is_empty()),
                 "{line}"
             );
         }
@@ -384,11 +385,11 @@ events:
 // covers T23, T24, T33
 #[test]
 fn events_of_a_listed_extension_are_recorded_as_their_type_declares() {
-    let desk = Desk::empty();
-    let atlas = write(&desk, "scored.yaml", &format!("{HEAD}{SCORED}"));
-    let extensions = write(&desk, "extensions.yaml", SCORER);
+    let home = TestHome::empty();
+    let atlas = write(&home, "scored.yaml", &format!("{HEAD}{SCORED}"));
+    let extensions = write(&home, "extensions.yaml", SCORER);
     let turn = json!({"session": "s-1", "message_id": "m-1", "message": "go on"});
-    let turn = write(&desk, "turn.json", &turn.to_string());
+    let turn = write(&home, "turn.json", &turn.to_string());
     let args = [
         "turn",
         &turn,
@@ -397,8 +398,8 @@ fn events_of_a_listed_extension_are_recorded_as_their_type_declares() {
         "--extensions",
         &extensions,
     ];
-    runs(&desk, &args);
-    let shown = runs(&desk, &["trace", "show", "s-1", "--json"]);
+    runs(&home, &args);
+    let shown = runs(&home, &["trace", "show", "s-1", "--json"]);
     let events: Vec<Value> = shown
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -420,46 +421,49 @@ fn events_of_a_listed_extension_are_recorded_as_their_type_declares() {
     let others = of("plugin_event");
     let refused = others
         .iter()
-        .find(|it| it["custom_type"] == "custom_analysis")
+        .find(|other| other["custom_type"] == "custom_analysis")
         .unwrap();
     assert!(
-        refused["data"].to_string().contains("is not a number"),
+        refused["data"]
+            .to_string()
+            .contains("field `score` must be a number"),
         "{refused}"
     );
     let strange = others
         .iter()
-        .find(|it| it["custom_type"] == "something_else")
+        .find(|other| other["custom_type"] == "something_else")
         .unwrap();
     assert_eq!(strange["plugin_name"], "scorer");
     assert_eq!(strange["data"]["seen"], 1);
-    runs(&desk, &["trace", "verify"]);
+    runs(&home, &["trace", "verify"]);
 }
 
 // covers T32
 #[test]
 fn a_replay_loads_verifies_steps_seeks_and_filters_a_session() {
-    let desk = Desk::recorded();
-    let told = runs(&desk, &["trace", "replay", "s-1"]);
+    let home = TestHome::recorded();
+    let reply = runs(&home, &["trace", "replay", "s-1"]);
     assert!(
-        told.contains("session s-1, 8 events") && told.contains("SEALED 0..7"),
-        "{told}"
+        reply.contains("session s-1, 8 events") && reply.contains("SEALED 0..7"),
+        "{reply}"
     );
     assert_eq!(
-        told.lines()
+        reply
+            .lines()
             .filter(|line| line.contains("00:00:00"))
             .count(),
         8,
-        "{told}"
+        "{reply}"
     );
     let at: Value = serde_json::from_str(&runs(
-        &desk,
+        &home,
         &["trace", "replay", "s-1", "--at", "3", "--json"],
     ))
     .unwrap();
     assert_eq!(at["event"]["sequence"], 3);
     assert_eq!(at["state"]["sequence"], 3);
     let filtered = runs(
-        &desk,
+        &home,
         &["trace", "replay", "s-1", "--type", "checkpoint_*", "--json"],
     );
     for line in filtered.lines() {
@@ -472,44 +476,44 @@ fn a_replay_loads_verifies_steps_seeks_and_filters_a_session() {
         );
     }
     assert!(filtered.lines().count() >= 2, "{filtered}");
-    desk.sql("UPDATE events SET records = replace(records, 'ticket.get', 'ticket.bet')");
-    assert_eq!(desk.run(&["trace", "replay", "s-1"]).code, 6);
+    home.sql("UPDATE events SET records = replace(records, 'ticket.get', 'ticket.bet')");
+    assert_eq!(home.run(&["trace", "replay", "s-1"]).code, 6);
 }
 
 // covers T31
 #[test]
-fn only_the_retention_of_atlases_that_were_in_force_prunes() {
-    let desk = recorded_under(vec![atlas("long", "{ default_days: 4000 }")]);
+fn pruning_uses_only_the_retention_of_atlases_that_were_loaded() {
+    let home = recorded_under(vec![atlas("long", "{ default_days: 4000 }")]);
     let short =
         format!("{HEAD}atlas_id: short\ntrace_config: {{ retention: {{ default_days: 1 }} }}\n");
-    let short = write(&desk, "short.yaml", &short);
-    let told = runs(
-        &desk,
+    let short = write(&home, "short.yaml", &short);
+    let reply = runs(
+        &home,
         &["trace", "prune", "--atlas", &short, "--operator", "mallory"],
     );
-    assert!(told.contains("0 sessions, 0 events pruned"), "{told}");
+    assert!(reply.contains("0 sessions, 0 events pruned"), "{reply}");
     // Of two in force the one that keeps longer counts, and one without a rule keeps for ever.
     let both = [
         ("a", "{ default_days: 1 }"),
         ("b", "{ default_days: 4000 }"),
     ];
-    let desk = recorded_under(both.map(|(id, rule)| atlas(id, rule)).to_vec());
-    assert!(runs(&desk, &["trace", "prune"]).contains("0 events pruned"));
+    let home = recorded_under(both.map(|(id, rule)| atlas(id, rule)).to_vec());
+    assert!(runs(&home, &["trace", "prune"]).contains("0 events pruned"));
     let silent = load_str("c", &format!("{HEAD}atlas_id: c\n"))
         .unwrap()
         .atlas;
-    let desk = recorded_under(vec![atlas("a", "{ default_days: 1 }"), silent]);
-    assert!(runs(&desk, &["trace", "prune"]).contains("0 events pruned"));
+    let home = recorded_under(vec![atlas("a", "{ default_days: 1 }"), silent]);
+    assert!(runs(&home, &["trace", "prune"]).contains("0 events pruned"));
     // What is named on the command line lengthens.
     let rules = "{ default_days: 90, by_event_type: { 'session_*': 3650 } }";
-    let desk = recorded_under(vec![atlas("kept", rules)]);
+    let home = recorded_under(vec![atlas("kept", rules)]);
     let long =
         format!("{HEAD}atlas_id: long\ntrace_config: {{ retention: {{ default_days: 4000 }} }}\n");
-    let long = write(&desk, "long.yaml", &long);
-    assert!(runs(&desk, &["trace", "prune", "--atlas", &long]).contains("0 events pruned"));
-    let told = runs(&desk, &["trace", "prune", "--operator", "kim"]);
-    assert!(told.contains("s-1  2 events pruned"), "{told}");
-    let applied = entry(&desk, "retention_applied");
+    let long = write(&home, "long.yaml", &long);
+    assert!(runs(&home, &["trace", "prune", "--atlas", &long]).contains("0 events pruned"));
+    let reply = runs(&home, &["trace", "prune", "--operator", "kim"]);
+    assert!(reply.contains("s-1  2 events pruned"), "{reply}");
+    let applied = entry(&home, "retention_applied");
     assert_eq!(applied["by"], "kim");
     assert_eq!(applied["rules"][0]["atlas_id"], "kept");
     assert_eq!(applied["rules"][0]["days"], 90);
@@ -521,11 +525,11 @@ fn only_the_retention_of_atlases_that_were_in_force_prunes() {
 }
 
 #[test]
-fn events_recorded_before_and_after_a_reload_are_kept_by_the_atlas_of_their_time() {
+fn events_are_retained_by_the_atlas_that_was_loaded_when_they_were_recorded() {
     use cra_core::runtime::atlas_load::AtlasLoad;
-    let desk = Desk::of(|store| async move {
+    let home = TestHome::of(|store| async move {
         let long = atlas("same", "{ default_days: 4000 }");
-        let bench = Bench::under(vec![long], store, clock()).await;
+        let bench = Bench::with_atlases(vec![long], store, clock()).await;
         bench.begin("s-1").await;
         let load = AtlasLoad {
             expected_hash: bench.snapshot().load_info.hash.unwrap(),
@@ -541,23 +545,23 @@ fn events_recorded_before_and_after_a_reload_are_kept_by_the_atlas_of_their_time
         bench.begin("s-2").await;
         bench.runtime.stop().await;
     });
-    let told = runs(&desk, &["trace", "prune"]);
+    let reply = runs(&home, &["trace", "prune"]);
     assert!(
-        told.contains("s-2  1 events pruned") && !told.contains("s-1"),
-        "{told}"
+        reply.contains("s-2  1 events pruned") && !reply.contains("s-1"),
+        "{reply}"
     );
 }
 
 #[test]
 fn a_legal_hold_stops_pruning_until_it_is_released() {
-    let desk = recorded_under(vec![atlas("short", "{ default_days: 1 }")]);
-    desk.run(&["trace", "hold", "s-1"]).fails(2, &["--reason"]);
-    desk.run(&["trace", "hold", "s-9", "--reason", "x"])
+    let home = recorded_under(vec![atlas("short", "{ default_days: 1 }")]);
+    home.run(&["trace", "hold", "s-1"]).fails(2, &["--reason"]);
+    home.run(&["trace", "hold", "s-9", "--reason", "x"])
         .fails(1, &["session `s-9` is not on record"]);
-    desk.run(&["trace", "release", "s-1"])
+    home.run(&["trace", "release", "s-1"])
         .fails(1, &["has no legal hold"]);
     runs(
-        &desk,
+        &home,
         &[
             "trace",
             "hold",
@@ -568,24 +572,24 @@ fn a_legal_hold_stops_pruning_until_it_is_released() {
             "lee",
         ],
     );
-    let held = runs(&desk, &["trace", "hold", "--list"]);
+    let held = runs(&home, &["trace", "hold", "--list"]);
     assert!(
         held.contains("s-1") && held.contains("by lee: case 7/26"),
         "{held}"
     );
-    let said = desk.run(&["trace", "prune"]);
+    let output = home.run(&["trace", "prune"]);
     assert!(
-        said.out.contains("0 sessions, 0 events pruned"),
+        output.out.contains("0 sessions, 0 events pruned"),
         "{}",
-        said.out
+        output.out
     );
     assert!(
-        said.err.contains("s-1 is under a legal hold by lee"),
+        output.err.contains("s-1 is under a legal hold by lee"),
         "{}",
-        said.err
+        output.err
     );
     runs(
-        &desk,
+        &home,
         &[
             "trace",
             "release",
@@ -596,61 +600,61 @@ fn a_legal_hold_stops_pruning_until_it_is_released() {
             "settled",
         ],
     );
-    assert_eq!(entry(&desk, "hold_released")["by"], "kim");
-    assert!(runs(&desk, &["trace", "hold", "--list"]).contains("No session"));
-    assert!(runs(&desk, &["trace", "prune"]).contains("s-1  3 events pruned"));
-    runs(&desk, &["trace", "verify"]);
+    assert_eq!(entry(&home, "hold_released")["by"], "kim");
+    assert!(runs(&home, &["trace", "hold", "--list"]).contains("No session"));
+    assert!(runs(&home, &["trace", "prune"]).contains("s-1  3 events pruned"));
+    runs(&home, &["trace", "verify"]);
 }
 
 #[test]
-fn an_export_of_one_session_with_pruned_events_verifies_and_show_says_pruned() {
-    let desk = recorded_under(vec![atlas("short", "{ default_days: 1 }")]);
-    runs(&desk, &["trace", "prune"]);
-    let shown = runs(&desk, &["trace", "show", "s-1"]);
+fn export_of_a_session_with_pruned_events_verifies_and_show_marks_them() {
+    let home = recorded_under(vec![atlas("short", "{ default_days: 1 }")]);
+    runs(&home, &["trace", "prune"]);
+    let shown = runs(&home, &["trace", "show", "s-1"]);
     assert!(
         shown.lines().all(|line| line.contains("  pruned: ")),
         "{shown}"
     );
-    let file = exported(&desk, "s-1");
-    let verified = runs(&desk, &["trace", "verify", "--file", &file]);
+    let file = exported(&home, "s-1");
+    let verified = runs(&home, &["trace", "verify", "--file", &file]);
     assert!(verified.contains("3 linked, content pruned"), "{verified}");
     // With the log in the file, what is gone has to be explained by it.
-    let all = desk.0.path().join("all.jsonl");
+    let all = home.0.path().join("all.jsonl");
     let all = all.to_str().unwrap();
-    runs(&desk, &["trace", "export", "-o", all]);
+    runs(&home, &["trace", "export", "-o", all]);
     let text = fs::read_to_string(all).unwrap();
     let kept: Vec<_> = text
         .lines()
         .filter(|line| !line.contains("\"retention_applied\""))
         .collect();
-    let cut = write(&desk, "cut.jsonl", &format!("{}\n", kept.join("\n")));
-    assert_eq!(desk.run(&["trace", "verify", "--file", &cut]).code, 6);
+    let cut = write(&home, "cut.jsonl", &format!("{}\n", kept.join("\n")));
+    assert_eq!(home.run(&["trace", "verify", "--file", &cut]).code, 6);
 }
 
 #[test]
-fn lines_that_another_program_wrote_anew_are_not_canonical_and_not_broken() {
-    let desk = Desk::recorded();
-    let text = fs::read_to_string(exported(&desk, "s-1")).unwrap();
+fn lines_rewritten_by_another_program_are_not_canonical_and_not_broken() {
+    let home = TestHome::recorded();
+    let text = fs::read_to_string(exported(&home, "s-1")).unwrap();
     let spaced = |line: &str| line.replace("\",\"", "\", \"").replace("\":", "\": ");
     let rewritten: Vec<_> = text.lines().map(spaced).collect();
     let file = write(
-        &desk,
+        &home,
         "spaced.jsonl",
         &format!("{}\r\n", rewritten.join("\r\n")),
     );
-    let verified = runs(&desk, &["trace", "verify", "--file", &file]);
+    let verified = runs(&home, &["trace", "verify", "--file", &file]);
     assert!(verified.contains("8 lines are not canonical"), "{verified}");
     assert!(!verified.contains("BROKEN"), "{verified}");
-    let other = Desk::empty();
+    let other = TestHome::empty();
     runs(&other, &["trace", "import", &file]);
     assert_eq!(
         runs(&other, &["trace", "show", "s-1", "--json"]),
-        runs(&desk, &["trace", "show", "s-1", "--json"])
+        runs(&home, &["trace", "show", "s-1", "--json"])
     );
     // A changed value is still a fault.
     let changed = fs::read_to_string(&file).unwrap().replace("op-1", "op-2");
-    let changed = write(&desk, "changed.jsonl", &changed);
-    let refused = desk.run(&["trace", "verify", "--file", &changed]);
+    let changed = write(&home, "changed.jsonl", &changed);
+    let refused = home.run(&["trace", "verify", "--file", &changed]);
     assert!(
         refused.code == 6 && refused.out.contains("BROKEN"),
         "{}",
@@ -659,37 +663,37 @@ fn lines_that_another_program_wrote_anew_are_not_canonical_and_not_broken() {
 }
 
 #[test]
-fn exports_and_snapshot_files_are_for_their_owner_alone() {
-    let desk = Desk::recorded();
+fn exports_and_snapshot_files_are_readable_by_their_owner_only() {
+    let home = TestHome::recorded();
     let mode = |name: &str| {
-        let path = desk.0.path().join(name);
+        let path = home.0.path().join(name);
         fs::metadata(path).unwrap().permissions().mode() & 0o777
     };
     for format in ["jsonl", "csv", "html", "otlp", "golden"] {
-        let path = desk.0.path().join(format);
+        let path = home.0.path().join(format);
         let path = path.to_str().unwrap();
-        runs(&desk, &["trace", "export", "--format", format, "-o", path]);
+        runs(&home, &["trace", "export", "--format", format, "-o", path]);
         assert_eq!(mode(format), 0o600, "{format}");
     }
-    let path = desk.0.path().join("checkpoint.json");
-    runs(&desk, &["snapshot", "s-1", "-o", path.to_str().unwrap()]);
+    let path = home.0.path().join("checkpoint.json");
+    runs(&home, &["snapshot", "s-1", "-o", path.to_str().unwrap()]);
     assert_eq!(mode("checkpoint.json"), 0o600);
 }
 
 #[test]
-fn a_golden_trace_does_not_tell_whether_a_context_came_from_a_cache() {
-    let desk = Desk::of(|store| async move {
+fn golden_trace_does_not_depend_on_the_context_cache() {
+    let home = TestHome::of(|store| async move {
         let text = format!(
             "{HEAD}atlas_id: c\ncontext_blocks: [{{ context_id: basics, name: B, content: be kind, inject_mode: always }}]\n"
         );
         let atlas = load_str("c", &text).unwrap().atlas;
-        let bench = Bench::under(vec![atlas], store, clock()).await;
+        let bench = Bench::with_atlases(vec![atlas], store, clock()).await;
         for session in ["s-1", "s-2"] {
             bench.begin(session).await;
         }
         bench.runtime.stop().await;
     });
-    let golden = |session| runs(&desk, &["trace", "export", session, "--format", "golden"]);
+    let golden = |session| runs(&home, &["trace", "export", session, "--format", "golden"]);
     assert!(
         golden("s-1").contains("context_injected"),
         "{}",
@@ -699,13 +703,13 @@ fn a_golden_trace_does_not_tell_whether_a_context_came_from_a_cache() {
 }
 
 #[test]
-fn a_report_says_that_names_are_claimed_and_spans_name_risk_action_decision_and_operator() {
-    let desk = Desk::recorded();
-    let html = runs(&desk, &["trace", "export", "--format", "html"]);
+fn report_marks_names_as_claimed_and_spans_name_risk_action_decision_and_operator() {
+    let home = TestHome::recorded();
+    let html = runs(&home, &["trace", "export", "--format", "html"]);
     assert!(html.contains("Names of operators are claimed, not proven"));
     assert!(html.contains("Governance log"));
     let spans: Value =
-        serde_json::from_str(&runs(&desk, &["trace", "export", "--format", "otlp"])).unwrap();
+        serde_json::from_str(&runs(&home, &["trace", "export", "--format", "otlp"])).unwrap();
     let spans = spans["resourceSpans"][0]["scopeSpans"][0]["spans"]
         .as_array()
         .unwrap();
@@ -713,9 +717,9 @@ fn a_report_says_that_names_are_claimed_and_spans_name_risk_action_decision_and_
         let all = spans
             .iter()
             .flat_map(|span| span["attributes"].as_array().unwrap());
-        let found = all.filter(|it| it["key"] == name);
+        let found = all.filter(|span| span["key"] == name);
         found
-            .map(|it| it["value"]["stringValue"].as_str().unwrap())
+            .map(|value| value["value"]["stringValue"].as_str().unwrap())
             .collect()
     };
     assert!(attribute("cra.action").contains(&"ticket.get"));
@@ -727,13 +731,13 @@ fn a_report_says_that_names_are_claimed_and_spans_name_risk_action_decision_and_
 
 #[test]
 fn help_of_trace_commands_lists_only_options_that_apply() {
-    let desk = Desk::empty();
+    let home = TestHome::empty();
     for name in [
         "list", "show", "verify", "replay", "diff", "export", "import", "prune", "hold", "release",
         "head", "key",
     ] {
-        let said = desk.run(&["trace", name, "--help"]);
-        assert_eq!(said.code, 0, "{}", said.err);
+        let output = home.run(&["trace", name, "--help"]);
+        assert_eq!(output.code, 0, "{}", output.err);
         for strange in [
             "--socket",
             "--http",
@@ -743,18 +747,18 @@ fn help_of_trace_commands_lists_only_options_that_apply() {
             "--linear",
             "--quota",
         ] {
-            assert!(!said.out.contains(strange), "{name} {strange}");
+            assert!(!output.out.contains(strange), "{name} {strange}");
         }
-        assert!(said.out.contains("--data-dir"), "{name}");
+        assert!(output.out.contains("--data-dir"), "{name}");
         let writes = ["import", "prune", "hold", "release", "key"].contains(&name);
-        assert_eq!(said.out.contains("--operator"), writes, "{name}");
+        assert_eq!(output.out.contains("--operator"), writes, "{name}");
     }
-    assert!(desk.run(&["--help"]).out.contains("--socket"));
+    assert!(home.run(&["--help"]).out.contains("--socket"));
 }
 
 #[test]
-fn a_message_that_is_sent_twice_is_one_turn_with_one_answer() {
-    let desk = Desk::recorded();
+fn message_sent_twice_is_one_turn_with_one_answer() {
+    let home = TestHome::recorded();
     let turn = |id: &str, message: &str| {
         json!({"session": "t-1", "message_id": id, "message": message,
             "affect": {"label": "calm", "intensity": 0.2, "confidence": "high", "source": "model"},
@@ -763,31 +767,31 @@ fn a_message_that_is_sent_twice_is_one_turn_with_one_answer() {
     };
     let atlas = super::support::root().join("assets/atlas/acme-support.yaml");
     let take = |turn: &Value| {
-        let file = write(&desk, "turn.json", &turn.to_string());
-        desk.run(&["turn", &file, "--json", "--atlas", atlas.to_str().unwrap()])
+        let file = write(&home, "turn.json", &turn.to_string());
+        home.run(&["turn", &file, "--json", "--atlas", atlas.to_str().unwrap()])
     };
     let first = take(&turn("m-1", "hurry"));
     assert_eq!(first.code, 0, "{}", first.err);
     let again = take(&turn("m-1", "hurry"));
     assert_eq!(first.json(), again.json());
-    let decided = |desk: &Desk| {
-        let shown = runs(desk, &["trace", "show", "t-1", "--json"]);
+    let decided = |home: &TestHome| {
+        let shown = runs(home, &["trace", "show", "t-1", "--json"]);
         shown.matches("\"breakpoint_decided\"").count()
     };
-    assert_eq!(decided(&desk), 1);
+    assert_eq!(decided(&home), 1);
     let other = take(&turn("m-1", "something else"));
     other.fails(1, &["`m-1` was already processed with another text"]);
     assert_eq!(take(&turn("m-2", "hurry")).code, 0);
-    assert_eq!(decided(&desk), 2);
+    assert_eq!(decided(&home), 2);
     let shown: Value =
-        serde_json::from_str(&runs(&desk, &["thread", "show", "t-1", "--json"])).unwrap();
+        serde_json::from_str(&runs(&home, &["thread", "show", "t-1", "--json"])).unwrap();
     assert!(shown.to_string().contains("m-2"), "{shown}");
 }
 
 #[tokio::test]
-async fn a_session_without_a_word_from_its_agent_ends_as_timed_out() {
+async fn session_without_calls_from_its_agent_ends_as_timed_out() {
     let store: Arc<dyn Store> = Arc::new(cra_core::store::memory::MemoryStore::default());
-    let bench = Bench::under(
+    let bench = Bench::with_atlases(
         vec![atlas("a", "{ default_days: 1 }")],
         Arc::clone(&store),
         clock(),
@@ -805,8 +809,8 @@ async fn a_session_without_a_word_from_its_agent_ends_as_timed_out() {
         .unwrap();
     assert_eq!(bench.snapshot().sessions.iter().count(), 2);
     bench.clock.advance(Duration::from_hours(19));
-    let is_over = |picture: &RuntimeSnapshot| picture.sessions.iter().count() == 1;
-    bench.until(is_over).await;
+    let is_over = |snapshot: &RuntimeSnapshot| snapshot.sessions.iter().count() == 1;
+    bench.wait_until(is_over).await;
     let events = store.events("s-1".parse().unwrap(), 0, 100).await.unwrap();
     let ended = events.last().unwrap();
     assert_eq!(ended.event_type, "session_ended");

@@ -6,8 +6,8 @@ use std::process::Stdio;
 use cra_core::engine::command::{OperatorReply, Ruling};
 use serde_json::{Value, json};
 
-use super::cli::{Said, command, said};
-use super::socket::{Agent, House};
+use super::cli::{CommandOutput, command, command_output};
+use super::socket::{Agent, TestConsole};
 use super::support::decide;
 
 /// One gate that asks for a reason, one policy that asks for an approval, and actions with and without dots.
@@ -34,9 +34,12 @@ policies:
 ";
 
 /// Answers the one held request: with these texts, else with a refusal.
-async fn answers(house: &House, texts: &Value) {
-    let picture = house.bench.until(|it| it.held.len() == 1).await;
-    let held = &picture.held[0];
+async fn answers(console: &TestConsole, texts: &Value) {
+    let snapshot = console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await;
+    let held = &snapshot.held[0];
     let gates = held.gates.iter().map(|gate| {
         let answer = |id: &str| {
             texts
@@ -46,7 +49,7 @@ async fn answers(house: &House, texts: &Value) {
         };
         let questions = gate.questions.iter();
         questions
-            .map(|it| (it.id().to_owned(), answer(it.id())))
+            .map(|question| (question.id().to_owned(), answer(question.id())))
             .collect()
     });
     let ruling = match texts.as_str() {
@@ -57,7 +60,7 @@ async fn answers(house: &House, texts: &Value) {
             answers: gates.collect(),
         },
     };
-    let reply = house
+    let reply = console
         .bench
         .runtime
         .operator_handle()
@@ -78,52 +81,52 @@ async fn takes_turn(agent: &mut Agent, number: u32, arc: &str, intensity: f64) {
         "proposed": {"arc": arc, "active": ["drop the old table"], "next": ["tell the customer"], "parked": ["report format"], "decisions": ["keep the backup"]},
     });
     agent
-        .says("turn", json!({"session": "s-1", "turn": turn}))
+        .call_ok("turn", json!({"session": "s-1", "turn": turn}))
         .await;
 }
 
 /// An agent that was let through once with a reason, refused once, and is still at work.
-async fn worked() -> (House, Agent) {
-    let house = House::under(ATLAS).await;
-    let mut agent = house.agent().await;
+async fn worked() -> (TestConsole, Agent) {
+    let console = TestConsole::with_atlas(ATLAS).await;
+    let mut agent = console.agent().await;
     let start = json!({"session": "s-1", "agent": "bot", "intent": "move the invoices"});
-    agent.says("session.start", start).await;
+    agent.call_ok("session.start", start).await;
     let texts = json!({"why": "because it is needed", "secret": "sesame-4711"});
     let (allowed, ()) = tokio::join!(
-        agent.says("action.request", asks("db.drop")),
-        answers(&house, &texts)
+        agent.call_ok("action.request", asks("db.drop")),
+        answers(&console, &texts)
     );
     let done = json!({"session": "s-1", "execution": allowed["execution"], "result": "ok"});
-    agent.says("action.completed", done).await;
+    agent.call_ok("action.completed", done).await;
     let approval = json!({"justification": "the owner agreed"});
     let (allowed, ()) = tokio::join!(
-        agent.says("action.request", asks("deploy_service")),
-        answers(&house, &approval)
+        agent.call_ok("action.request", asks("deploy_service")),
+        answers(&console, &approval)
     );
     let done = json!({"session": "s-1", "execution": allowed["execution"], "result": "ok"});
-    agent.says("action.completed", done).await;
+    agent.call_ok("action.completed", done).await;
     let refusal = json!("not on a Friday");
     let (refused, ()) = tokio::join!(
-        agent.refused("action.request", asks("deploy_service")),
-        answers(&house, &refusal)
+        agent.call_err("action.request", asks("deploy_service")),
+        answers(&console, &refusal)
     );
     assert!(refused.contains("not on a Friday"), "{refused}");
-    (house, agent)
+    (console, agent)
 }
 
 /// Stops the console and has `cra snapshot` write what it left.
-async fn snapshot(house: House) -> Value {
-    let folder = house.close().await;
+async fn snapshot(console: TestConsole) -> Value {
+    let folder = console.close().await;
     let mut cra = command(folder.path());
     cra.args(["snapshot", "s-1", "--data-dir"])
         .arg(folder.path());
-    let told = said(cra.output().unwrap());
-    told.succeeds();
-    told.json()
+    let reply = command_output(cra.output().unwrap());
+    reply.succeeds();
+    reply.json()
 }
 
-/// What `cra reconstruct -` makes of a file.
-fn reconstruct(file: &Value, args: &[&str]) -> Said {
+/// Result of `cra reconstruct -` for a file.
+fn reconstruct(file: &Value, args: &[&str]) -> CommandOutput {
     let folder = tempfile::tempdir().unwrap();
     let mut cra = command(folder.path());
     cra.args(["reconstruct", "-"]).args(args);
@@ -133,22 +136,22 @@ fn reconstruct(file: &Value, args: &[&str]) -> Said {
     let mut input = child.stdin.take().unwrap();
     input.write_all(file.to_string().as_bytes()).unwrap();
     drop(input);
-    said(child.wait_with_output().unwrap())
+    command_output(child.wait_with_output().unwrap())
 }
 
 /// The decisions of a file by what they say.
 fn decisions(file: &Value) -> Vec<String> {
     let all = file["decisions_made"].as_array().unwrap().iter();
-    let text = |it: &Value| it["decision"].as_str().unwrap().to_owned();
+    let text = |item: &Value| item["decision"].as_str().unwrap().to_owned();
     all.map(text).collect()
 }
 
 // covers R1, R10, R14, R15, R16
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_at_the_socket_is_handed_over_with_its_recorded_reasons_and_nothing_else() {
-    let (house, mut agent) = worked().await;
+async fn handover_of_a_socket_session_contains_only_its_recorded_reasons() {
+    let (console, mut agent) = worked().await;
     takes_turn(&mut agent, 1, "move the invoices safely", 0.2).await;
-    let file = snapshot(house).await;
+    let file = snapshot(console).await;
     assert_eq!(
         decisions(&file),
         [
@@ -188,7 +191,7 @@ async fn a_session_at_the_socket_is_handed_over_with_its_recorded_reasons_and_no
         assert!(!text.contains(invented), "{invented}: {text}");
     }
     assert_eq!(file["deferred_items"], json!([{"item": "report format"}]));
-    let told = reconstruct(&file, &[]).out;
+    let reply = reconstruct(&file, &[]).out;
     for line in [
         "POSITION: Working on drop the old table: move the invoices safely",
         "  Phase: Working",
@@ -204,16 +207,19 @@ async fn a_session_at_the_socket_is_handed_over_with_its_recorded_reasons_and_no
         "  - Challenge is unclear: critical_question.question, critical_question.blocking missing",
         "  - User is unclear: user_profile.approach, user_profile.communication_calibration missing",
     ] {
-        assert!(told.lines().any(|it| it == line), "`{line}` in {told}");
+        assert!(
+            reply.lines().any(|item| item == line),
+            "`{line}` in {reply}"
+        );
     }
     assert!(
-        !told.contains("Db.drop") && !told.contains("eploy service"),
-        "{told}"
+        !reply.contains("Db.drop") && !reply.contains("eploy service"),
+        "{reply}"
     );
-    assert!(!told.contains("NEAR COMPLETION"), "{told}");
+    assert!(!reply.contains("NEAR COMPLETION"), "{reply}");
     assert!(
-        told.contains("Ready to continue. First: Where are we right now"),
-        "{told}"
+        reply.contains("Ready to continue. First: Where are we right now"),
+        "{reply}"
     );
     let checked = reconstruct(&file, &["--phase", "validate"]);
     assert_eq!(checked.code, 4, "{}", checked.out);
@@ -224,62 +230,65 @@ async fn a_session_at_the_socket_is_handed_over_with_its_recorded_reasons_and_no
 
 // covers R19, R22
 #[tokio::test(flavor = "multi_thread")]
-async fn a_held_request_and_a_frozen_summary_are_told_to_the_successor() {
-    let (house, mut agent) = worked().await;
+async fn handover_reports_held_requests_and_a_frozen_summary() {
+    let (console, mut agent) = worked().await;
     takes_turn(&mut agent, 1, "first plan", 0.9).await;
     takes_turn(&mut agent, 2, "second plan", 0.92).await;
     takes_turn(&mut agent, 3, "third plan", 0.93).await;
     {
         let asking = agent.call("action.request", asks("db.drop"));
         tokio::select! {
-            told = asking => panic!("{told:?}"),
-            _ = house.bench.until(|it| it.held.len() == 1) => {}
+            reply = asking => panic!("{reply:?}"),
+            _ = console.bench.wait_until(|snapshot| snapshot.held.len() == 1) => {}
         }
     }
-    let file = snapshot(house).await;
+    let file = snapshot(console).await;
     let state = &file["conversation_state"];
     assert_eq!(state["frozen"], true);
     assert_eq!(state["held_back_count"], 2);
     assert_eq!(state["held_back"], json!(["third plan", "second plan"]));
-    let told = reconstruct(&file, &[]).out;
+    let reply = reconstruct(&file, &[]).out;
     for line in [
         "BLOCKING ISSUE: Gate `risky` waits for an operator: `db.drop`",
         "CRITICAL QUESTION: May bot run `db.drop`?",
         "  1. Wait for an operator at gate `risky` (`db.drop` is held at this gate)",
         "  2 proposals not applied yet; newest: third plan.",
     ] {
-        assert!(told.lines().any(|it| it == line), "`{line}` in {told}");
+        assert!(
+            reply.lines().any(|item| item == line),
+            "`{line}` in {reply}"
+        );
     }
     assert!(
-        told.contains("CONVERSATION STATE:\n  The summary is frozen since 20"),
-        "{told}"
+        reply.contains("CONVERSATION STATE:\n  The summary is frozen since 20"),
+        "{reply}"
     );
-    assert!(told.contains("until a must signal"), "{told}");
+    assert!(reply.contains("until a must signal"), "{reply}");
 }
 
 // covers R20
 #[tokio::test(flavor = "multi_thread")]
-async fn an_ended_session_is_told_by_its_status_and_claims_no_success() {
+async fn handover_of_an_ended_session_reports_its_status_and_claims_no_success() {
     for (status, wanted, kind) in [
         ("completed", "complete", "completion"),
         ("error", "ended (error)", "transition"),
     ] {
-        let (house, mut agent) = worked().await;
+        let (console, mut agent) = worked().await;
         let end = json!({"session": "s-1", "status": status});
-        agent.says("session.end", end).await;
-        let file = snapshot(house).await;
+        agent.call_ok("session.end", end).await;
+        let file = snapshot(console).await;
         let metadata = &file["checkpoint_metadata"];
         assert_eq!(
             (&metadata["status"], &metadata["checkpoint_type"]),
             (&json!(wanted), &json!(kind))
         );
-        let told = reconstruct(&file, &[]).out;
+        let reply = reconstruct(&file, &[]).out;
         assert!(
-            told.contains("Phase: Ended\n  Stage: Ended\n  Completion: not recorded"),
-            "{told}"
+            reply.contains("Phase: Ended\n  Stage: Ended\n  Completion: not recorded"),
+            "{reply}"
         );
         let last = format!("last activity: the session ended ({status})\n");
-        assert!(told.contains(&last), "{told}");
-        assert!(!told.contains("Accomplished"), "{told}");
+        assert!(reply.contains(&last), "{reply}");
+        assert!(!reply.contains("Accomplished"), "{reply}");
     }
 }

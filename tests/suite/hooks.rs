@@ -20,7 +20,7 @@ const ATLAS: &str = "atlas_version: '1.0'\natlas_id: test\nversion: '1'\nname: T
 actions: [{action_id: wipe, risk_tier: low}]\n\
 policies: [{policy_id: never, type: deny, actions: [wipe]}]\n";
 
-/// Hides an answer, counts what it is told, and breaks on what it does not like.
+/// Hides an answer, counts the events it receives, and panics on `policy_checked`.
 #[derive(Default)]
 struct HookArgs(std::sync::Mutex<Vec<String>>);
 
@@ -48,13 +48,13 @@ impl EventHook for HookArgs {
 
 // covers T34, T35
 #[tokio::test]
-async fn a_hook_changes_details_before_they_are_sealed_and_hears_what_is_on_disk() {
+async fn event_hook_changes_details_before_sealing_and_receives_durable_events() {
     let hook = Arc::new(HookArgs::default());
     let mut registry = Registry::default();
     registry.register_hook("*", Arc::clone(&hook) as Arc<dyn EventHook>);
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let atlas = load_str("test.yaml", ATLAS).unwrap().atlas;
-    let bench = Bench::with(vec![atlas], registry, Arc::clone(&store), clock()).await;
+    let bench = Bench::with_extensions(vec![atlas], registry, Arc::clone(&store), clock()).await;
     bench.begin("s-1").await;
     let agents = bench.runtime.agent_handle();
     let wipe = request("s-1", "wipe", json!({"secret": "hunter2"}));
@@ -62,7 +62,12 @@ async fn a_hook_changes_details_before_they_are_sealed_and_hears_what_is_on_disk
     bench.runtime.stop().await;
     let session: SessionId = "s-1".parse().unwrap();
     let events = store.events(session, 0, 100).await.unwrap();
-    let of = |kind: &str| events.iter().find(|it| it.event_type == kind).unwrap();
+    let of = |kind: &str| {
+        events
+            .iter()
+            .find(|event| event.event_type == kind)
+            .unwrap()
+    };
     assert_eq!(
         of("action_attempted").payload["action_params"],
         json!({"hidden": true})
@@ -72,7 +77,10 @@ async fn a_hook_changes_details_before_they_are_sealed_and_hears_what_is_on_disk
     assert!(!of("action_blocked").payload.contains_key("more"));
     let report = store.verify(TrustAnchors::nothing()).await.unwrap();
     assert!(report.is_sound(), "{report:?}");
-    let wanted: Vec<_> = events.iter().map(|it| it.event_type.clone()).collect();
+    let wanted: Vec<_> = events
+        .iter()
+        .map(|event| event.event_type.clone())
+        .collect();
     let heard = || hook.0.lock().unwrap().clone();
     while heard().len() < wanted.len() {
         tokio::task::yield_now().await;
@@ -88,10 +96,10 @@ checkpoints:\n\
   - {checkpoint_id: two, trigger: {type: keyword, patterns: [x]}, priority: 1}\n";
 
 #[tokio::test]
-async fn what_reaches_nobody_is_counted() {
+async fn undelivered_hook_events_are_counted() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let atlas = load_str("test.yaml", BUDGET).unwrap().atlas;
-    let bench = Bench::under(vec![atlas], store, clock()).await;
+    let bench = Bench::with_atlases(vec![atlas], store, clock()).await;
     bench.begin("s-1").await;
     let agents = bench.runtime.agent_handle();
     let input = |text: &str| InputReport {
@@ -107,10 +115,14 @@ async fn what_reaches_nobody_is_counted() {
         advice: 1,
         ..UndeliveredCounts::default()
     };
-    bench.until(|it| it.undelivered == advice).await;
+    bench
+        .wait_until(|snapshot| snapshot.undelivered == advice)
+        .await;
 
-    // Whoever asks and goes at once does not hear what came of it.
+    // A caller that disconnects at once does not receive the outcome.
     let gone = agents.input(input("y")).now_or_never();
     assert_eq!(gone, None);
-    bench.until(|it| it.undelivered.answers == 1).await;
+    bench
+        .wait_until(|snapshot| snapshot.undelivered.answers == 1)
+        .await;
 }

@@ -11,12 +11,12 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::socket::House;
+use super::socket::TestConsole;
 
-mod answering;
-mod doors;
+mod agent_answers;
+mod connections;
 mod numbers;
-mod told;
+mod results;
 
 const WAIT: Duration = Duration::from_secs(20);
 
@@ -45,26 +45,30 @@ checkpoints:
 "#;
 
 struct Web {
-    house: House,
-    door: HttpServer,
+    console: TestConsole,
+    server: HttpServer,
     token: String,
 }
 
 impl Web {
     async fn new() -> Self {
-        Self::under(ATLAS).await
+        Self::with_atlas(ATLAS).await
     }
 
-    async fn under(atlas: &str) -> Self {
-        let house = House::under(atlas).await;
-        let door = open(&house, "127.0.0.1:0").await.unwrap();
-        let token = std::fs::read_to_string(house.folder().join(TOKEN_FILE)).unwrap();
-        Self { house, door, token }
+    async fn with_atlas(atlas: &str) -> Self {
+        let console = TestConsole::with_atlas(atlas).await;
+        let server = open(&console, "127.0.0.1:0").await.unwrap();
+        let token = std::fs::read_to_string(console.folder().join(TOKEN_FILE)).unwrap();
+        Self {
+            console,
+            server,
+            token,
+        }
     }
 
-    /// What is written for a request with the token.
+    /// Text of a request with the token.
     fn written(&self, method: &str, path: &str, more: &str, body: &str) -> String {
-        let (host, token) = (self.door.address(), &self.token);
+        let (host, token) = (self.server.address(), &self.token);
         format!(
             "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n\
              Connection: close\r\nContent-Length: {}\r\n{more}\r\n{body}",
@@ -73,7 +77,7 @@ impl Web {
     }
 
     async fn connect(&self, request: &str) -> BufReader<TcpStream> {
-        let mut stream = TcpStream::connect(self.door.address()).await.unwrap();
+        let mut stream = TcpStream::connect(self.server.address()).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
         BufReader::new(stream)
     }
@@ -103,29 +107,29 @@ impl Web {
     }
 }
 
-async fn open(house: &House, address: &str) -> Result<HttpServer, HttpError> {
-    let runtime = &house.bench.runtime;
+async fn open(console: &TestConsole, address: &str) -> Result<HttpServer, HttpError> {
+    let runtime = &console.bench.runtime;
     let behind = HttpResources {
-        gateway: house.hall.clone(),
+        gateway: console.gateway.clone(),
         records: runtime.record_stream(),
-        folder: house.folder().to_owned(),
-        socket: house.path(),
+        folder: console.folder().to_owned(),
+        socket: console.path(),
         connections: 8,
     };
     let address: SocketAddr = address.parse().unwrap();
     HttpServer::start(address, behind).await
 }
 
-fn asked(key: &Value, action: &str) -> Value {
+fn action_request(key: &Value, action: &str) -> Value {
     json!({"session": "s-1", "key": key, "action": action, "params": {"password": "hunter2"}})
 }
 
 #[tokio::test]
-async fn every_call_is_taken_by_its_name_with_dots_or_slashes() {
+async fn every_call_is_accepted_by_its_name_with_dots_or_slashes() {
     let web = Web::new().await;
     let key = web.begin().await;
     for path in ["/v1/action.request", "/v1/action/request"] {
-        let (status, allowed) = web.call(path, &asked(&key, "note.read")).await;
+        let (status, allowed) = web.call(path, &action_request(&key, "note.read")).await;
         assert_eq!(status, 200, "{allowed}");
         let done = json!({"session": "s-1", "key": key, "execution": allowed["execution"]});
         let (status, done) = web.call("/v1/action/completed", &done).await;
@@ -133,30 +137,30 @@ async fn every_call_is_taken_by_its_name_with_dots_or_slashes() {
     }
     for name in names() {
         let path = format!("/v1/{}", name.replace('.', "/"));
-        let (status, told) = web.call(&path, &json!({"no": "such"})).await;
+        let (status, reply) = web.call(&path, &json!({"no": "such"})).await;
         assert_eq!(
-            (status, &told["code"]),
+            (status, &reply["code"]),
             (400, &json!(-32602)),
-            "{name}: {told}"
+            "{name}: {reply}"
         );
     }
-    let (status, told) = web.call("/v1/decide", &json!({})).await;
-    assert_eq!((status, &told["code"]), (404, &json!(-32601)));
+    let (status, reply) = web.call("/v1/decide", &json!({})).await;
+    assert_eq!((status, &reply["code"]), (404, &json!(-32601)));
 }
 
 #[tokio::test]
 async fn a_held_action_is_answered_when_it_is_decided() {
     let web = Web::new().await;
     let key = web.begin().await;
-    let request = asked(&key, "note.write");
+    let request = action_request(&key, "note.write");
     let asking = web.call("/v1/action.request", &request);
-    let ((status, allowed), ()) = tokio::join!(asking, web.house.pass());
+    let ((status, allowed), ()) = tokio::join!(asking, web.console.pass());
     assert_eq!(status, 200, "{allowed}");
     let asking = web.call("/v1/action.request", &request);
-    let ((status, told), ()) = tokio::join!(asking, web.house.deny("not today"));
+    let ((status, reply), ()) = tokio::join!(asking, web.console.deny("not today"));
     assert_eq!(status, 403);
-    assert!(told["message"].as_str().unwrap().contains("not today"));
-    assert_eq!(told["data"]["code"], "refused");
+    assert!(reply["message"].as_str().unwrap().contains("not today"));
+    assert_eq!(reply["data"]["code"], "refused");
     // A session is theirs who show its key.
     let stranger = json!({"session": "s-1", "action": "note.read"});
     let (status, _) = web.call("/v1/action.request", &stranger).await;
@@ -164,33 +168,36 @@ async fn a_held_action_is_answered_when_it_is_decided() {
 }
 
 #[tokio::test]
-async fn who_closes_the_connection_leaves_the_gate() {
+async fn decision_after_the_connection_closed_is_a_permit_for_the_same_request() {
     let web = Web::new().await;
     let key = web.begin().await;
-    let body = asked(&key, "note.write").to_string();
+    let body = action_request(&key, "note.write").to_string();
     let request = web.written("POST", "/v1/action.request", "", &body);
     let stream = web.connect(&request).await;
-    web.house.bench.until(|it| it.held.len() == 1).await;
+    web.console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await;
     drop(stream);
     let left = async {
-        while web.door.pending_calls() > 0 {
+        while web.server.pending_calls() > 0 {
             tokio::task::yield_now().await;
         }
     };
     timeout(WAIT, left).await.expect("it was never noticed");
-    // A decision for somebody who has gone is a permit for the same request.
-    web.house.pass().await;
-    let request = asked(&key, "note.write");
-    let (status, told) = web.call("/v1/action.request", &request).await;
-    assert_eq!(status, 200, "{told}");
+    // A decision for a disconnected caller is a permit for the same request.
+    web.console.pass().await;
+    let request = action_request(&key, "note.write");
+    let (status, reply) = web.call("/v1/action.request", &request).await;
+    assert_eq!(status, 200, "{reply}");
 }
 
 #[tokio::test]
-async fn nobody_comes_in_without_the_token_from_a_page_or_by_another_name() {
+async fn requests_without_a_token_from_a_web_page_or_for_another_host_are_refused() {
     let web = Web::new().await;
     let body = json!({"agent": "bot"}).to_string();
     let good = web.written("POST", "/v1/session.start", "", &body);
-    let host = format!("Host: {}", web.door.address());
+    let host = format!("Host: {}", web.server.address());
     let named = |name: &str| good.replace(&host, &format!("Host: {name}"));
     for (request, expected) in [
         (good.replace("Authorization", "X-Authorization"), 401),
@@ -210,8 +217,8 @@ async fn nobody_comes_in_without_the_token_from_a_page_or_by_another_name() {
         (named("[::1]:8377"), 200),
         (good.clone(), 200),
     ] {
-        let (status, told) = web.send(&request).await;
-        assert_eq!(status, expected, "{request}: {told}");
+        let (status, reply) = web.send(&request).await;
+        assert_eq!(status, expected, "{request}: {reply}");
     }
     for path in ["/v1/openapi.json", "/v1/events?session=s-1", "/", "/v1/x"] {
         let request = web
@@ -222,7 +229,7 @@ async fn nobody_comes_in_without_the_token_from_a_page_or_by_another_name() {
 }
 
 #[tokio::test]
-async fn a_hook_is_stopped_with_200_whatever_is_wrong() {
+async fn denied_hook_is_answered_with_status_200_for_every_error() {
     let web = Web::new().await;
     let payload = json!({
         "session_id": "h-1", "cwd": "/src", "hook_event_name": "PreToolUse", "tool_name": "Bash",
@@ -237,53 +244,53 @@ async fn a_hook_is_stopped_with_200_whatever_is_wrong() {
         web.written("POST", "/v1/hook/claude-code", "", "not JSON"),
         web.written("POST", "/v1/hook/claude-code", "", &large),
     ] {
-        let (status, told) = web.send(&request).await;
+        let (status, reply) = web.send(&request).await;
         assert_eq!(status, 200);
-        let told: Value = serde_json::from_str(&told).unwrap();
-        assert_eq!(told["continue"], false, "{told}");
-        assert_eq!(told["decision"], "block", "{told}");
+        let reply: Value = serde_json::from_str(&reply).unwrap();
+        assert_eq!(reply["continue"], false, "{reply}");
+        assert_eq!(reply["decision"], "block", "{reply}");
         // It is not known what was asked: an answer that names another event would be thrown away.
-        assert_eq!(told.get("hookSpecificOutput"), None, "{told}");
+        assert_eq!(reply.get("hookSpecificOutput"), None, "{reply}");
     }
     let prompt = json!({"session_id": "h-1", "hook_event_name": "UserPromptSubmit", "prompt": 4});
     let prompt = web.written("POST", "/v1/hook/claude-code", "", &prompt.to_string());
-    let told: Value = serde_json::from_str(&web.send(&prompt).await.1).unwrap();
+    let reply: Value = serde_json::from_str(&web.send(&prompt).await.1).unwrap();
     assert_eq!(
-        (&told["decision"], told.get("hookSpecificOutput")),
+        (&reply["decision"], reply.get("hookSpecificOutput")),
         (&json!("block"), None)
     );
     let asking = async {
-        let (status, told) = web.send(&good).await;
+        let (status, reply) = web.send(&good).await;
         assert_eq!(status, 200);
-        let told: Value = serde_json::from_str(&told).unwrap();
-        told["hookSpecificOutput"]["permissionDecision"].clone()
+        let reply: Value = serde_json::from_str(&reply).unwrap();
+        reply["hookSpecificOutput"]["permissionDecision"].clone()
     };
-    let (decision, ()) = tokio::join!(asking, web.house.deny("no"));
+    let (decision, ()) = tokio::join!(asking, web.console.deny("no"));
     assert_eq!(decision, "deny");
     let asking = async { web.send(&good).await.1 };
-    let (told, ()) = tokio::join!(asking, web.house.pass());
-    assert!(told.contains(r#""permissionDecision":"allow""#), "{told}");
+    let (reply, ()) = tokio::join!(asking, web.console.pass());
+    assert!(reply.contains(r#""permissionDecision":"allow""#), "{reply}");
     // As soon as it is known, it is named; and a hook that may wait only a moment is answered in it.
     let hasty = good.replace("/claude-code", "/claude-code?timer=1");
-    let (status, told) = web.send(&hasty).await;
-    let told: Value = serde_json::from_str(&told).unwrap();
-    let specific = &told["hookSpecificOutput"];
+    let (status, reply) = web.send(&hasty).await;
+    let reply: Value = serde_json::from_str(&reply).unwrap();
+    let specific = &reply["hookSpecificOutput"];
     assert_eq!(
         (status, &specific["hookEventName"]),
         (200, &json!("PreToolUse"))
     );
-    assert_eq!(specific["permissionDecision"], "deny", "{told}");
+    assert_eq!(specific["permissionDecision"], "deny", "{reply}");
 }
 
 #[tokio::test]
-async fn what_is_recorded_of_a_session_is_told_to_whoever_has_its_key() {
+async fn events_of_a_session_are_streamed_to_callers_with_its_key() {
     let web = Web::new().await;
     let key = web.begin().await;
     let shown = format!("Cra-Session-Key: {}\r\n", key.as_str().unwrap());
     let stream = web.written("GET", "/v1/events?session=s-1", &shown, "");
     let mut stream = web.connect(&stream).await;
     let (status, _) = web
-        .call("/v1/action.request", &asked(&key, "note.read"))
+        .call("/v1/action.request", &action_request(&key, "note.read"))
         .await;
     assert_eq!(status, 200);
     let mut heard = String::new();
@@ -295,7 +302,7 @@ async fn what_is_recorded_of_a_session_is_told_to_whoever_has_its_key() {
         heard.contains("id: 0\nevent: session_started\ndata: {"),
         "{heard}"
     );
-    // What is left out of the record is not told either.
+    // Content that is redacted in the record is not sent either.
     assert!(!heard.contains("hunter2"), "{heard}");
     let wrong = "Cra-Session-Key: 0123456789abcdef\r\n";
     for more in ["", wrong] {
@@ -318,23 +325,26 @@ async fn what_is_recorded_of_a_session_is_told_to_whoever_has_its_key() {
 }
 
 #[tokio::test]
-async fn it_listens_on_this_machine_alone_and_its_token_is_ours_alone() {
+async fn http_server_listens_on_loopback_only_and_its_token_file_is_private() {
     let web = Web::new().await;
-    let told = open(&web.house, "0.0.0.0:0").await.unwrap_err();
-    assert!(matches!(told, HttpError::NotLoopback(_)), "{told}");
-    let in_use = web.door.address().to_string();
-    let told = open(&web.house, &in_use).await.unwrap_err();
-    assert!(matches!(told, HttpError::Io(..)), "{told}");
-    let token = web.house.folder().join(TOKEN_FILE);
+    let reply = open(&web.console, "0.0.0.0:0").await.unwrap_err();
+    assert!(matches!(reply, HttpError::NotLoopback(_)), "{reply}");
+    let in_use = web.server.address().to_string();
+    let reply = open(&web.console, &in_use).await.unwrap_err();
+    assert!(matches!(reply, HttpError::Io(..)), "{reply}");
+    let token = web.console.folder().join(TOKEN_FILE);
     let mode = std::fs::metadata(&token).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
     std::fs::set_permissions(&token, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let told = open(&web.house, "127.0.0.1:0").await.unwrap_err();
-    assert!(told.to_string().contains("others may read it"), "{told}");
+    let reply = open(&web.console, "127.0.0.1:0").await.unwrap_err();
+    assert!(
+        reply.to_string().contains("must have mode 0600 (is 0644)"),
+        "{reply}"
+    );
 }
 
 #[tokio::test]
-async fn a_message_that_is_too_long_or_no_json_is_refused() {
+async fn message_that_is_too_long_or_not_json_is_refused() {
     let web = Web::new().await;
     let large = "x".repeat(17 * 1024 * 1024);
     let request = web.written("POST", "/v1/input", "", &large);
@@ -423,13 +433,13 @@ fn examples() -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn the_document_describes_every_call_as_it_is_read() {
+fn openapi_document_describes_every_call_as_it_is_parsed() {
     let document = document();
     assert_eq!(document["openapi"], "3.1.0");
     let examples = examples();
     assert_eq!(
         names().collect::<Vec<_>>(),
-        examples.iter().map(|it| it.0).collect::<Vec<_>>()
+        examples.iter().map(|example| example.0).collect::<Vec<_>>()
     );
     assert_eq!(
         document["paths"].as_object().unwrap().len(),
@@ -471,17 +481,17 @@ fn the_document_describes_every_call_as_it_is_read() {
 }
 
 #[tokio::test]
-async fn the_document_is_served() {
+async fn openapi_document_is_served() {
     let web = Web::new().await;
-    let (status, told) = web
+    let (status, reply) = web
         .send(&web.written("GET", "/v1/openapi.json", "", ""))
         .await;
     assert_eq!(status, 200);
-    assert_eq!(serde_json::from_str::<Value>(&told).unwrap(), document());
+    assert_eq!(serde_json::from_str::<Value>(&reply).unwrap(), document());
 }
 
 #[test]
-fn every_word_that_the_document_offers_is_taken() {
+fn every_enum_value_of_the_openapi_document_is_accepted() {
     let document = document();
     let mut offered = 0;
     for name in names() {

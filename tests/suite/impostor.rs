@@ -156,7 +156,7 @@ fn method_of(line: &str) -> String {
     request["method"].as_str().unwrap().to_owned()
 }
 
-/// An answer that allows whatever was asked.
+/// An answer that allows any request.
 fn allowed(request: &Value) -> Value {
     let given = json!({"contexts": [], "guidance": []});
     let result = match request["method"].as_str() {

@@ -25,13 +25,13 @@ actions:
 const POLICY: &str =
     "  - { policy_id: careful, type: requires_approval, actions: ['ticket.delete'] }\n";
 
-/// What lint says: the exit code, and each problem with its code, path, message and help.
-struct Told {
+/// Result of lint: the exit code, and each problem with its code, path, message and help.
+struct LintReport {
     code: i32,
     problems: Vec<Value>,
 }
 
-impl Told {
+impl LintReport {
     /// Codes and paths of the problems.
     fn places(&self) -> Vec<(&str, &str)> {
         let mut places = Vec::new();
@@ -46,7 +46,7 @@ impl Told {
 }
 
 #[track_caller]
-fn lint(body: &str) -> Told {
+fn lint(body: &str) -> LintReport {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("atlas.yaml");
     std::fs::write(&file, format!("{HEAD}{body}")).unwrap();
@@ -59,7 +59,7 @@ fn lint(body: &str) -> Told {
         .unwrap();
     let report: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
-    Told {
+    LintReport {
         code: output.status.code().unwrap(),
         problems: report[0]["diagnostics"].as_array().unwrap().clone(),
     }
@@ -68,14 +68,14 @@ fn lint(body: &str) -> Told {
 /// Lints and holds that there is exactly this one problem, with these words in its message and its help.
 #[track_caller]
 fn one_problem(body: &str, code: &str, path: &str, words: &[&str]) {
-    let told = lint(body);
-    assert_eq!(told.places(), [(code, path)], "{:#?}", told.problems);
-    let problem = &told.problems[0];
-    let said = format!("{} {}", problem["message"], problem["help"]);
+    let reply = lint(body);
+    assert_eq!(reply.places(), [(code, path)], "{:#?}", reply.problems);
+    let problem = &reply.problems[0];
+    let output = format!("{} {}", problem["message"], problem["help"]);
     for word in words {
-        assert!(said.contains(word), "`{word}` is not in: {said}");
+        assert!(output.contains(word), "`{word}` is not in: {output}");
     }
-    assert_eq!(told.code, if code.starts_with('E') { 3 } else { 0 });
+    assert_eq!(reply.code, if code.starts_with('E') { 3 } else { 0 });
 }
 
 fn policies(rest: &str) -> String {
@@ -89,7 +89,7 @@ fn gate(rest: &str) -> String {
 
 // covers B27
 #[test]
-fn lint_tells_of_patterns_that_match_no_declared_action() {
+fn lint_reports_patterns_that_match_no_declared_action() {
     let deny = |pattern: &str| {
         policies(&format!(
             "  - {{ policy_id: p, type: deny, actions: ['{pattern}'], when: {{ path: session.agent, eq: x }} }}\n"
@@ -161,7 +161,7 @@ fn lint_is_silent_about_patterns_where_actions_come_from_elsewhere() {
 
 // covers B27
 #[test]
-fn lint_tells_of_questions_that_are_never_asked() {
+fn lint_reports_questions_that_are_never_asked() {
     for (mode, word) in [
         ("", "advisory"),
         ("    mode: observational\n", "observational"),
@@ -178,7 +178,7 @@ fn lint_tells_of_questions_that_are_never_asked() {
 
 // covers B27
 #[test]
-fn lint_tells_of_effects_of_a_checkpoint_that_only_records() {
+fn lint_reports_effects_of_an_observational_checkpoint() {
     let body = "    trigger: { type: session_start }\n    mode: observational\n    unlock_capabilities: [c]\n";
     let body = format!(
         "{}capabilities: [{{ capability_id: c, actions: ['ticket.*'] }}]\n",
@@ -190,7 +190,7 @@ fn lint_tells_of_effects_of_a_checkpoint_that_only_records() {
 
 // covers B10, B27
 #[test]
-fn lint_tells_of_rules_for_text_on_other_answers() {
+fn lint_reports_text_rules_on_answers_of_other_types() {
     for (kind, help) in [
         ("number", "`min` and `max`"),
         ("json", "`schema`"),
@@ -218,7 +218,7 @@ fn lint_tells_of_rules_for_text_on_other_answers() {
 
 // covers B10, B27
 #[test]
-fn lint_refuses_keys_that_stand_in_the_wrong_place_and_says_the_right_one() {
+fn lint_refuses_misplaced_keys_and_names_the_right_location() {
     let question = |rest: &str| {
         gate(&format!(
             "    trigger: {{ type: session_start }}\n    mode: blocking\n    questions:\n      \
@@ -287,7 +287,7 @@ fn lint_points_at_the_key_that_causes_an_error() {
 
 // covers B27
 #[test]
-fn lint_refuses_guidance_that_says_it_is_json_and_is_not() {
+fn lint_refuses_guidance_of_format_json_that_is_not_json() {
     let json = |content: &str| {
         gate(&format!(
             "    trigger: {{ type: session_start }}\n    guidance: {{ format: json, content: '{content}' }}\n"
@@ -300,7 +300,7 @@ fn lint_refuses_guidance_that_says_it_is_json_and_is_not() {
 
 // covers B27
 #[test]
-fn lint_tells_of_a_gate_before_a_critical_action_that_passes_without_a_good_answer() {
+fn lint_reports_a_gate_before_a_critical_action_that_passes_without_a_valid_answer() {
     let body = |trigger: &str, question: &str| {
         gate(&format!(
             "    trigger: {trigger}\n    mode: blocking\n    questions:\n      - {{ question_id: q, question: Why?, {question} }}\n"
@@ -340,7 +340,7 @@ fn lint_tells_of_a_gate_before_a_critical_action_that_passes_without_a_good_answ
 
 // covers B27
 #[test]
-fn lint_tells_of_conditions_and_costs_on_parameters_that_no_action_has() {
+fn lint_reports_conditions_and_costs_on_parameters_of_no_action() {
     let when = |actions: &str, path: &str| {
         policies(&format!(
             "  - {{ policy_id: p, type: deny, actions: ['{actions}'], when: {{ all: [{{ path: {path}, exists: true }}] }} }}\n"
@@ -405,7 +405,7 @@ fn lint_tells_of_conditions_and_costs_on_parameters_that_no_action_has() {
 
 // covers B27
 #[test]
-fn lint_advises_to_say_whose_runs_a_limit_counts() {
+fn lint_advises_to_set_the_scope_of_a_limit() {
     let limit = |more: &str| {
         policies(&format!(
             "  - {{ policy_id: p, type: rate_limit, actions: ['*'], max_calls: 3, window_seconds: 60{more} }}\n"
@@ -424,7 +424,7 @@ fn lint_advises_to_say_whose_runs_a_limit_counts() {
 
 // covers B6, B20, B21, B22, B23, B24
 #[test]
-fn a_manifest_of_code_is_linted_as_it_was_built() {
+fn manifest_built_in_code_is_linted_like_a_file() {
     use cra_core::atlas::Atlas;
     use cra_core::{
         AtlasManifest, CheckpointAction, CheckpointAnswers, CheckpointConfig, CheckpointEvaluator,
@@ -463,9 +463,9 @@ fn a_manifest_of_code_is_linted_as_it_was_built() {
         .args(["--action", "ticket.delete", "--unlocked", "c", "--json"])
         .output()
         .unwrap();
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(told["checkpoints"][0]["priority"], 900, "{told}");
-    assert_eq!(told["checkpoints"][0]["checkpoint_id"], "gate");
+    let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(reply["checkpoints"][0]["priority"], 900, "{reply}");
+    assert_eq!(reply["checkpoints"][0]["checkpoint_id"], "gate");
 
     let evaluator = CheckpointEvaluator::new(CheckpointConfig::default());
     let data = serde_json::json!({"action_id": "ticket.delete"});

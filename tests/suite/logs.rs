@@ -25,8 +25,8 @@ use cra_core::trace::record::Record;
 use cra_core::trace::verification::{LogVerifier, TrustAnchors, VerificationReport, check_record};
 use serde_json::json;
 
-use super::cli::Desk;
-use super::support::{ACME, Bench, acme, clock, key_of, settle, signer};
+use super::cli::TestHome;
+use super::support::{ACME, Bench, acme, clock, settle, signer, signer_with_seed};
 
 const LOG: &str = "log-1";
 
@@ -40,7 +40,7 @@ struct Hand {
 
 impl Hand {
     fn new() -> Self {
-        let key = key_of(&id(LOG), 7).verifier();
+        let key = signer_with_seed(&id(LOG), 7).verifier();
         let mut hand = Self {
             log: Chain::new(id(LOG)),
             session: Chain::new(id("s-1")),
@@ -72,7 +72,7 @@ impl Hand {
         self
     }
 
-    /// Where the session stands, with what is added to its count.
+    /// Head of the session as a seal names it.
     fn stands(&self) -> SealedHead {
         SealedHead {
             session: id("s-1"),
@@ -90,7 +90,7 @@ impl Hand {
     }
 
     fn signed_by(&self, number: u8) -> (LogHead, SignedNote) {
-        let note = key_of(&id(LOG), number).sign(&self.head().to_string());
+        let note = signer_with_seed(&id(LOG), number).sign(&self.head().to_string());
         (self.head(), note.parse().unwrap())
     }
 
@@ -103,7 +103,7 @@ impl Hand {
         verifier.finish()
     }
 
-    /// What is said about the session.
+    /// Verdict on the session.
     fn verdict(&self) -> String {
         let report = self.verify(TrustAnchors::nothing());
         report.chains[0].verdict.to_string()
@@ -133,7 +133,7 @@ fn draft(session: &str, payload: Payload) -> Draft {
 }
 
 fn key() -> Verifier {
-    key_of(&id(LOG), 7).verifier()
+    signer_with_seed(&id(LOG), 7).verifier()
 }
 
 /// The verdict about the log itself.
@@ -142,7 +142,7 @@ fn of_log(report: &VerificationReport) -> String {
 }
 
 #[test]
-fn an_entry_of_the_log_is_held_against_every_chain() {
+fn log_entries_are_checked_against_every_chain() {
     let mut honest = Hand::new();
     honest.event().event();
     let stands = honest.stands();
@@ -156,7 +156,7 @@ fn an_entry_of_the_log_is_held_against_every_chain() {
         "SEALED 0..1"
     );
 
-    let said = |change: fn(&mut SealedHead)| {
+    let verdict_after = |change: fn(&mut SealedHead)| {
         let mut hand = Hand::new();
         hand.event().event();
         let mut stands = hand.stands();
@@ -164,10 +164,13 @@ fn an_entry_of_the_log_is_held_against_every_chain() {
         hand.sealed(vec![stands]);
         hand.verdict()
     };
-    assert_eq!(said(|it| it.count = 3), "TRUNCATED: 2 of 3 events found");
+    assert_eq!(
+        verdict_after(|sealed| sealed.count = 3),
+        "TRUNCATED: 2 of 3 events found"
+    );
     let other = "DIVERGED at 0: its events differ from those in the log";
-    assert_eq!(said(|it| it.count = 1), other);
-    assert_eq!(said(|it| it.hash = Digest::ZERO), other);
+    assert_eq!(verdict_after(|sealed| sealed.count = 1), other);
+    assert_eq!(verdict_after(|sealed| sealed.hash = Digest::ZERO), other);
 
     // A session that the log names and that is nowhere.
     let mut missing = Hand::new();
@@ -190,12 +193,12 @@ fn an_entry_of_the_log_is_held_against_every_chain() {
     unlisted.event();
     let stands = unlisted.stands();
     unlisted.sealed(vec![stands]).event().sealed(Vec::new());
-    let told = "DIVERGED at 1: has events that are missing in the log";
-    assert_eq!(unlisted.verdict(), told);
+    let reply = "DIVERGED at 1: has events that are missing in the log";
+    assert_eq!(unlisted.verdict(), reply);
 }
 
 #[test]
-fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
+fn head_is_accepted_only_for_its_own_log_and_key() {
     let mut hand = Hand::new();
     hand.event();
     let stands = hand.stands();
@@ -212,10 +215,10 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
     let handed = TrustAnchors::nothing()
         .with_key(key())
         .with_supplied_head(head, note);
-    let told = "BROKEN at 1: a head with 2 entries is not signed with the key";
-    assert_eq!(with(handed), told);
+    let reply = "BROKEN at 1: a head with 2 entries is not signed with the key";
+    assert_eq!(with(handed), reply);
     let head = hand.head();
-    let line = key_of(&id(LOG), 7).signature("something else\n");
+    let line = signer_with_seed(&id(LOG), 7).signature("something else\n");
     let forged = format!("{head}\n{line}").parse().unwrap();
     let forged = TrustAnchors::nothing()
         .with_key(key())
@@ -228,17 +231,17 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
         log: id("log-2"),
         ..hand.head()
     };
-    let told = with(TrustAnchors::nothing().with_known_head(known(other.clone())));
+    let reply = with(TrustAnchors::nothing().with_known_head(known(other.clone())));
     assert_eq!(
-        told,
+        reply,
         "DIVERGED at 1: its first 2 entries do not match the witness"
     );
     let far = LogHead {
         size: 9,
         ..other.clone()
     };
-    let told = with(TrustAnchors::nothing().with_known_head(known(far)));
-    assert_eq!(told, "DIVERGED at 0: the head belongs to another log");
+    let reply = with(TrustAnchors::nothing().with_known_head(known(far)));
+    assert_eq!(reply, "DIVERGED at 0: the head belongs to another log");
     let larger = LogHead {
         size: 5,
         ..hand.head()
@@ -247,7 +250,7 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
         with(TrustAnchors::nothing().with_known_head(known(larger.clone()))),
         "TRUNCATED: 2 of 5 events found"
     );
-    let note = key_of(&id(LOG), 7)
+    let note = signer_with_seed(&id(LOG), 7)
         .sign(&larger.to_string())
         .parse()
         .unwrap();
@@ -261,17 +264,17 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
         root,
         ..hand.head()
     };
-    let note = key_of(&id(LOG), 7)
+    let note = signer_with_seed(&id(LOG), 7)
         .sign(&wrong.to_string())
         .parse()
         .unwrap();
-    let told = with(
+    let reply = with(
         TrustAnchors::nothing()
             .with_key(key())
             .with_signed_heads([(wrong, note)]),
     );
     assert_eq!(
-        told,
+        reply,
         "DIVERGED at 1: its first 2 entries do not match the signed head"
     );
 
@@ -282,12 +285,12 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
     };
     for pair in [[hand.head(), split.clone()], [split, hand.head()]] {
         let [one, two] = pair.map(known);
-        let told = with(
+        let reply = with(
             TrustAnchors::nothing()
                 .with_known_head(one)
                 .with_known_head(two),
         );
-        assert!(told.starts_with("DIVERGED at 1"), "{told}");
+        assert!(reply.starts_with("DIVERGED at 1"), "{reply}");
     }
     let both = TrustAnchors::nothing()
         .with_known_head(known(hand.head()))
@@ -299,7 +302,7 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
 }
 
 #[test]
-fn lines_without_their_log_do_not_pass_where_a_head_was_handed_over() {
+fn lines_without_their_log_do_not_verify_against_a_given_head() {
     let mut hand = Hand::new();
     hand.event();
     let stands = hand.stands();
@@ -311,7 +314,7 @@ fn lines_without_their_log_do_not_pass_where_a_head_was_handed_over() {
     let bare: Vec<_> = hand
         .records
         .iter()
-        .filter(|it| it.session == id("s-1"))
+        .filter(|record| record.session == id("s-1"))
         .cloned()
         .collect();
     let report = jsonl::verify(lines(&bare).as_bytes(), signed);
@@ -349,25 +352,33 @@ async fn log_of(store: &MemoryStore) -> (SessionId, Chain) {
 async fn upkeep(store: &MemoryStore, number: u8) -> Maintenance {
     let log = store.log().await.unwrap().log;
     let clock = clock() as Arc<dyn Clock>;
-    let opened = Maintenance::open(Arc::new(store.clone()), key_of(&log, number), clock, &[]);
+    let opened = Maintenance::open(
+        Arc::new(store.clone()),
+        signer_with_seed(&log, number),
+        clock,
+        &[],
+    );
     opened.await.unwrap()
 }
 
-/// What the record proves to somebody with one key.
+/// Verification of the record with one public key.
 async fn verified(store: &MemoryStore, number: u8) -> VerificationReport {
     let log = store.log().await.unwrap().log;
-    let trust = TrustAnchors::nothing().with_key(key_of(&log, number).verifier());
+    let trust = TrustAnchors::nothing().with_key(signer_with_seed(&log, number).verifier());
     store.verify(trust).await.unwrap()
 }
 
 #[tokio::test]
-async fn a_key_that_was_handed_over_to_is_trusted_by_those_who_know_the_old_one() {
+async fn rotated_key_is_trusted_with_the_public_key_of_the_old_one() {
     let (store, mut upkeep) = kept().await;
     let log = store.log().await.unwrap().log;
-    upkeep.rotate_key(key_of(&log, 8), "op-1").await.unwrap();
+    upkeep
+        .rotate_key(signer_with_seed(&log, 8), "op-1")
+        .await
+        .unwrap();
     drop(upkeep);
-    let (kept, signer) = (Arc::new(store.clone()), key_of(&log, 8));
-    let bench = Bench::signing(signer, acme(), Registry::default(), kept, clock()).await;
+    let (kept, signer) = (Arc::new(store.clone()), signer_with_seed(&log, 8));
+    let bench = Bench::with_signer(signer, acme(), Registry::default(), kept, clock()).await;
     bench.runtime.stop().await;
     for number in [7, 8] {
         let report = verified(&store, number).await;
@@ -376,9 +387,12 @@ async fn a_key_that_was_handed_over_to_is_trusted_by_those_who_know_the_old_one(
         assert_eq!(report.chains[0].verdict.label(), "SEALED", "{number}");
     }
     assert!(!verified(&store, 9).await.is_sound());
-    // And once more: whoever knows the first key follows all the way.
+    // A second rotation: the first key still verifies the whole chain of keys.
     let mut upkeep = self::upkeep(&store, 8).await;
-    upkeep.rotate_key(key_of(&log, 9), "op-1").await.unwrap();
+    upkeep
+        .rotate_key(signer_with_seed(&log, 9), "op-1")
+        .await
+        .unwrap();
     for number in [7, 8, 9] {
         let report = verified(&store, number).await;
         assert!(report.is_sound(), "{number}: {report:?}");
@@ -386,12 +400,12 @@ async fn a_key_that_was_handed_over_to_is_trusted_by_those_who_know_the_old_one(
 }
 
 #[tokio::test]
-async fn a_key_is_not_handed_over_by_an_entry_that_nobody_signed() {
+async fn unsigned_entry_does_not_rotate_the_key() {
     let (store, upkeep) = kept().await;
     drop(upkeep);
-    // As somebody writes it who has no key, and waits for the console to sign what it finds.
+    // Written by a person without a key, who waits for the console to sign it.
     let (log, mut chain) = log_of(&store).await;
-    let key = key_of(&log, 9).verifier().to_string();
+    let key = signer_with_seed(&log, 9).verifier().to_string();
     let by = "op-1".to_owned();
     let entry = chain.seal(&draft(log.as_str(), KeyRotated { key, by }.into()));
     store
@@ -401,22 +415,22 @@ async fn a_key_is_not_handed_over_by_an_entry_that_nobody_signed() {
         .await
         .unwrap();
     let opened = Maintenance::open(Arc::new(store.clone()), signer(&store).await, clock(), &[]);
-    let told = opened.await.unwrap_err().to_string();
+    let reply = opened.await.unwrap_err().to_string();
     assert!(
-        told.contains("an unsigned entry names another key"),
-        "{told}"
+        reply.contains("an unsigned entry names another key"),
+        "{reply}"
     );
 }
 
 /// The power goes at every step of a change of keys: then it was made, or it was not.
 #[tokio::test]
-async fn a_change_of_keys_that_is_cut_short_leaves_one_key_or_the_other() {
+async fn interrupted_key_rotation_leaves_either_the_old_or_the_new_key() {
     let mut done = [0, 0];
     for steps in 0..8 {
         let (store, mut upkeep) = kept().await;
         let log = store.log().await.unwrap().log;
         store.disk(|disk| disk.cut_after(steps));
-        let rotated = upkeep.rotate_key(key_of(&log, 8), "op-1").await;
+        let rotated = upkeep.rotate_key(signer_with_seed(&log, 8), "op-1").await;
         let left = store
             .disk(|disk| disk.after_power_cut(0, cra_core::store::memory::disk::Corruption::No));
         let store = MemoryStore::open(left).unwrap();
@@ -430,13 +444,13 @@ async fn a_change_of_keys_that_is_cut_short_leaves_one_key_or_the_other() {
     assert!(done[0] > 0 && done[1] > 0, "{done:?}");
 }
 
-/// The same events, a hundred days later.
+/// Events that are a hundred days old.
 async fn old() -> (MemoryStore, Maintenance) {
     let store = MemoryStore::default();
     let retention = "{ default_days: 90, by_event_type: { session_started: 365 } }";
     let text = format!("{ACME}\ntrace_config: {{ retention: {retention} }}\n");
     let atlas = load_str("kept.yaml", &text).unwrap().atlas;
-    let bench = Bench::under(vec![atlas], Arc::new(store.clone()), clock()).await;
+    let bench = Bench::with_atlases(vec![atlas], Arc::new(store.clone()), clock()).await;
     bench.begin("s-1").await;
     bench.runtime.stop().await;
     let later = clock();
@@ -447,14 +461,14 @@ async fn old() -> (MemoryStore, Maintenance) {
 }
 
 #[tokio::test]
-async fn what_was_pruned_is_linked_and_explained_and_anything_else_is_told() {
+async fn pruned_events_are_linked_and_explained_and_other_gaps_are_reported() {
     let (store, mut upkeep) = old().await;
     let order = |mode| PruneRequest {
         by: "op-1",
         at_least: None,
         mode,
     };
-    let told = upkeep
+    let reply = upkeep
         .prune(order(MaintenanceMode::Report))
         .await
         .unwrap()
@@ -465,16 +479,16 @@ async fn what_was_pruned_is_linked_and_explained_and_anything_else_is_told() {
         .await
         .unwrap()
         .sessions;
-    assert_eq!(pruned, told);
+    assert_eq!(pruned, reply);
     assert!(pruned[0].1 > 0);
     upkeep.seal().await.unwrap();
     let report = verified(&store, 7).await;
     assert!(report.is_sound(), "{report:?}");
     assert_eq!(report.chains[0].pruned, pruned[0].1);
-    let told = report.chains[0].to_string();
+    let reply = report.chains[0].to_string();
     assert!(
-        told.starts_with("SEALED") && told.contains("linked, content pruned"),
-        "{told}"
+        reply.starts_with("SEALED") && reply.contains("linked, content pruned"),
+        "{reply}"
     );
 
     // What is left is held against what was left then.
@@ -483,7 +497,7 @@ async fn what_was_pruned_is_linked_and_explained_and_anything_else_is_told() {
     assert!(jsonl::verify(text.as_bytes(), TrustAnchors::nothing()).is_sound());
     let bare = records
         .iter()
-        .find(|it| it.envelope().unwrap().is_pruned())
+        .find(|record| record.envelope().unwrap().is_pruned())
         .unwrap();
     let (before, after) = (
         bare.envelope().unwrap().span_id,
@@ -493,16 +507,16 @@ async fn what_was_pruned_is_linked_and_explained_and_anything_else_is_told() {
     let changed = text.replace(&line, &line.replace(before, after));
     assert_ne!(changed, text);
     let report = jsonl::verify(changed.as_bytes(), TrustAnchors::nothing());
-    let told = report.chains[0].verdict.to_string();
+    let reply = report.chains[0].verdict.to_string();
     assert!(
-        told.contains("pruned events changed after they were pruned"),
-        "{told}"
+        reply.contains("pruned events changed after they were pruned"),
+        "{reply}"
     );
     assert_eq!(report.chains[0].verdict.label(), "DIVERGED");
 }
 
 #[tokio::test]
-async fn content_that_is_gone_without_a_word_in_the_log_is_a_fault() {
+async fn missing_content_without_a_log_entry_is_a_fault() {
     let (store, _) = kept().await;
     let (session, ranges) = (id("s-1"), vec![(1, 1)]);
     let prune = vec![PruneRanges { session, ranges }];
@@ -512,15 +526,15 @@ async fn content_that_is_gone_without_a_word_in_the_log_is_a_fault() {
     };
     store.append(batch).await.unwrap().await.unwrap();
     let report = verified(&store, 7).await;
-    let told = report.chains[0].verdict.to_string();
+    let reply = report.chains[0].verdict.to_string();
     assert_eq!(
-        told,
+        reply,
         "BROKEN at 1: its content was removed, but the log has no retention entry for it"
     );
 }
 
 #[tokio::test]
-async fn a_session_from_elsewhere_is_sealed_here_whatever_its_times_are() {
+async fn imported_session_is_sealed_at_any_event_times() {
     let (store, mut upkeep) = kept().await;
     let mut chain = Chain::new(id("far-1"));
     let records: Vec<_> = (0..300)
@@ -553,7 +567,7 @@ async fn a_session_from_elsewhere_is_sealed_here_whatever_its_times_are() {
     let far = report
         .chains
         .iter()
-        .find(|it| it.session == id("far-1"))
+        .find(|chain| chain.session == id("far-1"))
         .unwrap();
     assert_eq!(far.verdict.to_string(), "IMPORTED 0..299");
     let back = store.session_records(id("far-1"), 0, 1000).await.unwrap();
@@ -569,9 +583,9 @@ fn short_lived() -> Atlas {
 
 /// A session whose every event was pruned, its last one among them, is listed as ended all the same.
 #[test]
-fn an_ended_session_whose_end_was_pruned_still_holds() {
-    let desk = Desk::of(|store| async move {
-        let bench = Bench::under(vec![short_lived()], store, clock()).await;
+fn ended_session_with_a_pruned_end_still_verifies() {
+    let home = TestHome::of(|store| async move {
+        let bench = Bench::with_atlases(vec![short_lived()], store, clock()).await;
         bench.begin("s-1").await;
         let end = EndSession {
             delivery: cra_core::engine::command::DeliveryTime::Now,
@@ -582,14 +596,14 @@ fn an_ended_session_whose_end_was_pruned_still_holds() {
         bench.runtime.agent_handle().end_session(end).await.unwrap();
         bench.runtime.stop().await;
     });
-    desk.run(&["trace", "prune"]).succeeds();
-    let said = desk.run(&["trace", "verify"]);
-    said.succeeds();
-    assert!(said.out.contains("content pruned"), "{}", said.out);
+    home.run(&["trace", "prune"]).succeeds();
+    let output = home.run(&["trace", "verify"]);
+    output.succeeds();
+    assert!(output.out.contains("content pruned"), "{}", output.out);
 }
 
 #[test]
-fn a_session_that_is_put_back_behind_the_log_does_not_make_up_for_the_one_that_was_there() {
+fn session_moved_after_its_seal_is_reported_as_truncated() {
     let mut hand = Hand::new();
     hand.event().event();
     let stands = hand.stands();
@@ -609,9 +623,9 @@ fn a_session_that_is_put_back_behind_the_log_does_not_make_up_for_the_one_that_w
     assert_eq!(report.chains[0].verdict.label(), "TRUNCATED");
 }
 
-/// Who takes heads away, writes the past anew and starts a console must not have it signed.
+/// A person who removes heads, rewrites the past and starts a console must not get it signed.
 #[tokio::test]
-async fn more_than_a_crash_can_leave_is_not_signed_at_the_next_start() {
+async fn more_unsigned_events_than_a_crash_can_leave_are_not_signed_at_the_next_start() {
     for (entries, events) in [(129, 0), (0, 64 * 256 + 1)] {
         let (store, upkeep) = kept().await;
         drop(upkeep);
@@ -636,16 +650,16 @@ async fn more_than_a_crash_can_leave_is_not_signed_at_the_next_start() {
 }
 
 #[tokio::test]
-async fn a_clock_that_is_set_back_does_not_put_off_the_next_seal() {
+async fn clock_set_back_does_not_delay_the_next_seal() {
     let store = MemoryStore::default();
     let late = clock();
     late.advance(Duration::from_hours(1));
     let bench = Bench::start(Arc::new(store.clone()), Arc::clone(&late)).await;
     bench.begin("s-1").await;
-    bench.until(|s| s.held.len() == 1).await;
+    bench.wait_until(|s| s.held.len() == 1).await;
     late.set_back(Duration::from_hours(1));
     bench.begin("s-2").await;
-    bench.until(|s| s.held.len() == 2).await;
+    bench.wait_until(|s| s.held.len() == 2).await;
     let before = bench.snapshot().chain.head.signed;
     late.advance(Duration::from_secs(2));
     let sealed = async {
@@ -658,23 +672,23 @@ async fn a_clock_that_is_set_back_does_not_put_off_the_next_seal() {
     assert!(verified(&store, 7).await.is_sound());
 }
 
-/// Whoever looks at the screen sees what was signed, without asking for a check.
+/// An operator sees on the screen how much was signed, without running a verification.
 #[tokio::test]
-async fn the_picture_says_how_much_the_newest_head_covers() {
+async fn snapshot_reports_how_much_the_newest_head_covers() {
     let clock = clock();
     let bench = Bench::start(Arc::new(MemoryStore::default()), Arc::clone(&clock)).await;
     bench.begin("s-1").await;
-    let open = bench.until(|s| s.held.len() == 1).await;
+    let open = bench.wait_until(|s| s.held.len() == 1).await;
     assert!(open.chain.events > open.chain.head.covered);
     clock.advance(Duration::from_secs(2));
-    let signed = bench.until(|s| s.chain.head.covered > 0).await;
+    let signed = bench.wait_until(|s| s.chain.head.covered > 0).await;
     assert_eq!(signed.chain.head.covered, signed.chain.events);
     bench.runtime.stop().await;
 }
 
 /// A kill between an entry and its signature: the next start goes on behind the entry, and says nothing twice.
 #[tokio::test]
-async fn what_an_entry_without_a_signature_said_is_not_said_again() {
+async fn sessions_named_by_an_unsigned_entry_are_not_named_again() {
     let (store, upkeep) = kept().await;
     drop(upkeep);
     let (log, mut chain) = log_of(&store).await;
@@ -706,8 +720,8 @@ async fn what_an_entry_without_a_signature_said_is_not_said_again() {
         let event = record.event_of().unwrap();
         if event.event_type == "log_sealed" {
             let sessions = event.payload["sessions"].as_array().unwrap().iter();
-            let said = sessions.map(|it| it["session"].as_str().unwrap().to_owned());
-            assert_eq!(said.collect::<BTreeSet<_>>(), std::mem::take(&mut grown));
+            let output = sessions.map(|value| value["session"].as_str().unwrap().to_owned());
+            assert_eq!(output.collect::<BTreeSet<_>>(), std::mem::take(&mut grown));
             entries += 1;
         } else if record.session != log {
             grown.insert(record.session.to_string());

@@ -1,4 +1,4 @@
-//! One fast test binary, a module per room.
+//! One fast test binary, with a module per area.
 
 #![expect(
     clippy::unwrap_used,
@@ -11,43 +11,42 @@
 mod acknowledgements;
 mod adapters;
 mod answers;
+mod atlas_reload;
 mod atlases;
 mod attacks;
 mod cli;
 mod clocks;
 mod coding_agents;
+mod commands;
 mod conformance;
 mod connect;
 mod connections;
 mod conversations;
-mod crowds;
 mod damage;
 mod docs;
 mod drafts;
 mod events;
+mod example_plugin;
 mod examples;
-mod explaining;
+mod explain;
 mod extensions;
 mod faults;
 mod features;
 mod governance;
 mod handover;
-mod headless;
 mod hooks;
 mod http;
 mod impostor;
-mod keeping;
 mod lint;
 mod logs;
 mod mcp;
 mod missing_parameters;
 mod notices;
 mod numbers;
-mod own_code;
-mod powercuts;
-mod reading;
+mod power_cuts;
 mod reconstruct;
-mod reloading;
+mod record_maintenance;
+mod replay;
 mod runtime;
 mod scenarios;
 mod simulation;
@@ -56,4 +55,5 @@ mod sqlite;
 mod store;
 mod style;
 mod support;
+mod thousand_agents;
 mod turns;

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::cli::Desk;
-use super::socket::House;
+use super::cli::TestHome;
+use super::socket::TestConsole;
 
 /// A gate, a denial, a permission and advice, each on a parameter.
 const RULES: &str = "atlas_version: '1.0'
@@ -30,53 +30,53 @@ policies:
 
 // covers B28
 #[tokio::test]
-async fn a_gate_holds_a_request_that_names_its_parameter_differently() {
-    let house = House::under(RULES).await;
-    let mut agent = house.agent().await;
+async fn gate_holds_a_request_that_spells_its_parameter_differently() {
+    let console = TestConsole::with_atlas(RULES).await;
+    let mut agent = console.agent().await;
     agent
-        .says("session.start", json!({"session": "s", "agent": "bot"}))
+        .call_ok("session.start", json!({"session": "s", "agent": "bot"}))
         .await;
     let ask = |action: &str, params: serde_json::Value| json!({"session": "s", "action": action, "params": params});
-    let (told, ()) = tokio::join!(
-        agent.refused(
+    let (reply, ()) = tokio::join!(
+        agent.call_err(
             "action.request",
             ask("shell.run", json!({"cmd": "rm -rf /"}))
         ),
-        house.deny("not that")
+        console.deny("not that")
     );
-    assert!(told.contains("not that"), "{told}");
+    assert!(reply.contains("not that"), "{reply}");
     // The advice on the same condition is not given: it cannot be judged.
     let allowed = agent
-        .says("action.request", ask("note.read", json!({"cmd": "rm"})))
+        .call_ok("action.request", ask("note.read", json!({"cmd": "rm"})))
         .await;
     assert_eq!(allowed["given"]["contexts"], json!([]), "{allowed}");
     let harmless = ask("shell.run", json!({"command": "ls"}));
-    agent.says("action.request", harmless).await;
-    let told = agent
-        .refused(
+    agent.call_ok("action.request", harmless).await;
+    let reply = agent
+        .call_err(
             "action.request",
             ask("mail.send", json!({"recipient": "a@b.example"})),
         )
         .await;
-    assert!(told.contains("outside"), "{told}");
+    assert!(reply.contains("outside"), "{reply}");
 }
 
 #[test]
-fn explain_says_which_parameter_is_missing() {
-    let desk = Desk::empty();
-    let file = desk.0.path().join("own.yaml");
+fn explain_names_the_missing_parameter() {
+    let home = TestHome::empty();
+    let file = home.0.path().join("own.yaml");
     std::fs::write(&file, RULES).unwrap();
     let file = file.to_str().unwrap();
     let params = ["--action", "shell.run", "--params", "{\"cmd\":\"rm\"}"];
-    let told = desk.run(&[&["atlas", "explain", file][..], &params].concat());
-    told.succeeds();
-    assert!(told.out.contains("HELD at delete"), "{}", told.out);
+    let reply = home.run(&[&["atlas", "explain", file][..], &params].concat());
+    reply.succeeds();
+    assert!(reply.out.contains("HELD at delete"), "{}", reply.out);
     let missing = "wanted matches \"rm\", cannot be evaluated: `params.command` is missing";
-    assert!(told.out.contains(missing), "{}", told.out);
+    assert!(reply.out.contains(missing), "{}", reply.out);
     let skipped = "not fired  wanted when, actual its condition cannot be evaluated: `params.command` is missing";
-    assert!(told.out.contains(skipped), "{}", told.out);
+    assert!(reply.out.contains(skipped), "{}", reply.out);
     // A condition that asks for the parameter is false without it.
-    let told = desk.run(&[
+    let reply = home.run(&[
         "atlas",
         "explain",
         file,
@@ -85,5 +85,5 @@ fn explain_says_which_parameter_is_missing() {
         "--params",
         "{}",
     ]);
-    assert!(told.out.contains("ALLOWED"), "{}", told.out);
+    assert!(reply.out.contains("ALLOWED"), "{}", reply.out);
 }

@@ -1,4 +1,4 @@
-//! What stewards asked to be told of, from the gate to a real server.
+//! Notices for stewards, from the gate to a real server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,15 +22,15 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
-use super::cli::Desk;
+use super::cli::TestHome;
 use super::runtime::SlowStore;
-use super::support::{Bench, clock, decide, good_answers, open_again, parts, request};
+use super::support::{Bench, clock, decide, good_answers, parts, reopen_store, request};
 
 mod receiver;
 
 use receiver::{Answer, Receiver};
 
-/// An Atlas of that name whose steward is told at that address. Paying is denied and may be overruled,
+/// An Atlas with that id whose steward is notified at that address. Paying is denied and may be overruled,
 /// cutting is just dangerous.
 fn atlas(id: &str, address: &str) -> Atlas {
     let text = format!(
@@ -81,7 +81,7 @@ async fn kept(store: &dyn Store) -> Vec<StoredNotice> {
     stored_notices(store.state().await.unwrap()).0
 }
 
-/// Waits until so many are kept, and returns them. A picture may be older than what was sent.
+/// Waits until `wanted` notices are stored, and returns them. A snapshot may be older than the sent notices.
 async fn left(store: &dyn Store, wanted: usize) -> Vec<StoredNotice> {
     let found = async {
         loop {
@@ -96,7 +96,7 @@ async fn left(store: &dyn Store, wanted: usize) -> Vec<StoredNotice> {
     found.await.expect("others are kept")
 }
 
-/// What an agent and an operator say that no notice may have.
+/// Texts of an agent and an operator that no notice may contain.
 const SECRETS: [&str; 3] = ["s3cret-param", "s3cret-answer", "s3cret-why"];
 
 /// Has an agent ask for what a policy denies, and an operator overrule it.
@@ -113,10 +113,17 @@ async fn overrule(bench: &Bench, atlas: &str, number: u64) -> Arc<Held> {
         .await
         .unwrap_err();
     let gate = denied.gate.unwrap();
-    let held = bench.until(|s| s.held.iter().any(|it| it.id == gate)).await;
-    let held = held.held.iter().find(|it| it.id == gate).unwrap().clone();
+    let held = bench
+        .wait_until(|s| s.held.iter().any(|held| held.id == gate))
+        .await;
+    let held = held
+        .held
+        .iter()
+        .find(|held| held.id == gate)
+        .unwrap()
+        .clone();
     let mut answers = good_answers(&held);
-    for answer in answers.iter_mut().flat_map(|it| it.values_mut()) {
+    for answer in answers.iter_mut().flat_map(|held| held.values_mut()) {
         if answer.is_string() && *answer != json!("understood") {
             *answer = json!(format!("{}, and confirmed in writing", SECRETS[1]));
         }
@@ -149,7 +156,7 @@ fn signature(secret: &str, message: &str) -> String {
 
 // covers B16
 #[tokio::test]
-async fn an_override_is_told_signed_and_without_what_may_be_secret() {
+async fn override_notice_is_signed_and_contains_no_secret() {
     let mut receiver = Receiver::new(&[Answer::Status(204)]);
     let (_folder, store) = sqlite();
     let own = atlas("own", &receiver.address);
@@ -172,8 +179,8 @@ async fn an_override_is_told_signed_and_without_what_may_be_secret() {
         .session_records("s-1".parse().unwrap(), 0, 100)
         .await
         .unwrap();
-    let events = records.iter().map(|it| it.event_of().unwrap());
-    let overruled = events.filter(|it| it.event_type == "policy_override");
+    let events = records.iter().map(|record| record.event_of().unwrap());
+    let overruled = events.filter(|record| record.event_type == "policy_override");
     let [event] = &overruled.collect::<Vec<_>>()[..] else {
         panic!("no single override is on record");
     };
@@ -192,16 +199,21 @@ async fn an_override_is_told_signed_and_without_what_may_be_secret() {
     for secret in SECRETS {
         assert!(!got.text.contains(secret), "{secret} in {}", got.text);
     }
-    let told = serde_json::to_string(&records.iter().map(|it| &it.text).collect::<Vec<_>>());
-    assert!(told.unwrap().contains(SECRETS[0]), "the record has it");
+    let reply = serde_json::to_string(
+        &records
+            .iter()
+            .map(|record| &record.text)
+            .collect::<Vec<_>>(),
+    );
+    assert!(reply.unwrap().contains(SECRETS[0]), "the record has it");
     left(store.as_ref(), 0).await;
     bench.runtime.stop().await;
-    receiver.nothing_came();
+    receiver.assert_no_request();
 }
 
 // covers B16
 #[tokio::test]
-async fn what_is_refused_is_tried_again_under_the_same_name_after_a_pause() {
+async fn refused_notice_is_retried_with_the_same_id_after_a_pause() {
     let mut receiver = Receiver::new(&[
         Answer::Status(500),
         Answer::Status(503),
@@ -226,20 +238,20 @@ async fn what_is_refused_is_tried_again_under_the_same_name_after_a_pause() {
     );
     assert_eq!(data["event"]["type"], "action_attempted");
     assert!(!first.text.contains(SECRETS[0]), "{}", first.text);
-    bench.until(|s| s.notices.error.is_some()).await;
-    let picture = bench.snapshot();
-    assert_eq!((picture.notices.waiting, picture.notices.failed), (1, 0));
+    bench.wait_until(|s| s.notices.error.is_some()).await;
+    let snapshot = bench.snapshot();
+    assert_eq!((snapshot.notices.waiting, snapshot.notices.failed), (1, 0));
     assert_eq!(
-        picture.notices.error.as_deref(),
+        snapshot.notices.error.as_deref(),
         Some("it returned status 500")
     );
     bench.clock.advance(Duration::from_secs(4));
     let _ = bench.runtime.operator_handle().verify().await;
-    receiver.nothing_came();
+    receiver.assert_no_request();
     bench.clock.advance(Duration::from_secs(2));
     let second = receiver.next().await;
     bench
-        .until(|s| s.notices.error.as_deref() == Some("it returned status 503"))
+        .wait_until(|s| s.notices.error.as_deref() == Some("it returned status 503"))
         .await;
     bench.clock.advance(Duration::from_secs(34));
     let third = receiver.next().await;
@@ -252,12 +264,12 @@ async fn what_is_refused_is_tried_again_under_the_same_name_after_a_pause() {
         );
     }
     left(store.as_ref(), 0).await;
-    bench.until(|s| s.notices.error.is_none()).await;
+    bench.wait_until(|s| s.notices.error.is_none()).await;
 }
 
 // covers B16
 #[test]
-fn what_was_on_its_way_when_everything_ended_is_sent_after_the_next_start() {
+fn notice_in_flight_at_shutdown_is_sent_after_the_next_start() {
     let mut receiver = Receiver::new(&[Answer::Silence, Answer::Status(200)]);
     let (folder, store) = sqlite();
     let own = atlas("own", &receiver.address);
@@ -274,10 +286,10 @@ fn what_was_on_its_way_when_everything_ended_is_sent_after_the_next_start() {
         overrule(&bench, "own", 1).await;
         receiver.next().await
     });
-    // Nothing is finished, nobody says goodbye.
+    // The runtime is dropped without a shutdown.
     first_life.shutdown_background();
     life().block_on(async {
-        let store = Arc::new(open_again(folder.path()));
+        let store = Arc::new(reopen_store(folder.path()));
         assert_eq!(kept(store.as_ref()).await.len(), 1);
         let bench = bench(vec![own], store.clone(), clock(), webhooks()).await;
         let second = receiver.next().await;
@@ -290,16 +302,16 @@ fn what_was_on_its_way_when_everything_ended_is_sent_after_the_next_start() {
 
 // covers B16
 #[tokio::test]
-async fn a_notice_is_on_disk_exactly_when_its_record_is_whenever_the_power_goes() {
+async fn notice_is_on_disk_exactly_when_its_event_is_after_any_power_cut() {
     let mut cut_short = 0;
     for steps in 0..24 {
         let store = MemoryStore::default();
         let (shared, clock) = (Arc::new(store.clone()), clock());
-        // Nobody is there: what is kept stays.
+        // No server listens: stored notices stay.
         let own = atlas("own", "http://127.0.0.1:1/");
         let bench = bench(vec![own], shared, clock, webhooks()).await;
         bench.begin("s-1").await;
-        bench.until(|s| s.sessions.len() == 1).await;
+        bench.wait_until(|s| s.sessions.len() == 1).await;
         store.disk(|disk| disk.cut_after(steps));
         let agents = bench.runtime.agent_handle();
         for number in 0..3 {
@@ -315,9 +327,9 @@ async fn a_notice_is_on_disk_exactly_when_its_record_is_whenever_the_power_goes(
             .session_records("s-1".parse().unwrap(), 0, 100)
             .await
             .unwrap();
-        let attempted = records.iter().map(|it| it.event_of().unwrap());
+        let attempted = records.iter().map(|record| record.event_of().unwrap());
         let attempted = attempted
-            .filter(|it| it.event_type == "action_attempted")
+            .filter(|record| record.event_type == "action_attempted")
             .count();
         assert_eq!(
             kept(&left).await.len(),
@@ -330,30 +342,30 @@ async fn a_notice_is_on_disk_exactly_when_its_record_is_whenever_the_power_goes(
 
 // covers B16
 #[tokio::test]
-async fn nobody_is_told_of_what_is_not_on_disk() {
+async fn notices_are_sent_only_for_durable_events() {
     let mut receiver = Receiver::new(&[Answer::Status(200)]);
     let store = SlowStore::new();
     let own = atlas("own", &receiver.address);
     let bench = bench(vec![own], store.clone(), clock(), webhooks()).await;
     bench.begin("s-1").await;
-    bench.until(|s| s.sessions.len() == 1).await;
+    bench.wait_until(|s| s.sessions.len() == 1).await;
     store.durable.send_replace(false);
     let agents = bench.runtime.agent_handle();
     let cut = request("s-1", "own.cut", json!({}));
-    let asked = tokio::spawn(async move { agents.request_action(cut).await });
+    let pending = tokio::spawn(async move { agents.request_action(cut).await });
     while kept(store.as_ref()).await.is_empty() {
         tokio::task::yield_now().await;
     }
-    receiver.only_we_come().await;
+    receiver.assert_no_other_connection().await;
     store.durable.send_replace(true);
-    asked.await.unwrap().unwrap();
+    pending.await.unwrap().unwrap();
     let got = receiver.next().await;
     assert_eq!(got.json()["type"], "high_risk_action");
 }
 
 // covers B16
 #[tokio::test]
-async fn whoever_is_gone_is_given_up_which_is_said_and_tried_once_at_the_next_start() {
+async fn unreachable_webhook_is_given_up_reported_and_retried_once_at_the_next_start() {
     let mut receiver = Receiver::new(&[
         Answer::Status(410),
         Answer::Status(500),
@@ -366,16 +378,16 @@ async fn whoever_is_gone_is_given_up_which_is_said_and_tried_once_at_the_next_st
     bench.begin("s-1").await;
     overrule(&bench, "own", 1).await;
     let first = receiver.next().await;
-    let picture = bench.until(|s| s.notices.failed == 1).await;
-    assert_eq!(picture.notices.waiting, 0);
+    let snapshot = bench.wait_until(|s| s.notices.failed == 1).await;
+    assert_eq!(snapshot.notices.waiting, 0);
     assert_eq!(
-        picture.notices.error.as_deref(),
+        snapshot.notices.error.as_deref(),
         Some("the receiver unsubscribed (status 410)")
     );
-    assert_eq!(picture.notices.by_atlas["own"].failed, 1);
+    assert_eq!(snapshot.notices.by_atlas["own"].failed, 1);
     bench.clock.advance(Duration::from_hours(30));
     let _ = bench.runtime.operator_handle().verify().await;
-    receiver.nothing_came();
+    receiver.assert_no_request();
     let failed = kept(store.as_ref()).await;
     assert!(
         matches!(failed[0].state, DeliveryState::Failed { .. }),
@@ -384,29 +396,29 @@ async fn whoever_is_gone_is_given_up_which_is_said_and_tried_once_at_the_next_st
     bench.runtime.stop().await;
     // Once, and no more: it still does not want it.
     drop(store);
-    let store = Arc::new(open_again(folder.path()));
+    let store = Arc::new(reopen_store(folder.path()));
     let bench = start(store.clone() as Arc<dyn Store>).await;
     let second = receiver.next().await;
     assert_eq!(second.header("webhook-id"), first.header("webhook-id"));
     bench
-        .until(|s| s.notices.error.as_deref() == Some("it returned status 500"))
+        .wait_until(|s| s.notices.error.as_deref() == Some("it returned status 500"))
         .await;
     assert_eq!(bench.snapshot().notices.failed, 1);
     bench.clock.advance(Duration::from_hours(30));
     let _ = bench.runtime.operator_handle().verify().await;
-    receiver.nothing_came();
+    receiver.assert_no_request();
     bench.runtime.stop().await;
     drop(store);
-    let store = Arc::new(open_again(folder.path()));
+    let store = Arc::new(reopen_store(folder.path()));
     let bench = start(store.clone() as Arc<dyn Store>).await;
     receiver.next().await;
-    bench.until(|s| s.notices.failed == 0).await;
+    bench.wait_until(|s| s.notices.failed == 0).await;
     left(store.as_ref(), 0).await;
 }
 
 // covers B16
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_slow_address_holds_up_neither_an_agent_nor_another_address() {
+async fn slow_webhook_delays_neither_agents_nor_other_webhooks() {
     let mut slow = Receiver::new(&[Answer::Silence]);
     let mut quick = Receiver::new(&[Answer::Status(200)]);
     let (_folder, store) = sqlite();
@@ -433,12 +445,12 @@ async fn a_slow_address_holds_up_neither_an_agent_nor_another_address() {
     took.expect("the slow address held up others");
     let waiting = left(store.as_ref(), 1).await;
     assert_eq!(waiting[0].id, held_up.header("webhook-id"));
-    slow.nothing_came();
+    slow.assert_no_request();
 }
 
 // covers B16
 #[tokio::test]
-async fn nobody_is_sent_on_to_somebody_else() {
+async fn redirects_of_a_webhook_are_not_followed() {
     let mut other = Receiver::new(&[Answer::Status(200)]);
     let mut receiver = Receiver::new(&[Answer::Redirect(other.port)]);
     let (_folder, store) = sqlite();
@@ -447,18 +459,18 @@ async fn nobody_is_sent_on_to_somebody_else() {
     bench.begin("s-1").await;
     overrule(&bench, "own", 1).await;
     receiver.next().await;
-    let picture = bench.until(|s| s.notices.error.is_some()).await;
+    let snapshot = bench.wait_until(|s| s.notices.error.is_some()).await;
     assert_eq!(
-        picture.notices.error.as_deref(),
+        snapshot.notices.error.as_deref(),
         Some("it returned status 302")
     );
-    assert_eq!(picture.notices.waiting, 1);
-    other.nothing_came();
+    assert_eq!(snapshot.notices.waiting, 1);
+    other.assert_no_request();
 }
 
 // covers B16
 #[tokio::test]
-async fn where_it_is_off_nothing_is_kept_and_nobody_is_told() {
+async fn disabled_notices_are_neither_stored_nor_sent() {
     for off in [NoticesOff::Demo, NoticesOff::Setting, NoticesOff::NoConsole] {
         let mut receiver = Receiver::new(&[Answer::Status(200)]);
         let (_folder, store) = sqlite();
@@ -476,29 +488,29 @@ async fn where_it_is_off_nothing_is_kept_and_nobody_is_told() {
         assert_eq!(kept(store.as_ref()).await, []);
         assert_eq!(bench.snapshot().notices.off, Some(off));
         bench.runtime.stop().await;
-        receiver.nothing_came();
+        receiver.assert_no_request();
     }
 }
 
 // covers B16
 #[test]
-fn notices_are_listed_tried_again_and_forgotten_without_a_console() {
-    let desk = Desk::of(|store| async move {
+fn notices_can_be_listed_retried_and_discarded_without_a_console() {
+    let home = TestHome::of(|store| async move {
         let own = atlas("own", "http://127.0.0.1:1/");
         let bench = bench(vec![own], store, clock(), webhooks()).await;
         bench.begin("s-1").await;
         overrule(&bench, "own", 1).await;
-        bench.until(|s| s.notices.error.is_some()).await;
+        bench.wait_until(|s| s.notices.error.is_some()).await;
         bench.runtime.stop().await;
     });
-    let all = desk.run(&["notices", "--json"]).json();
+    let all = home.run(&["notices", "--json"]).json();
     let id = all[0]["id"].as_str().unwrap();
     assert_eq!(
         (&all[0]["state"], &all[0]["attempts"]),
         (&json!("waiting"), &json!(1))
     );
     assert_eq!(all[0]["body"]["data"]["action"], "own.pay");
-    let listed = desk.run(&["notices"]);
+    let listed = home.run(&["notices"]);
     listed.succeeds();
     assert!(listed.out.contains(id) && listed.out.contains("own to http://127.0.0.1:1/"));
     assert!(
@@ -508,32 +520,32 @@ fn notices_are_listed_tried_again_and_forgotten_without_a_console() {
         "{}",
         listed.out
     );
-    desk.run(&["notices", "retry", "--failed"])
+    home.run(&["notices", "retry", "--failed"])
         .fails(1, &["there are no failed notices", "cra notices lists"]);
-    desk.run(&["notices", "retry", "msg_x"])
+    home.run(&["notices", "retry", "msg_x"])
         .fails(1, &["no waiting or failed notice `msg_x`"]);
-    desk.run(&["--read-only", "notices", "forget", id])
+    home.run(&["--read-only", "notices", "forget", id])
         .fails(2, &["--read-only"]);
-    let again = desk.run(&["notices", "retry", id]);
+    let again = home.run(&["notices", "retry", id]);
     again.succeeds();
     assert_eq!(
         again.out,
         "1 notice is queued for the next start of the console.\n"
     );
-    let all = desk.run(&["notices", "--json"]).json();
+    let all = home.run(&["notices", "--json"]).json();
     assert!(all[0]["since"].as_str().unwrap() > "2026-01-02");
-    let gone = desk.run(&["notices", "forget", id, "--json"]);
+    let gone = home.run(&["notices", "forget", id, "--json"]);
     assert_eq!(gone.json(), json!({"notices": 1}));
-    let none = desk.run(&["notices"]);
+    let none = home.run(&["notices"]);
     assert_eq!(none.out, "No notices are waiting or failed.\n");
 }
 
 // covers B16
 #[test]
-fn the_secret_is_shown_only_when_it_is_asked_for() {
-    let desk = Desk::empty();
-    let path = desk.0.path().join(SECRET_FILE);
-    let place = desk.run(&["notices", "secret"]);
+fn webhook_secret_is_shown_only_on_request() {
+    let home = TestHome::empty();
+    let path = home.0.path().join(SECRET_FILE);
+    let place = home.run(&["notices", "secret"]);
     place.succeeds();
     assert!(
         place.out.starts_with(path.to_str().unwrap()),
@@ -545,13 +557,13 @@ fn the_secret_is_shown_only_when_it_is_asked_for() {
         "{}",
         place.out
     );
-    desk.run(&["--read-only", "notices", "secret", "--show"])
+    home.run(&["--read-only", "notices", "secret", "--show"])
         .fails(2, &["--read-only"]);
-    let shown = desk.run(&["notices", "secret", "--show", "--json"]).json();
+    let shown = home.run(&["notices", "secret", "--show", "--json"]).json();
     let secret = shown["secret"].as_str().unwrap();
     assert!(secret.parse::<Secret>().is_ok());
     assert_eq!(std::fs::read_to_string(&path).unwrap(), secret);
-    let again = desk.run(&["notices", "secret", "--show"]);
+    let again = home.run(&["notices", "secret", "--show"]);
     assert!(
         again.out.ends_with(&format!("\n{secret}\n")),
         "{}",

@@ -9,12 +9,12 @@ use cra_core::reconstruct::ConversationSnapshot;
 use cra_core::trace::jsonl::read_event;
 use tempfile::TempDir;
 
-use super::cli::{Said, command, said};
+use super::cli::{CommandOutput, command, command_output};
 use super::support::root;
 
-fn cra(words: &[&str]) -> Said {
+fn cra(words: &[&str]) -> CommandOutput {
     let home = TempDir::new().unwrap();
-    said(command(home.path()).args(words).output().unwrap())
+    command_output(command(home.path()).args(words).output().unwrap())
 }
 
 const ATLAS: &str = r#"
@@ -57,14 +57,14 @@ fn an_atlas_with_a_number_that_would_be_rounded_is_not_loaded() {
 }
 
 #[test]
-fn a_json_atlas_with_a_key_twice_is_not_loaded() {
+fn json_atlas_with_a_duplicate_key_is_not_loaded() {
     for text in [
         r#"{"atlas_version":"1.0","atlas_id":"a","atlas_id":"b"}"#,
         r#"{"atlas_version":"1.0","atlas_id":"a","\u0061tlas_id":"b"}"#,
     ] {
         let refused = load_str("atlas.json", text).unwrap_err();
-        let told = format!("{refused:?}");
-        assert!(told.contains("atlas_id"), "{told}");
+        let reply = format!("{refused:?}");
+        assert!(reply.contains("atlas_id"), "{reply}");
     }
 }
 
@@ -95,35 +95,38 @@ fn explain_refuses_parameters_that_are_not_exact() {
     let file = file.to_str().unwrap();
     for (params, word) in [
         (r#"{"amount": 123456789012345678901234567890}"#, "`amount`"),
-        (r#"{"amount": 1, "amount": 2}"#, "twice"),
+        (
+            r#"{"amount": 1, "amount": 2}"#,
+            "at `amount`: duplicate key",
+        ),
     ] {
-        let told = cra(&[
+        let reply = cra(&[
             "atlas", "explain", file, "--action", "pay", "--params", params,
         ]);
-        assert_ne!(told.code, 0, "{params}: {}", told.out);
-        assert!(told.err.contains(word), "{params}: {}", told.err);
+        assert_ne!(reply.code, 0, "{params}: {}", reply.out);
+        assert!(reply.err.contains(word), "{params}: {}", reply.err);
     }
 }
 
 #[test]
-fn a_snapshot_file_with_a_key_twice_is_not_read() {
+fn snapshot_file_with_a_duplicate_key_is_not_read() {
     let text = br#"{"checkpoint_metadata":{"version":"2.0","version":"4.0"}}"#;
     let refused = ConversationSnapshot::read(text).unwrap_err().to_string();
     assert!(refused.contains("checkpoint_metadata.version"), "{refused}");
 }
 
 #[test]
-fn a_turn_with_a_key_twice_or_an_inexact_number_is_not_taken() {
+fn turn_with_a_duplicate_key_or_an_inexact_number_is_refused() {
     let turn = |more: &str| {
         format!(r#"{{"message_id":"m-1","message":"hello","author":"user","context":{{}}{more}}}"#)
     };
     for more in [r#","message":"bye""#, r#","\u006dessage":"bye""#] {
         let refused = Turn::read(turn(more).as_bytes()).unwrap_err().to_string();
-        assert!(refused.contains("twice"), "{refused}");
+        assert!(refused.contains("duplicate key"), "{refused}");
     }
     let deep = r#"{"message_id":"m-1","message":"hello","author":"user","context":{"thread_memento":{"arc":1,"arc":2}}}"#;
     let refused = Turn::read(deep.as_bytes()).unwrap_err().to_string();
-    assert!(refused.contains("twice"), "{refused}");
+    assert!(refused.contains("duplicate key"), "{refused}");
 }
 
 #[test]

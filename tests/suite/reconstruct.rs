@@ -9,7 +9,7 @@ use cra_core::reconstruct::{
 };
 use serde_json::{Value, json};
 
-use super::cli::Desk;
+use super::cli::TestHome;
 use super::support::{files, root};
 
 mod command;
@@ -29,7 +29,7 @@ fn of(value: &Value) -> Reconstruction {
 
 // covers R1, R16, R17
 #[test]
-fn every_snapshot_file_gives_the_confirmation_that_lies_beside_it() {
+fn every_snapshot_file_yields_its_expected_confirmation() {
     let folder = root().join("tests/data/snapshots");
     let mut seen = 0;
     for path in files(&folder, "json") {
@@ -37,11 +37,11 @@ fn every_snapshot_file_gives_the_confirmation_that_lies_beside_it() {
         let confirmation = Reconstruction::from_file(&text).unwrap().confirmation;
         let again = Reconstruction::from_file(&text).unwrap().confirmation;
         assert_eq!(confirmation, again);
-        let beside = path.with_extension("txt");
+        let expected_file = path.with_extension("txt");
         if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
-            fs::write(&beside, &confirmation).unwrap();
+            fs::write(&expected_file, &confirmation).unwrap();
         }
-        let wanted = fs::read_to_string(&beside).unwrap_or_default();
+        let wanted = fs::read_to_string(&expected_file).unwrap_or_default();
         assert_eq!(confirmation, wanted, "{}", path.display());
         seen += 1;
     }
@@ -50,7 +50,7 @@ fn every_snapshot_file_gives_the_confirmation_that_lies_beside_it() {
 
 // covers R2, R3, R4, R5, R6, R7, R8
 #[test]
-fn a_file_is_read_in_seven_steps_in_the_order_of_the_protocol() {
+fn snapshot_file_is_read_in_the_seven_steps_of_the_protocol() {
     let retrieved = of(&value("structured")).retrieved;
     let numbers: Vec<_> = retrieved.iter().map(|step| step.number).collect();
     assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7]);
@@ -117,9 +117,9 @@ fn a_file_is_read_in_seven_steps_in_the_order_of_the_protocol() {
 
 // covers R9, R10, R11, R12, R13
 #[test]
-fn five_inferences_say_in_sentences_what_was_read() {
+fn five_inferences_state_the_content_in_sentences() {
     let inferred = of(&value("structured")).inferred;
-    let outputs: Vec<_> = inferred.iter().map(|it| it.output.as_str()).collect();
+    let outputs: Vec<_> = inferred.iter().map(|value| value.output.as_str()).collect();
     assert_eq!(outputs.len(), 5);
     for (output, parts) in outputs.iter().zip([
         &["60% complete", "architecture exploration", "Momentum is exploratory", "not ready for implementation"][..],
@@ -139,7 +139,7 @@ fn five_inferences_say_in_sentences_what_was_read() {
 
 // covers R14, R15
 #[test]
-fn whatever_is_taken_away_shows_in_the_checklist_and_is_asked_for_first() {
+fn every_missing_part_fails_its_check_and_is_requested_first() {
     let whole = value("near-completion");
     assert!(of(&whole).checklist.is_clear());
     let table = [
@@ -165,7 +165,7 @@ fn whatever_is_taken_away_shows_in_the_checklist_and_is_asked_for_first() {
         let unclear = &checks[place];
         let name = path.trim_start_matches('/').replace('/', ".");
         assert!(
-            unclear.missing.iter().any(|it| *it == name),
+            unclear.missing.iter().any(|item| *item == name),
             "{name}: {unclear:?}"
         );
         let text = &reconstruction.confirmation;
@@ -201,7 +201,7 @@ fn low_confidence_is_admitted_and_alternatives_are_offered() {
 
 // covers R19
 #[test]
-fn a_blocking_issue_stands_first_and_what_moves_on_is_premature() {
+fn blocking_issue_comes_first_and_later_steps_are_premature() {
     for (issue, blocked) in [
         (json!(true), true),
         (json!(false), false),
@@ -228,7 +228,7 @@ fn a_blocking_issue_stands_first_and_what_moves_on_is_premature() {
 
 // covers R20
 #[test]
-fn beyond_four_fifths_what_is_done_and_what_is_open_is_told() {
+fn session_above_four_fifths_lists_completed_and_open_work() {
     for (completion, near) in [(80, false), (81, true), (100, true)] {
         let mut file = value("near-completion");
         file["session_state"]["completion_percentage"] = json!(completion);
@@ -256,7 +256,7 @@ fn a_rejected_decision_is_marked_where_decisions_are_listed_by_confidence() {
 
 // covers R21
 #[test]
-fn several_steps_that_matter_most_are_all_told_with_their_trade_offs() {
+fn several_high_priority_steps_are_all_listed_with_trade_offs() {
     let text = of(&value("unsure")).confirmation;
     assert!(
         text.contains("1. Run a soak test (instead of sample in production)"),
@@ -280,7 +280,7 @@ fn several_steps_that_matter_most_are_all_told_with_their_trade_offs() {
 
 // covers R22
 #[test]
-fn artifacts_are_named_and_not_loaded() {
+fn artifacts_are_named_without_loading_them() {
     let reconstruction = of(&value("structured"));
     let artifact = &reconstruction.artifacts[0];
     assert!(
@@ -299,7 +299,7 @@ fn artifacts_are_named_and_not_loaded() {
 
 // covers R23, R24, R25, R26
 #[test]
-fn the_protocol_says_what_it_is_and_what_its_words_mean() {
+fn protocol_states_its_purpose_and_defines_its_terms() {
     assert_eq!((PROTOCOL_VERSION, UPDATED), ("1.0", "2025-10-17"));
     assert_eq!(GLOSSARY.len(), 12);
     let mut terms = GLOSSARY.map(|(term, _)| term).to_vec();
@@ -313,7 +313,7 @@ fn the_protocol_says_what_it_is_and_what_its_words_mean() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_with_a_reason_and_a_way_out() {
+fn unreadable_file_is_refused_with_a_reason_and_a_remedy() {
     let versioned =
         |version: Value| json!({"checkpoint_metadata": {"version": version}}).to_string();
     let table: [(Vec<u8>, &str); 12] = [
@@ -347,7 +347,7 @@ fn what_cannot_be_read_is_refused_with_a_reason_and_a_way_out() {
     ] {
         let text = versioned(version.clone());
         let read = ConversationSnapshot::read(text.as_bytes()).unwrap();
-        let later = ["3", "4"].iter().any(|it| read.version.starts_with(it));
+        let later = ["3", "4"].iter().any(|item| read.version.starts_with(item));
         assert_eq!(read.later, later, "{version}");
         let text = Reconstruction::from_snapshot(&read).confirmation;
         assert_eq!(text.contains("may mean something else"), later, "{version}");
@@ -361,13 +361,13 @@ fn what_cannot_be_read_is_refused_with_a_reason_and_a_way_out() {
 }
 
 #[test]
-fn what_is_of_the_wrong_kind_is_named_and_nothing_of_it_reaches_a_terminal() {
+fn value_of_the_wrong_type_is_named_and_not_printed() {
     let reconstruction = of(&value("degraded"));
     let faults: Vec<_> = reconstruction
         .checklist
         .faults
         .iter()
-        .map(|it| format!("{} {}", it.place, it.what))
+        .map(|fault| format!("{} {}", fault.place, fault.what))
         .collect();
     for wanted in [
         "checkpoint_metadata.status is a list, not a text",
@@ -384,11 +384,11 @@ fn what_is_of_the_wrong_kind_is_named_and_nothing_of_it_reaches_a_terminal() {
         "next_steps is a text, not a list",
     ] {
         assert!(
-            faults.iter().any(|it| it == wanted),
+            faults.iter().any(|fault| fault == wanted),
             "{wanted}: {faults:#?}"
         );
     }
-    let odd = |it: char| it.is_control() && it != '\n' || it == '\u{202e}';
+    let odd = |fault: char| fault.is_control() && fault != '\n' || fault == '\u{202e}';
     assert!(!reconstruction.confirmation.contains(odd));
 }
 
@@ -412,7 +412,7 @@ fn paths(value: &Value, path: &str, all: &mut Vec<String>) {
 
 /// Every value of a file is replaced by every other kind of value: there is always an answer.
 #[test]
-fn no_file_makes_it_fail() {
+fn arbitrary_files_never_cause_a_panic() {
     let odd = [
         Value::Null,
         json!(true),
@@ -443,8 +443,8 @@ fn the_command_prints_each_phase_and_loads_an_artifact_on_demand() {
     let folder = root().join("tests/data/snapshots");
     let file = |name: &str| folder.join(name).to_str().unwrap().to_owned();
     let (structured, near) = (file("structured.json"), file("near-completion.json"));
-    let desk = Desk::empty();
-    let run = |args: &[&str]| desk.run(&[&["reconstruct"], args].concat());
+    let home = TestHome::empty();
+    let run = |args: &[&str]| home.run(&[&["reconstruct"], args].concat());
     let engaged = run(&[&structured]);
     engaged.succeeds();
     assert_eq!(
@@ -452,7 +452,7 @@ fn the_command_prints_each_phase_and_loads_an_artifact_on_demand() {
         fs::read_to_string(file("structured.txt")).unwrap()
     );
     for (phase, wanted) in [
-        ("retrieve", "2. Session state: know where"),
+        ("retrieve", "2. Session state: understand where"),
         ("infer", "5. Trajectory and next action (from next_steps"),
         ("validate", "[x] Position: Do I understand WHERE"),
         ("engage", "Context reconstructed from checkpoint v2.0"),
@@ -483,7 +483,7 @@ fn the_command_prints_each_phase_and_loads_an_artifact_on_demand() {
 }
 
 #[test]
-fn an_artifact_is_read_from_beside_its_file_alone() {
+fn artifact_is_read_only_from_the_folder_of_its_file() {
     let folder = tempfile::tempdir().unwrap();
     let inner = folder.path().join("inner");
     fs::create_dir(&inner).unwrap();
@@ -505,14 +505,15 @@ fn an_artifact_is_read_from_beside_its_file_alone() {
             "artifacts_created": [{"id": "x", "path": path}]
         });
         fs::write(&file, snapshot.to_string()).unwrap();
-        let ran = Desk::empty().run(&["reconstruct", file.to_str().unwrap(), "--artifact", "x"]);
+        let ran =
+            TestHome::empty().run(&["reconstruct", file.to_str().unwrap(), "--artifact", "x"]);
         ran.fails(1, &["is not in the folder of its snapshot file"]);
         assert!(!ran.out.contains("secret"), "{path}");
     }
 }
 
 #[test]
-fn what_was_written_of_a_session_says_what_is_known_and_what_is_not() {
+fn snapshot_written_from_a_session_marks_known_and_unknown_parts() {
     let text = |text: &str| text.to_owned();
     let mut account = SessionAccount {
         session: text("s-12"),
@@ -522,7 +523,7 @@ fn what_was_written_of_a_session_says_what_is_known_and_what_is_not() {
         atlases: vec![text("com.acme.support")],
         ..SessionAccount::default()
     };
-    let told = |account: &SessionAccount| of(&snapshot_json(account)).confirmation;
+    let confirm = |account: &SessionAccount| of(&snapshot_json(account)).confirmation;
     let bare = of(&snapshot_json(&account));
     let position = "POSITION: In progress: clean up duplicate tickets";
     assert!(
@@ -530,7 +531,11 @@ fn what_was_written_of_a_session_says_what_is_known_and_what_is_not() {
         "{}",
         bare.confirmation
     );
-    let unclear = bare.checklist.checks.iter().filter(|it| !it.is_clear());
+    let unclear = bare
+        .checklist
+        .checks
+        .iter()
+        .filter(|check| !check.is_clear());
     assert_eq!(unclear.count(), 6, "the record knows none of the six whole");
     assert_eq!(bare.checklist.faults, []);
     account.arc = Some(text("dedupe tickets"));
@@ -550,7 +555,7 @@ fn what_was_written_of_a_session_says_what_is_known_and_what_is_not() {
         by: Some(text("op-1")),
         reason: Some(text("wrong tenant")),
     }];
-    let whole = told(&account);
+    let whole = confirm(&account);
     for part in [
         "BLOCKING ISSUE: Gate `c-121` waits for an operator: `ticket.delete`",
         "CRITICAL QUESTION: May triage-bot run `ticket.delete`?",
@@ -560,7 +565,7 @@ fn what_was_written_of_a_session_says_what_is_known_and_what_is_not() {
     ] {
         assert!(whole.contains(part), "`{part}` in {whole}");
     }
-    for (waits, asked, what) in [
+    for (waits, question, what) in [
         (
             WaitingSubject::Start,
             "May triage-bot start?",
@@ -573,9 +578,9 @@ fn what_was_written_of_a_session_says_what_is_known_and_what_is_not() {
         ),
     ] {
         account.held[0].waits = waits;
-        let whole = told(&account);
+        let whole = confirm(&account);
         assert!(
-            whole.contains(&format!("CRITICAL QUESTION: {asked}")),
+            whole.contains(&format!("CRITICAL QUESTION: {question}")),
             "{whole}"
         );
         assert!(
@@ -587,7 +592,7 @@ fn what_was_written_of_a_session_says_what_is_known_and_what_is_not() {
     }
     account.ended = true;
     account.held.clear();
-    let ended = told(&account);
+    let ended = confirm(&account);
     assert!(ended.contains("Completion: not recorded"), "{ended}");
     assert!(!ended.contains("NEAR COMPLETION:"), "{ended}");
 }
@@ -603,9 +608,9 @@ fn a_name_between_backticks_cannot_be_broken_out_of() {
         }],
         ..SessionAccount::default()
     };
-    let told = of(&snapshot_json(&account)).confirmation;
+    let reply = of(&snapshot_json(&account)).confirmation;
     assert!(
-        told.contains("Gate `g'x_y` waits for an operator: `a'b_c`"),
-        "{told}"
+        reply.contains("Gate `g'x_y` waits for an operator: `a'b_c`"),
+        "{reply}"
     );
 }

@@ -104,21 +104,21 @@ async fn a_held_action_is_released_by_its_decision_and_not_before() {
     let (memory, store) = store();
     let bench = Bench::start(store, clock()).await;
     bench.begin("s-1").await;
-    let snapshot = bench.until(|s| s.held.len() == 1).await;
+    let snapshot = bench.wait_until(|s| s.held.len() == 1).await;
     bench.pass(&snapshot.held[0]).await;
     let agents = bench.runtime.agent_handle();
     let delete = request("s-1", "ticket.delete", json!({"id": 1}));
-    let asked = tokio::spawn(async move { agents.request_action(delete).await });
+    let pending = tokio::spawn(async move { agents.request_action(delete).await });
     let snapshot = bench
-        .until(|s| s.held.iter().any(|h| h.action() == "ticket.delete"))
+        .wait_until(|s| s.held.iter().any(|h| h.action() == "ticket.delete"))
         .await;
-    assert!(!asked.is_finished());
+    assert!(!pending.is_finished());
     let reply = bench.pass(&snapshot.held[0]).await;
     assert!(
         matches!(reply, OperatorReply::Decided(decided) if decided.outcome == HeldOutcome::Passed)
     );
     // By the time the agent hears of it, the records are there.
-    asked.await.unwrap().unwrap();
+    pending.await.unwrap().unwrap();
     let events = memory.events("s-1".parse().unwrap(), 0, 100).await.unwrap();
     let written = |name: &str| events.iter().any(|event| event.event_type == name);
     assert!(written("policy_override") && written("risk_verified"));
@@ -132,64 +132,64 @@ async fn a_held_action_is_released_by_its_decision_and_not_before() {
 }
 
 #[tokio::test]
-async fn nobody_answers_and_the_clock_denies() {
+async fn unanswered_request_is_denied_at_its_deadline() {
     let (_, store) = store();
     let bench = Bench::start(store, clock()).await;
     bench.begin("s-1").await;
-    let snapshot = bench.until(|s| s.held.len() == 1).await;
+    let snapshot = bench.wait_until(|s| s.held.len() == 1).await;
     bench.pass(&snapshot.held[0]).await;
     let agents = bench.runtime.agent_handle();
     let ban = request("s-1", "user.ban", json!({"user": "x"}));
-    let asked = tokio::spawn(async move { agents.request_action(ban).await });
-    bench.until(|s| s.held.len() == 1).await;
+    let pending = tokio::spawn(async move { agents.request_action(ban).await });
+    bench.wait_until(|s| s.held.len() == 1).await;
     bench.clock.advance(Duration::from_secs(301));
-    let snapshot = bench.until(|s| s.held.is_empty()).await;
+    let snapshot = bench.wait_until(|s| s.held.is_empty()).await;
     assert_eq!(snapshot.decided[0].outcome, HeldOutcome::Expired);
-    assert_eq!(asked.await.unwrap().unwrap_err().code, DenyCode::Expired);
+    assert_eq!(pending.await.unwrap().unwrap_err().code, DenyCode::Expired);
 }
 
 #[tokio::test]
-async fn a_restart_brings_held_requests_back() {
+async fn restart_restores_held_requests() {
     let (_, store) = store();
     let clock = clock();
     let bench = Bench::start(Arc::clone(&store), Arc::clone(&clock)).await;
     bench.begin("s-1").await;
-    let before = bench.until(|s| s.held.len() == 1).await;
+    let before = bench.wait_until(|s| s.held.len() == 1).await;
     bench.runtime.stop().await;
     let bench = Bench::start(store, clock).await;
-    let after = bench.until(|s| s.held.len() == 1).await;
+    let after = bench.wait_until(|s| s.held.len() == 1).await;
     assert_eq!(before.held, after.held);
     assert!(matches!(
         bench.pass(&after.held[0]).await,
         OperatorReply::Decided(_)
     ));
     bench
-        .until(|s| matches!(s.chain.verdict, ChainVerdict::Verified { .. }))
+        .wait_until(|s| matches!(s.chain.verdict, ChainVerdict::Verified { .. }))
         .await;
 }
 
 #[tokio::test]
-async fn an_asker_that_left_is_not_released_but_its_retry_is() {
+async fn disconnected_request_is_not_released_but_its_retry_is() {
     let (_, store) = store();
     let bench = Bench::start(store, clock()).await;
     bench.begin("s-1").await;
-    let snapshot = bench.until(|s| s.held.len() == 1).await;
+    let snapshot = bench.wait_until(|s| s.held.len() == 1).await;
     bench.pass(&snapshot.held[0]).await;
     let agents = bench.runtime.agent_handle();
     let ban = || request("s-1", "user.ban", json!({"user": "x"}));
-    let asked = tokio::spawn({
+    let pending = tokio::spawn({
         let agents = agents.clone();
         async move { agents.request_action(ban()).await }
     });
-    let snapshot = bench.until(|s| s.held.len() == 1).await;
-    asked.abort();
-    assert!(asked.await.unwrap_err().is_cancelled());
+    let snapshot = bench.wait_until(|s| s.held.len() == 1).await;
+    pending.abort();
+    assert!(pending.await.unwrap_err().is_cancelled());
     bench.pass(&snapshot.held[0]).await;
     agents.request_action(ban()).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_failed_write_blocks_everyone_and_decides_nothing() {
+async fn failed_write_blocks_every_agent_and_decides_nothing() {
     let (memory, store) = store();
     let clock = clock();
     let bench = Bench::start(Arc::clone(&store), Arc::clone(&clock)).await;
@@ -197,7 +197,7 @@ async fn a_failed_write_blocks_everyone_and_decides_nothing() {
     let agents = bench.runtime.agent_handle();
     let get = request("s-1", "ticket.get", json!({"ticket_id": "x"}));
     let waiting = tokio::spawn(async move { agents.request_action(get).await });
-    let snapshot = bench.until(|s| s.held.len() == 1).await;
+    let snapshot = bench.wait_until(|s| s.held.len() == 1).await;
     memory.fail_after(0);
     let reply = bench.pass(&snapshot.held[0]).await;
     assert!(
@@ -211,7 +211,7 @@ async fn a_failed_write_blocks_everyone_and_decides_nothing() {
         waiting.await.unwrap().unwrap_err().code,
         DenyCode::Unavailable
     );
-    let poisoned = bench.until(|s| s.store != StoreState::Ready).await;
+    let poisoned = bench.wait_until(|s| s.store != StoreState::Ready).await;
     assert_eq!(poisoned.held, snapshot.held, "shown as it is on disk");
     let again = bench.pass(&snapshot.held[0]).await;
     assert!(matches!(
@@ -238,8 +238,8 @@ async fn agents_of_a_stopped_runtime_are_denied() {
     let bench = Bench::start(store, clock()).await;
     bench.begin("s-1").await;
     let agents = bench.runtime.agent_handle();
-    let desk = bench.runtime.operator_handle();
-    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    let operator = bench.runtime.operator_handle();
+    let held = bench.wait_until(|s| s.held.len() == 1).await.held[0].clone();
     let get = || request("s-1", "ticket.get", json!({"ticket_id": "x"}));
     let waiting = tokio::spawn({
         let agents = agents.clone();
@@ -262,19 +262,19 @@ async fn agents_of_a_stopped_runtime_are_denied() {
         },
     );
     assert!(matches!(
-        desk.decide(deny).await,
+        operator.decide(deny).await,
         OperatorReply::Refused(DecisionRefusal::Unavailable(_))
     ));
 }
 
 #[tokio::test]
-async fn many_agents_wait_without_keeping_each_other() {
+async fn waiting_agents_do_not_block_each_other() {
     let (_, store) = store();
     let bench = Bench::start(store, clock()).await;
     for n in 0..50 {
         bench.begin(&format!("s-{n}")).await;
     }
-    let snapshot = bench.until(|s| s.held.len() == 50).await;
+    let snapshot = bench.wait_until(|s| s.held.len() == 50).await;
     for held in &snapshot.held {
         assert!(matches!(bench.pass(held).await, OperatorReply::Decided(_)));
     }
@@ -284,7 +284,7 @@ async fn many_agents_wait_without_keeping_each_other() {
         agents.request_action(get).await.unwrap();
     }
     let snapshot = bench
-        .until(|s| s.held.is_empty() && s.decided.len() == 50)
+        .wait_until(|s| s.held.is_empty() && s.decided.len() == 50)
         .await;
     assert_eq!(snapshot.sessions.len(), 50);
 }
@@ -295,12 +295,12 @@ fn nested(depth: usize) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn deep_parameters_do_not_keep_the_next_console_from_starting() {
+async fn deeply_nested_parameters_do_not_prevent_the_next_start() {
     let (memory, store) = store();
     let clock = clock();
     let bench = Bench::start(Arc::clone(&store), Arc::clone(&clock)).await;
     bench.begin("s-1").await;
-    let snapshot = bench.until(|s| s.held.len() == 1).await;
+    let snapshot = bench.wait_until(|s| s.held.len() == 1).await;
     bench.pass(&snapshot.held[0]).await;
     for depth in [65, 120, 127, 300] {
         let agents = bench.runtime.agent_handle();
@@ -310,50 +310,50 @@ async fn deep_parameters_do_not_keep_the_next_console_from_starting() {
     let agents = bench.runtime.agent_handle();
     let deep = request("s-1", "user.ban", nested(64));
     tokio::spawn(async move { agents.request_action(deep).await });
-    bench.until(|s| s.held.len() == 1).await;
+    bench.wait_until(|s| s.held.len() == 1).await;
     bench.runtime.stop().await;
     let bench = Bench::start(store, clock).await;
-    bench.until(|s| s.held.len() == 1).await;
+    bench.wait_until(|s| s.held.len() == 1).await;
     let report = memory.verify(TrustAnchors::nothing()).await.unwrap();
     assert!(report.is_sound(), "{report:?}");
 }
 
 #[tokio::test]
-async fn nothing_is_told_or_shown_before_it_is_durable() {
+async fn events_are_neither_answered_nor_shown_before_they_are_durable() {
     let store = SlowStore::new();
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
     bench.begin("s-1").await;
-    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    let held = bench.wait_until(|s| s.held.len() == 1).await.held[0].clone();
 
     store.durable.send_replace(false);
     let agents = bench.runtime.agent_handle();
     let get = request("s-1", "ticket.get", json!({"ticket_id": "x"}));
-    let asked = tokio::spawn(async move { agents.request_action(get).await });
+    let pending = tokio::spawn(async move { agents.request_action(get).await });
     settle().await;
-    let desk = bench.runtime.operator_handle();
+    let operator = bench.runtime.operator_handle();
     let pass = decide(
         &held,
         Ruling::Pass {
             answers: good_answers(&held),
         },
     );
-    let decided = tokio::spawn(async move { desk.decide(pass).await });
+    let decided = tokio::spawn(async move { operator.decide(pass).await });
     settle().await;
     // Something that wants a new picture while the write is under way.
     bench.runtime.operator_handle().verify().await.unwrap();
     settle().await;
-    assert!(!asked.is_finished() && !decided.is_finished());
+    assert!(!pending.is_finished() && !decided.is_finished());
     assert_eq!(bench.snapshot().held.len(), 1);
     assert!(bench.snapshot().decided.is_empty());
 
     store.durable.send_replace(true);
     assert!(matches!(decided.await.unwrap(), OperatorReply::Decided(_)));
-    asked.await.unwrap().unwrap();
-    bench.until(|s| s.held.is_empty()).await;
+    pending.await.unwrap().unwrap();
+    bench.wait_until(|s| s.held.is_empty()).await;
 }
 
 #[tokio::test]
-async fn a_request_is_held_only_once_that_is_durable() {
+async fn request_is_held_only_after_the_hold_is_durable() {
     let store = SlowStore::new();
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
     store.durable.send_replace(false);
@@ -374,31 +374,31 @@ async fn a_request_is_held_only_once_that_is_durable() {
 }
 
 #[tokio::test]
-async fn a_failed_write_is_told_to_those_who_wait_for_something_else() {
+async fn failed_write_is_reported_to_callers_that_wait_for_other_requests() {
     let (memory, store) = store();
     let bench = Bench::start(store, clock()).await;
     bench.begin("s-1").await;
-    let snapshot = bench.until(|s| s.held.len() == 1).await;
+    let snapshot = bench.wait_until(|s| s.held.len() == 1).await;
     bench.pass(&snapshot.held[0]).await;
     let agents = bench.runtime.agent_handle();
     let ban = request("s-1", "user.ban", json!({}));
     let waiting = tokio::spawn(async move { agents.request_action(ban).await });
-    bench.until(|s| s.held.len() == 1).await;
+    bench.wait_until(|s| s.held.len() == 1).await;
     memory.fail_after(0);
     let unknown = request("s-1", "no.such", json!({}));
     let denied = bench.runtime.agent_handle().request_action(unknown).await;
     assert_eq!(denied.unwrap_err().code, DenyCode::Unavailable);
-    let told = tokio::time::timeout(Duration::from_secs(20), waiting).await;
-    let told = told.expect("nobody told it").unwrap().unwrap_err();
-    assert_eq!(told.code, DenyCode::Unavailable);
+    let reply = tokio::time::timeout(Duration::from_secs(20), waiting).await;
+    let reply = reply.expect("no denial was received").unwrap().unwrap_err();
+    assert_eq!(reply.code, DenyCode::Unavailable);
 }
 
 #[tokio::test]
-async fn a_console_that_may_only_look_decides_nothing() {
+async fn read_only_console_cannot_decide() {
     let (_, store) = store();
     let bench = Bench::start(Arc::clone(&store), clock()).await;
     bench.begin("s-1").await;
-    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    let held = bench.wait_until(|s| s.held.len() == 1).await.held[0].clone();
     bench.runtime.stop().await;
     let looking = Runtime::start(RuntimeParts {
         access: ConsoleAccess::ReadOnly,
@@ -406,8 +406,10 @@ async fn a_console_that_may_only_look_decides_nothing() {
     });
     let looking = looking.await.unwrap();
     let answers = good_answers(&held);
-    let desk = looking.operator_handle();
-    let reply = desk.decide(decide(&held, Ruling::Pass { answers })).await;
+    let operator = looking.operator_handle();
+    let reply = operator
+        .decide(decide(&held, Ruling::Pass { answers }))
+        .await;
     assert!(
         matches!(&reply, OperatorReply::Refused(DecisionRefusal::Unavailable(what)) if what.contains("read-only")),
         "{reply:?}"
@@ -415,7 +417,7 @@ async fn a_console_that_may_only_look_decides_nothing() {
 }
 
 #[tokio::test]
-async fn two_atlases_of_one_name_are_refused() {
+async fn two_atlases_with_the_same_id_are_refused() {
     let (_, store) = store();
     let started = Runtime::start(RuntimeParts {
         atlases: [acme(), acme()].concat(),

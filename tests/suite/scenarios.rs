@@ -1,4 +1,4 @@
-//! `cra run`: the shipped scenarios hold, and a scenario that does not is told where and why.
+//! `cra run`: the shipped scenarios pass, and a failed one is reported with location and reason.
 
 use std::fs;
 use std::path::Path;
@@ -9,18 +9,18 @@ use tempfile::TempDir;
 
 use super::support::{files, root};
 
-mod extended;
+mod extensions;
 mod reports;
 mod turns;
 
-/// What a run came to.
-struct Ran {
+/// Result of a run.
+struct RunOutput {
     code: i32,
     out: String,
     err: String,
 }
 
-fn run(scenario: &Path, more: &[&str]) -> Ran {
+fn run(scenario: &Path, more: &[&str]) -> RunOutput {
     let output = Command::new(env!("CARGO_BIN_EXE_cra"))
         .env_clear()
         .stdin(Stdio::null())
@@ -29,7 +29,7 @@ fn run(scenario: &Path, more: &[&str]) -> Ran {
         .args(more)
         .output()
         .unwrap();
-    Ran {
+    RunOutput {
         code: output.status.code().expect("an exit code"),
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
@@ -37,7 +37,7 @@ fn run(scenario: &Path, more: &[&str]) -> Ran {
 }
 
 /// Runs these steps against the example Atlas.
-fn play(steps: &str, more: &[&str]) -> Ran {
+fn play(steps: &str, more: &[&str]) -> RunOutput {
     let atlas = root().join("assets/atlas/acme-support.yaml");
     play_text(
         &format!("atlas: {}\nsteps:\n{steps}", atlas.display()),
@@ -45,7 +45,7 @@ fn play(steps: &str, more: &[&str]) -> Ran {
     )
 }
 
-fn play_text(text: &str, more: &[&str]) -> Ran {
+fn play_text(text: &str, more: &[&str]) -> RunOutput {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("scenario.yaml");
     fs::write(&file, text).unwrap();
@@ -54,7 +54,7 @@ fn play_text(text: &str, more: &[&str]) -> Ran {
 
 /// Asserts that a scenario is not played, and that the message has all of these.
 #[track_caller]
-fn is_unreadable(ran: &Ran, words: &[&str]) {
+fn is_unreadable(ran: &RunOutput, words: &[&str]) {
     assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{}", ran.err);
     for word in words {
         assert!(ran.err.contains(word), "`{word}` is not in:\n{}", ran.err);
@@ -81,17 +81,17 @@ fn play_all(folder: &str) -> usize {
 }
 
 #[test]
-fn every_shipped_scenario_holds() {
+fn every_shipped_scenario_passes() {
     assert!(play_all("assets/scenarios") >= 9);
 }
 
 #[test]
-fn every_scenario_that_shows_a_feature_holds() {
+fn every_feature_scenario_passes() {
     assert!(play_all("tests/data/features") > 0);
 }
 
 #[test]
-fn an_expectation_that_fails_is_told_and_the_run_goes_on() {
+fn failed_expectation_is_reported_and_the_run_continues() {
     let steps = "
   - start: { session: s-1 }
     expect: { held: [onboarding, another-gate] }
@@ -100,8 +100,8 @@ fn an_expectation_that_fails_is_told_and_the_run_goes_on() {
 ";
     let ran = play(steps, &[]);
     assert_eq!((ran.code, ran.err.as_str()), (4, ""), "{}", ran.out);
-    let told = "expected held at onboarding, another-gate, got held at onboarding\n";
-    assert!(ran.out.contains(told), "{}", ran.out);
+    let reply = "expected held at onboarding, another-gate, got held at onboarding\n";
+    assert!(ran.out.contains(reply), "{}", ran.out);
     assert!(ran.out.contains("pass onboarding"), "{}", ran.out);
     let summary = "2 steps, 1 expectation failed\n";
     assert!(ran.out.ends_with(summary), "{}", ran.out);
@@ -162,7 +162,7 @@ fn each_kind_of_expectation_can_fail() {
             "expected question agree, got questions [agree-terms]",
         ),
     ];
-    for (step, expect, told) in cases {
+    for (step, expect, reply) in cases {
         let (first, second) = if step == "request" {
             (expect, "{}")
         } else {
@@ -180,12 +180,12 @@ fn each_kind_of_expectation_can_fail() {
         );
         let ran = play(&steps, &[]);
         assert_eq!(ran.code, 4, "{step} {expect}\n{}{}", ran.out, ran.err);
-        assert!(ran.out.contains(told), "`{told}` is not in:\n{}", ran.out);
+        assert!(ran.out.contains(reply), "`{reply}` is not in:\n{}", ran.out);
     }
 }
 
 #[test]
-fn a_gate_that_is_not_there_refuses_and_can_be_expected_to() {
+fn missing_gate_refuses_and_the_refusal_can_be_expected() {
     let steps = "
   - start: { session: s-1 }
   - deny: { gate: c-99, reason: x }
@@ -199,7 +199,7 @@ fn a_gate_that_is_not_there_refuses_and_can_be_expected_to() {
 }
 
 #[test]
-fn the_example_of_the_help_can_be_played() {
+fn example_scenario_of_the_help_runs() {
     let help = Command::new(env!("CARGO_BIN_EXE_cra"))
         .env_clear()
         .args(["run", "--help"])
@@ -230,7 +230,7 @@ fn the_example_of_the_help_can_be_played() {
 }
 
 #[test]
-fn a_broken_scenario_is_told_with_its_place() {
+fn invalid_scenario_is_reported_with_its_location() {
     let ran = play_text("atlas: [\n  - x: ]", &[]);
     is_unreadable(&ran, &["scenario.yaml:2:"]);
     let ran = play(
@@ -260,7 +260,7 @@ fn a_broken_scenario_is_told_with_its_place() {
 }
 
 #[test]
-fn an_unknown_key_or_word_is_refused_with_its_path() {
+fn unknown_key_or_value_is_refused_with_its_path() {
     let steps = "
   - start: { sesion: s-1 }
   - wait: 1
@@ -284,7 +284,7 @@ fn an_unknown_key_or_word_is_refused_with_its_path() {
 }
 
 #[test]
-fn a_bad_atlas_is_the_atlas_s_fault() {
+fn invalid_atlas_of_a_scenario_is_reported_as_an_atlas_error() {
     let bad = root().join("tests/data/atlas/invalid/misspelt-keys.yaml");
     for (atlas, word, code) in [
         (bad.to_str().unwrap(), "unknown key", 3),
@@ -297,7 +297,7 @@ fn a_bad_atlas_is_the_atlas_s_fault() {
 }
 
 #[test]
-fn machines_get_a_list_of_steps() {
+fn run_command_prints_steps_as_json() {
     let steps = "
   - start: { session: s-1, agent: bot }
     expect: { held: [onboarding] }
@@ -352,8 +352,8 @@ fn machines_get_a_list_of_steps() {
     assert_eq!(second["failed"], failed);
 }
 
-/// Runs these steps against the Atlas of everything that happens beside actions.
-fn play_moments(steps: &str) -> Ran {
+/// Runs these steps against the Atlas for events other than actions.
+fn play_moments(steps: &str) -> RunOutput {
     let atlas = root().join("assets/scenarios/atlas/moments.yaml");
     let text = format!(
         "atlas: {}\nsteps:\n  - start: {{ session: s-1 }}\n{steps}",
@@ -363,7 +363,7 @@ fn play_moments(steps: &str) -> Ran {
 }
 
 #[test]
-fn what_happens_beside_actions_can_fail_its_expectations_too() {
+fn expectations_of_steps_other_than_actions_can_fail() {
     let cases = [
         (
             "input: { session: s-1, text: sk-abcdef0123 }",
@@ -406,15 +406,15 @@ fn what_happens_beside_actions_can_fail_its_expectations_too() {
             "expected an agent that waits for mail.send, got waiting for []",
         ),
     ];
-    for (step, expect, told) in cases {
+    for (step, expect, reply) in cases {
         let ran = play_moments(&format!("  - {step}\n    expect: {expect}\n"));
         assert_eq!(ran.code, 4, "{step}\n{}{}", ran.out, ran.err);
-        assert!(ran.out.contains(told), "`{told}` is not in:\n{}", ran.out);
+        assert!(ran.out.contains(reply), "`{reply}` is not in:\n{}", ran.out);
     }
 }
 
 #[test]
-fn a_step_beside_actions_is_read_with_care() {
+fn invalid_steps_other_than_actions_are_refused() {
     let steps = "
   - complete: { session: s-1, action: a, result: x, error: { code: y } }
   - input: { session: s-1, source: nobody }

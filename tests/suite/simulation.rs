@@ -3,7 +3,7 @@
 //!
 //! The one promise is checked from outside after every step: an agent is allowed to run a gated action
 //! at most as often as the operator passed exactly that request with valid answers, or as the extension
-//! was content with it where it has the say. And what agents and the operator were told is on record after
+//! accepted it where it decides. And every reply to agents and the operator is on record after
 //! every crash.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,8 +26,8 @@ use cra_core::trace::verification::TrustAnchors;
 use tokio::task::JoinHandle;
 
 use counts::{Counts, check_counts};
-use outside::{Moody, OUTSIDE};
-use record::{Recorded, Told};
+use extension::{OUTSIDE, UnreliableExtension};
+use record::{Acknowledged, Recorded};
 use tamper::Tampering;
 use time::Deadlines;
 
@@ -35,18 +35,18 @@ use super::support::{Bench, Dice, acme, clock, parts, settle, signer};
 
 mod agents;
 mod counts;
+mod extension;
 mod faults;
-mod hear;
 mod operator;
-mod outside;
 mod record;
+mod replies;
 mod tamper;
 mod time;
 
 /// Steps of one run. Each is something an agent, the operator or the world does.
 const STEPS: usize = 340;
 
-/// Gates that stand before a whole session, beside those of the example.
+/// Gates before a whole session, in addition to those of the example.
 const MOMENTS: &str = r#"
 atlas_version: "1.0"
 atlas_id: com.example.moments
@@ -59,7 +59,7 @@ checkpoints:
   - { checkpoint_id: often, mode: blocking, trigger: { type: count_interval, actions: 6 } }
 "#;
 
-/// Contexts and guidance that stand beside no gate of their own.
+/// Contexts and guidance without a gate of their own.
 const GIVING: &str = r#"
 atlas_version: "1.0"
 atlas_id: com.example.giving
@@ -87,9 +87,9 @@ static ATLASES: LazyLock<Vec<Atlas>> = LazyLock::new(|| {
 });
 
 /// A request: session, action, parameters.
-type Asked = (String, String, String);
+type RequestKey = (String, String, String);
 
-/// How an operator answers.
+/// Quality of an operator's answers.
 #[derive(Clone, Copy, PartialEq)]
 enum Quality {
     Good,
@@ -100,23 +100,23 @@ enum Quality {
 }
 
 /// A request of an agent that waits for its answer.
-struct Asking {
-    asked: Asked,
+struct PendingRequest {
+    request_key: RequestKey,
     /// The opening of the store that it was asked at.
     opening: u64,
     task: JoinHandle<Result<RequestReply, DenialReply>>,
 }
 
 /// An agent that begins a session.
-struct Starting {
+struct PendingStart {
     session: String,
     /// False where the session is taken up again.
     new: bool,
     task: JoinHandle<Result<StartedSession, DenialReply>>,
 }
 
-/// A session that says something, or asks for something beside actions.
-struct Saying {
+/// A session that sends input, or a request other than an action.
+struct PendingInput {
     session: String,
     /// The input, where it is one.
     text: Option<String>,
@@ -127,7 +127,7 @@ struct World {
     dice: Dice,
     store: MemoryStore,
     clock: Arc<ManualClock>,
-    moody: Moody,
+    extension: UnreliableExtension,
     bench: Bench,
     /// Openings of the store, and whether the store is watched over at this one.
     opening: u64,
@@ -138,34 +138,34 @@ struct World {
     /// Sessions that are over because the state was tampered with.
     over: BTreeSet<String>,
     started: u64,
-    starting: Vec<Starting>,
-    asking: Vec<Asking>,
+    starting: Vec<PendingStart>,
+    asking: Vec<PendingRequest>,
     /// Gates that agents were asked at, and what they answered there.
     own: Vec<Questions>,
-    answering: Vec<(Asked, JoinHandle<Result<AnswerReply, DenialReply>>)>,
+    answering: Vec<(RequestKey, JoinHandle<Result<AnswerReply, DenialReply>>)>,
     /// Input that was said, and what the operator decides, until there is an answer.
-    saying: Vec<Saying>,
+    saying: Vec<PendingInput>,
     deciding: Vec<(Arc<Held>, Quality, JoinHandle<OperatorReply>)>,
     completing: Vec<(String, JoinHandle<Result<Injected, DenialReply>>)>,
-    /// Requests that the operator passed without being told that this is on record.
+    /// Requests that the operator passed without a confirmation that the pass is recorded.
     doubtful: Vec<Arc<Held>>,
     /// Digests of inputs that the operator let pass.
-    let_in: BTreeSet<String>,
-    /// How often the operator passed exactly this, and how often it was allowed.
-    passed: BTreeMap<Asked, u64>,
-    allowed: BTreeMap<Asked, u64>,
+    pass_start_gate: BTreeSet<String>,
+    /// Number of passes of exactly this request, and number of runs that were allowed.
+    passed: BTreeMap<RequestKey, u64>,
+    allowed: BTreeMap<RequestKey, u64>,
     /// Sessions that had a gate before everything they ask for when the step began, and those of
     /// them that had one passed since.
     stopped: BTreeSet<String>,
     freed: BTreeSet<String>,
     deadlines: Deadlines,
-    told: Told,
+    acknowledged: Acknowledged,
     recorded: Recorded,
     tampering: Tampering,
     counts: Counts,
 }
 
-/// What agents ask for: action, and whether it is gated once the session is in.
+/// Actions that agents request, and whether they are gated after the start gate.
 const ACTIONS: [(&str, bool); 6] = [
     ("ticket.get", false),
     ("ticket.list", false),
@@ -176,13 +176,18 @@ const ACTIONS: [(&str, bool); 6] = [
 ];
 
 /// A console on a store, with identifiers that no earlier opening gave.
-async fn open(store: &MemoryStore, moody: &Moody, clock: &Arc<ManualClock>, opening: u64) -> Bench {
+async fn open(
+    store: &MemoryStore,
+    extension: &UnreliableExtension,
+    clock: &Arc<ManualClock>,
+    opening: u64,
+) -> Bench {
     let parts = RuntimeParts {
         atlases: ATLASES.clone(),
         clock: Arc::clone(clock) as Arc<dyn Clock>,
         ids: Box::new(CountedIds::starting_at(u128::from(opening) << 32)),
         access: ConsoleAccess::Write,
-        extensions: moody.registry(),
+        extensions: extension.registry(),
         ..parts(Arc::new(store.clone())).await
     };
     Bench {
@@ -195,13 +200,13 @@ impl World {
     async fn new(seed: u64) -> Self {
         let store = MemoryStore::default();
         let clock = clock();
-        let moody = Moody::new(seed);
-        let bench = open(&store, &moody, &clock, 1).await;
+        let extension = UnreliableExtension::new(seed);
+        let bench = open(&store, &extension, &clock, 1).await;
         Self {
             dice: Dice(seed),
             store,
             clock,
-            moody,
+            extension,
             bench,
             opening: 1,
             watched: false,
@@ -217,13 +222,13 @@ impl World {
             deciding: Vec::new(),
             completing: Vec::new(),
             doubtful: Vec::new(),
-            let_in: BTreeSet::new(),
+            pass_start_gate: BTreeSet::new(),
             passed: BTreeMap::new(),
             allowed: BTreeMap::new(),
             stopped: BTreeSet::new(),
             freed: BTreeSet::new(),
             deadlines: Deadlines::default(),
-            told: Told::default(),
+            acknowledged: Acknowledged::default(),
             recorded: Recorded::default(),
             tampering: Tampering::default(),
             counts: Counts::default(),
@@ -245,7 +250,7 @@ impl World {
             63..90 => self.pass(),
             90..96 => self.answer_badly(),
             96..99 => self.deny().await,
-            99..104 => self.moody.give_up(),
+            99..104 => self.extension.give_up(),
             104..114 => self.clock.advance(Duration::from_secs(self.dice.roll(200))),
             114..118 => self.set_clock().await,
             118..120 => self.crash().await,
@@ -272,7 +277,7 @@ impl World {
         // The next process signs all that there is before it lets any agent in.
         self.restart().await;
         let store = self.store.reopen();
-        let next = open(&store, &self.moody, &self.clock, self.opening + 1).await;
+        let next = open(&store, &self.extension, &self.clock, self.opening + 1).await;
         next.runtime.stop().await;
         let key = signer(&store).await.verifier();
         let report = store
@@ -289,7 +294,7 @@ fn is_moment(held: &Held) -> bool {
     matches!(held.subject, HeldSubject::Moment(_))
 }
 
-fn asked(held: &Held) -> Asked {
+fn request_key(held: &Held) -> RequestKey {
     let params = match &held.subject {
         HeldSubject::SessionStart | HeldSubject::Moment(_) => String::new(),
         HeldSubject::Action(call) => call.params.to_string(),
@@ -298,13 +303,13 @@ fn asked(held: &Held) -> Asked {
 }
 
 /// The start of a session, as something that is asked for.
-fn start_of(session: &str) -> Asked {
+fn start_of(session: &str) -> RequestKey {
     let action = "session_start".to_owned();
     (session.to_owned(), action, String::new())
 }
 
 #[test]
-fn no_agent_gets_past_a_gate_that_was_not_passed() {
+fn no_agent_bypasses_a_gate_that_was_not_passed() {
     let mut ran = 0;
     let (mut silent, mut answered) = (0, 0);
     let mut all = Vec::new();
@@ -328,9 +333,11 @@ fn no_agent_gets_past_a_gate_that_was_not_passed() {
                 .iter()
                 .filter(|((_, action, _), _)| action != "ticket.get")
                 .count();
-            silent += world.moody.said(|said| said.silent);
+            silent += world.extension.with_log(|output| output.silent);
             let own = world.allowed.keys();
-            answered += own.filter(|asked| asked.1 == "ticket.comment").count();
+            answered += own
+                .filter(|request_key| request_key.1 == "ticket.comment")
+                .count();
             all.push(world.counts);
         });
     }

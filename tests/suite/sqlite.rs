@@ -1,5 +1,5 @@
-//! The SQLite file under conditions that nobody wants: older formats, torn write-ahead logs, files that
-//! somebody made to do harm.
+//! The SQLite file under adverse conditions: older formats, torn write-ahead logs, and
+//! malicious files.
 
 use std::fs;
 use std::path::Path;
@@ -13,10 +13,10 @@ use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::support::{Bench, clock, close, open_again, request, retry_or_refuse};
+use super::support::{Bench, clock, close, open_store_retrying, reopen_store, request};
 
 mod hostile;
-mod older;
+mod migration;
 mod rows;
 
 fn connect(folder: &Path) -> Connection {
@@ -26,12 +26,12 @@ fn connect(folder: &Path) -> Connection {
 /// A store with some sessions, as a console leaves it.
 async fn recorded() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let store = Arc::new(open_again(folder.path()));
+    let store = Arc::new(reopen_store(folder.path()));
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
     for n in 0..4 {
         let session = format!("s-{n}");
         bench.begin(&session).await;
-        let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+        let held = bench.wait_until(|s| s.held.len() == 1).await.held[0].clone();
         bench.pass(&held).await;
         let get = request(&session, "ticket.get", json!({"ticket_id": "T-1"}));
         bench
@@ -57,7 +57,7 @@ fn of_sessions(folder: &Path) -> Vec<Record> {
 
 #[track_caller]
 fn open_error(folder: &Path) -> String {
-    match retry_or_refuse(folder) {
+    match open_store_retrying(folder) {
         Ok(_) => panic!("it opened"),
         Err(error) => error.to_string(),
     }
@@ -90,7 +90,7 @@ fn row(n: u64) -> Batch {
 /// A copy of a store with this many commits in its write-ahead log, and where each ends there.
 async fn with_commits(commits: u64) -> (TempDir, Vec<usize>) {
     let folder = tempfile::tempdir().unwrap();
-    let store = open_again(folder.path());
+    let store = reopen_store(folder.path());
     let mut ends = Vec::new();
     for n in 0..commits {
         store.append(row(n)).await.unwrap().await.unwrap();
@@ -105,7 +105,7 @@ async fn rows(store: &SqliteStore) -> usize {
 }
 
 #[tokio::test]
-async fn a_torn_end_of_the_write_ahead_log_is_told_and_recorded() {
+async fn torn_end_of_the_write_ahead_log_is_reported_and_recorded() {
     let (folder, ends) = with_commits(5).await;
     let whole = fs::read(wal(folder.path())).unwrap();
     let frame = whole.len() - ends[3];
@@ -118,7 +118,7 @@ async fn a_torn_end_of_the_write_ahead_log_is_told_and_recorded() {
     ] {
         let copy = snapshot_of(folder.path());
         fs::write(wal(copy.path()), &whole[..length]).unwrap();
-        let store = Arc::new(open_again(copy.path()));
+        let store = Arc::new(reopen_store(copy.path()));
         assert_eq!(rows(&store).await, expected);
         assert_eq!(
             store.log().await.unwrap().repair_note,
@@ -131,25 +131,25 @@ async fn a_torn_end_of_the_write_ahead_log_is_told_and_recorded() {
     let mut torn = whole.clone();
     torn[ends[4] - 100] ^= 1;
     fs::write(wal(copy.path()), &torn).unwrap();
-    let store = Arc::new(open_again(copy.path()));
+    let store = Arc::new(reopen_store(copy.path()));
     assert_eq!(rows(&store).await, 4);
     let mended = store.log().await.unwrap().repair_note.unwrap();
     assert!(mended.contains("an unfinished write of"), "{mended}");
-    // It is told once, even where the next process dies at once: what was torn is gone from the file.
+    // The loss is reported once, even if the next process dies at once: the torn part is gone from the file.
     let copy = snapshot_of(copy.path());
     drop(store);
-    let store = open_again(copy.path());
+    let store = reopen_store(copy.path());
     assert_eq!(store.log().await.unwrap().repair_note, None);
 }
 
 #[tokio::test]
-async fn a_write_that_was_cut_short_is_in_the_log_of_the_next_run() {
+async fn interrupted_write_is_logged_by_the_next_run() {
     let (folder, _) = with_commits(3).await;
     connect(folder.path())
         .execute_batch("DELETE FROM state")
         .unwrap();
     let folder = {
-        let store = open_again(folder.path());
+        let store = reopen_store(folder.path());
         store.append(Batch::default()).await.unwrap().await.unwrap();
         let row = StateRow {
             kind: "draft".to_owned(),
@@ -167,20 +167,20 @@ async fn a_write_that_was_cut_short_is_in_the_log_of_the_next_run() {
     let last = torn.len() - 1;
     torn[last] ^= 1;
     fs::write(wal(folder.path()), torn).unwrap();
-    let store = Arc::new(open_again(folder.path()));
+    let store = Arc::new(reopen_store(folder.path()));
     let mended = store.log().await.unwrap().repair_note.unwrap();
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
     bench.runtime.stop().await;
     let log = store.log().await.unwrap().log;
     let entries = store.events(log, 0, 100).await.unwrap();
-    let told = entries
+    let reply = entries
         .iter()
         .find(|entry| entry.event_type == "store_recovered");
     // The store has no word of what the one before had promised.
     let what = format!(
         "{mended}; an older version of cra wrote it, so agents may have got answers for events in that write"
     );
-    assert_eq!(told.unwrap().payload["what"], json!(what));
+    assert_eq!(reply.unwrap().payload["what"], json!(what));
 }
 
 #[tokio::test]
@@ -192,20 +192,20 @@ async fn damage_in_the_middle_of_the_write_ahead_log_is_refused() {
         let mut damaged = whole.clone();
         damaged[ends[commit] - 7] ^= 4;
         fs::write(wal(copy.path()), &damaged).unwrap();
-        let told = open_error(copy.path());
+        let reply = open_error(copy.path());
         let lost = format!("at least {} acknowledged commits", 5 - commit);
-        assert!(told.contains(&lost), "{told}");
+        assert!(reply.contains(&lost), "{reply}");
         // Nothing was changed: with the damage undone, all of it is there.
         assert_eq!(fs::read(wal(copy.path())).unwrap(), damaged);
         fs::write(wal(copy.path()), &whole).unwrap();
-        assert_eq!(rows(&open_again(copy.path())).await, 6);
+        assert_eq!(rows(&reopen_store(copy.path())).await, 6);
     }
 }
 
 #[tokio::test]
-async fn old_frames_behind_the_end_are_nobodys_loss() {
+async fn stale_wal_frames_are_ignored() {
     let folder = tempfile::tempdir().unwrap();
-    let store = open_again(folder.path());
+    let store = reopen_store(folder.path());
     for n in 0..6 {
         store.append(row(n)).await.unwrap().await.unwrap();
     }
@@ -223,7 +223,7 @@ async fn old_frames_behind_the_end_are_nobodys_loss() {
         "old frames lie behind"
     );
     let copy = snapshot_of(folder.path());
-    let opened = open_again(copy.path());
+    let opened = reopen_store(copy.path());
     assert_eq!(opened.log().await.unwrap().repair_note, None);
     assert_eq!(rows(&opened).await, 7);
 }

@@ -13,7 +13,7 @@ use cra_core::trace::verification::{TrustAnchors, VerificationReport};
 use rusqlite::Connection;
 use serde_json::json;
 
-use super::support::{APART, Bench, clock, request};
+use super::support::{Bench, SPLIT_ROWS, clock, request};
 
 fn error(result: Result<SqliteStore, StoreError>) -> StoreError {
     match result {
@@ -27,7 +27,7 @@ async fn with_record(folder: &std::path::Path) {
     let store = Arc::new(SqliteStore::open(folder).unwrap());
     let bench = Bench::start(store, clock()).await;
     bench.begin("s-1").await;
-    let snapshot = bench.until(|s| s.held.len() == 1).await;
+    let snapshot = bench.wait_until(|s| s.held.len() == 1).await;
     bench.pass(&snapshot.held[0]).await;
     let get = request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
     bench
@@ -43,7 +43,7 @@ fn reader(folder: &std::path::Path) -> SqliteReader {
     SqliteReader::open(&folder.join(FILE_NAME)).unwrap()
 }
 
-/// What the record proves to somebody with the public key.
+/// Verification of the record with the public key.
 fn verified(folder: &std::path::Path) -> VerificationReport {
     let reader = reader(folder);
     let log = reader.log().unwrap().log;
@@ -55,7 +55,7 @@ fn verified(folder: &std::path::Path) -> VerificationReport {
 
 fn edit(folder: &std::path::Path, sql: &str) {
     let connection = Connection::open(folder.join(FILE_NAME)).unwrap();
-    connection.execute_batch(APART).unwrap();
+    connection.execute_batch(SPLIT_ROWS).unwrap();
     connection.execute_batch(sql).unwrap();
 }
 
@@ -120,7 +120,7 @@ async fn tampering_with_the_file_is_found() {
         ("UPDATE sessions SET hash = zeroblob(32)".to_owned(), "BROKEN"),
         ("UPDATE events SET hashes = zeroblob(32) WHERE sequence = 2".to_owned(), "BROKEN at 2"),
         ("UPDATE events SET hashes = zeroblob(31) WHERE sequence = 2".to_owned(), "BROKEN at 2"),
-        // What is only listed about a session: nobody may be blamed for another's session.
+        // The listed owner of a session: a session must not be attributed to another agent.
         ("UPDATE sessions SET agent = 'other'".to_owned(), "BROKEN"),
         ("UPDATE sessions SET ended = 1".to_owned(), "BROKEN"),
         (
@@ -152,23 +152,23 @@ async fn tampering_with_the_file_is_found() {
         edit(folder.path(), &sql);
         let report = verified(folder.path());
         let log = report.log.iter().map(|log| log.verdict.to_string());
-        let told = report.chains.iter().map(|one| one.verdict.to_string());
-        let told: Vec<_> = told.chain(log).collect();
+        let reply = report.chains.iter().map(|one| one.verdict.to_string());
+        let reply: Vec<_> = reply.chain(log).collect();
         assert!(
-            told.iter().any(|told| told.starts_with(expected)),
-            "{sql}: {told:?}"
+            reply.iter().any(|reply| reply.starts_with(expected)),
+            "{sql}: {reply:?}"
         );
     }
 }
 
 #[test]
-fn the_file_is_for_its_owner_alone() {
+fn store_file_is_readable_by_its_owner_only() {
     let folder = tempfile::tempdir().unwrap();
     let inner = folder.path().join("new");
     let store = SqliteStore::open(&inner).unwrap();
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&inner), 0o700);
-    // Those that SQLite makes beside it as well.
+    // The files that SQLite creates next to it as well.
     for ending in ["", "-wal", "-shm"] {
         let path = inner.join(format!("{FILE_NAME}{ending}"));
         assert_eq!(mode(&path), 0o600, "{}", path.display());
@@ -178,18 +178,18 @@ fn the_file_is_for_its_owner_alone() {
 }
 
 #[test]
-fn a_second_console_is_refused_and_told_who_has_it() {
+fn second_console_is_refused_and_the_owner_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let first = SqliteStore::open(folder.path()).unwrap();
-    let told = error(SqliteStore::open(folder.path())).to_string();
-    assert!(told.contains("in use by another console"), "{told}");
-    assert!(told.contains(&std::process::id().to_string()), "{told}");
+    let reply = error(SqliteStore::open(folder.path())).to_string();
+    assert!(reply.contains("in use by another console"), "{reply}");
+    assert!(reply.contains(&std::process::id().to_string()), "{reply}");
     drop(first);
     SqliteStore::open(folder.path()).unwrap();
 }
 
 #[test]
-fn a_store_of_another_version_is_left_alone() {
+fn store_of_another_version_is_left_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     drop(SqliteStore::open(folder.path()).unwrap());
     edit(folder.path(), "PRAGMA user_version = 99");
@@ -204,7 +204,7 @@ fn a_store_of_another_version_is_left_alone() {
 }
 
 #[test]
-fn files_that_are_no_store_are_left_alone() {
+fn files_that_are_not_a_store_are_left_unchanged() {
     let foreign: [(&str, &[u8]); 2] = [
         (
             "text",
@@ -239,7 +239,7 @@ fn files_that_are_no_store_are_left_alone() {
 }
 
 #[tokio::test]
-async fn a_corrupted_store_gives_an_error_or_a_verdict_never_a_panic() {
+async fn corrupted_store_yields_an_error_or_a_verdict_never_a_panic() {
     let folder = tempfile::tempdir().unwrap();
     with_record(folder.path()).await;
     let path = folder.path().join(FILE_NAME);
@@ -252,7 +252,7 @@ async fn a_corrupted_store_gives_an_error_or_a_verdict_never_a_panic() {
         fs::write(&path, &bytes).unwrap();
         let sound = SqliteReader::open(&path)
             .and_then(|reader| {
-                // Whatever is not found in the record itself must be found in the chain.
+                // A fault that is not found in the record itself must be found in the chain.
                 reader.sessions()?;
                 let report = reader.verify(TrustAnchors::nothing())?;
                 Ok(report.chains.len() == 1 && report.is_sound())
@@ -304,7 +304,7 @@ async fn a_failed_write_poisons_the_store() {
     let clock = clock();
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, Arc::clone(&clock)).await;
     bench.begin("s-1").await;
-    bench.until(|s| s.held.len() == 1).await;
+    bench.wait_until(|s| s.held.len() == 1).await;
     // Another writer takes the next sequence number: the insert fails, as a broken disk would.
     edit(
         folder.path(),
@@ -313,10 +313,10 @@ async fn a_failed_write_poisons_the_store() {
     );
     let held = bench.snapshot().held[0].clone();
     let reply = bench.pass(&held).await;
-    let told = format!("{reply:?}");
-    assert!(told.contains("no longer accepts records"), "{told}");
+    let response = format!("{reply:?}");
+    assert!(response.contains("no longer accepts records"), "{response}");
     let snapshot = bench
-        .until(|s| s.store != cra_core::runtime::snapshot::StoreState::Ready)
+        .wait_until(|s| s.store != cra_core::runtime::snapshot::StoreState::Ready)
         .await;
     assert_eq!(
         snapshot.held.len(),
@@ -339,7 +339,7 @@ async fn a_failed_write_poisons_the_store() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn verifying_while_a_console_writes_is_no_false_alarm() {
+async fn verification_while_a_console_writes_raises_no_false_alarm() {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
     let bench = Bench::start(store, clock()).await;
@@ -371,7 +371,7 @@ async fn verifying_while_a_console_writes_is_no_false_alarm() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_closed_has_written_everything_it_was_handed() {
+async fn closed_store_has_written_every_accepted_batch() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path()).unwrap();
     for n in 0..200 {
@@ -384,7 +384,7 @@ async fn a_store_that_is_closed_has_written_everything_it_was_handed() {
             state: vec![row],
             ..Batch::default()
         };
-        // Nobody waits for it to be durable.
+        // The caller does not wait until it is durable.
         drop(store.append(batch).await.unwrap());
     }
     drop(store);
@@ -415,7 +415,7 @@ async fn a_session_that_ended_is_listed_as_ended_and_verifies() {
 }
 
 #[tokio::test]
-async fn a_store_whose_write_failed_takes_nothing_more() {
+async fn store_with_a_failed_write_accepts_no_more_batches() {
     let folder = tempfile::tempdir().unwrap();
     with_record(folder.path()).await;
     let store = SqliteStore::open(folder.path()).unwrap();

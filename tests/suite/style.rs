@@ -303,7 +303,7 @@ fn a_type_name_is_defined_at_most_twice() {
 }
 
 #[test]
-fn sources_speak_of_the_product_alone() {
+fn sources_contain_no_development_markers() {
     let root = root();
     let mut texts = sources();
     for name in [

@@ -1,4 +1,4 @@
-//! What several tests use: a runtime on a manual clock, and answers that pass.
+//! Shared fixtures: a runtime on a manual clock, and answers that pass.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,8 +30,8 @@ use serde_json::{Value, json};
 /// The example Atlas.
 pub(crate) const ACME: &str = include_str!("../../assets/atlas/acme-support.yaml");
 
-/// Gives every event of a store a row of its own, so that a test can get at it. That is as good a record.
-pub(crate) const APART: &str = r#"
+/// SQL that gives every event of a store its own row, so that a test can change it. The record stays valid.
+pub(crate) const SPLIT_ROWS: &str = r#"
     CREATE TEMP TABLE apart AS SELECT e.position + one.key AS position, e.session AS session,
         e.sequence + one.key AS sequence, one.value AS records,
         substr(e.hashes, one.key * 32 + 1, 32) AS hashes
@@ -77,28 +77,28 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) async fn start(store: Arc<dyn Store>, clock: Arc<ManualClock>) -> Self {
-        Self::under(acme(), store, clock).await
+        Self::with_atlases(acme(), store, clock).await
     }
 
-    pub(crate) async fn under(
+    pub(crate) async fn with_atlases(
         atlases: Vec<Atlas>,
         store: Arc<dyn Store>,
         clock: Arc<ManualClock>,
     ) -> Self {
-        Self::with(atlases, Registry::default(), store, clock).await
+        Self::with_extensions(atlases, Registry::default(), store, clock).await
     }
 
-    pub(crate) async fn with(
+    pub(crate) async fn with_extensions(
         atlases: Vec<Atlas>,
         extensions: Registry,
         store: Arc<dyn Store>,
         clock: Arc<ManualClock>,
     ) -> Self {
         let signer = signer(store.as_ref()).await;
-        Self::signing(signer, atlases, extensions, store, clock).await
+        Self::with_signer(signer, atlases, extensions, store, clock).await
     }
 
-    pub(crate) async fn signing(
+    pub(crate) async fn with_signer(
         signer: Signer,
         atlases: Vec<Atlas>,
         extensions: Registry,
@@ -129,15 +129,15 @@ impl Bench {
         Arc::clone(&self.runtime.operator_handle().snapshots().borrow())
     }
 
-    /// Waits for a picture that shows `wanted`.
-    pub(crate) async fn until(
+    /// Waits for a snapshot that satisfies `wanted`.
+    pub(crate) async fn wait_until(
         &self,
         wanted: impl Fn(&RuntimeSnapshot) -> bool,
     ) -> Arc<RuntimeSnapshot> {
         let mut snapshots = self.runtime.operator_handle().snapshots();
         let found =
             tokio::time::timeout(Duration::from_secs(20), snapshots.wait_for(|s| wanted(s)));
-        Arc::clone(&found.await.expect("the picture never came").unwrap())
+        Arc::clone(&found.await.expect("the snapshot never came").unwrap())
     }
 
     pub(crate) async fn begin(&self, session: &str) {
@@ -164,7 +164,7 @@ impl Bench {
     }
 }
 
-/// What a runtime under the example Atlas is made of.
+/// Parts of a runtime with the example Atlas.
 pub(crate) async fn parts(store: Arc<dyn Store>) -> RuntimeParts {
     RuntimeParts {
         signer: signer(store.as_ref()).await,
@@ -182,7 +182,7 @@ pub(crate) async fn parts(store: Arc<dyn Store>) -> RuntimeParts {
 
 /// Opens a store that was open a moment ago. A process that another test starts holds its lock, too, until
 /// it has become another program.
-pub(crate) fn retry_or_refuse(folder: &Path) -> Result<SqliteStore, StoreError> {
+pub(crate) fn open_store_retrying(folder: &Path) -> Result<SqliteStore, StoreError> {
     loop {
         match SqliteStore::open(folder) {
             Err(StoreError::InUse { .. }) => std::thread::yield_now(),
@@ -191,8 +191,8 @@ pub(crate) fn retry_or_refuse(folder: &Path) -> Result<SqliteStore, StoreError> 
     }
 }
 
-pub(crate) fn open_again(folder: &Path) -> SqliteStore {
-    retry_or_refuse(folder).unwrap()
+pub(crate) fn reopen_store(folder: &Path) -> SqliteStore {
+    open_store_retrying(folder).unwrap()
 }
 
 /// Waits until a runtime that was stopped has let go of its store, and until all of it is in the one
@@ -209,8 +209,8 @@ pub(crate) async fn close(store: Arc<SqliteStore>, folder: &Path) {
     }
 }
 
-/// The hall before a runtime on that store.
-pub(crate) async fn hall(bench: &Bench, store: &dyn Store) -> GatewayState {
+/// Gateway state for a runtime on that store.
+pub(crate) async fn gateway_state(bench: &Bench, store: &dyn Store) -> GatewayState {
     GatewayState::new(
         bench.runtime.agent_handle(),
         AnswerSigner::derive(&signer(store).await),
@@ -219,11 +219,11 @@ pub(crate) async fn hall(bench: &Bench, store: &dyn Store) -> GatewayState {
 
 /// The key that signs the logs of all tests.
 pub(crate) async fn signer(store: &dyn Store) -> Signer {
-    key_of(&store.log().await.unwrap().log, 7)
+    signer_with_seed(&store.log().await.unwrap().log, 7)
 }
 
 /// A key for a log, made of one number.
-pub(crate) fn key_of(log: &SessionId, number: u8) -> Signer {
+pub(crate) fn signer_with_seed(log: &SessionId, number: u8) -> Signer {
     Signer::new(&LogHead::origin(log), &[number; 32]).unwrap()
 }
 

@@ -16,7 +16,7 @@ use cra_core::store::{StateRow, Store};
 use cra_core::trace::verification::TrustAnchors;
 use serde_json::{Value, json};
 
-use super::support::{Bench, clock, close, open_again};
+use super::support::{Bench, clock, close, reopen_store};
 
 fn take(session: &str, number: u32, fields: &Value) -> SessionTurn {
     let mut turn = json!({"message_id": format!("m-{number}"), "message": "go on"});
@@ -45,14 +45,18 @@ fn heated(intensity: f64) -> Value {
 async fn begun(store: Arc<dyn Store>) -> Bench {
     let bench = Bench::start(store, clock()).await;
     bench.begin("s-1").await;
-    let held = bench.until(|it| it.held.len() == 1).await.held[0].clone();
+    let held = bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await
+        .held[0]
+        .clone();
     bench.pass(&held).await;
     bench
 }
 
 // covers D17, D18
 #[tokio::test]
-async fn a_turn_is_recorded_and_answered_with_the_memento_behind_it() {
+async fn turn_is_recorded_and_answered_with_its_resulting_memento() {
     let store = Arc::new(MemoryStore::default());
     let bench = begun(Arc::clone(&store) as Arc<dyn Store>).await;
     let outcome = taken(&bench, 1, &heated(0.9)).await;
@@ -84,7 +88,9 @@ async fn a_turn_is_recorded_and_answered_with_the_memento_behind_it() {
     assert_eq!(last["thread"]["update"], "kept_at_peak");
     assert_eq!(last["thread"]["etag"], frozen.etag);
     assert_eq!(decided[0].payload["metadata"]["source"], "empty_seed");
-    let snapshot = bench.until(|it| !it.threads.is_empty()).await;
+    let snapshot = bench
+        .wait_until(|snapshot| !snapshot.threads.is_empty())
+        .await;
     let thread = &snapshot.threads[0];
     assert_eq!(thread.id.as_str(), "s-1", "a session has its own thread");
     assert!(thread.is_frozen());
@@ -100,17 +106,19 @@ async fn a_turn_is_recorded_and_answered_with_the_memento_behind_it() {
 }
 
 #[tokio::test]
-async fn threads_are_on_disk_and_come_back() {
+async fn threads_are_stored_and_restored() {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
     let bench = begun(Arc::clone(&store) as Arc<dyn Store>).await;
     taken(&bench, 1, &heated(0.9)).await;
     let outcome = taken(&bench, 2, &heated(0.95)).await;
-    let before = bench.until(|it| it.threads[0].turns.len() == 2).await;
+    let before = bench
+        .wait_until(|snapshot| snapshot.threads[0].turns.len() == 2)
+        .await;
     let before = before.threads[0].clone();
     bench.runtime.stop().await;
     close(store, folder.path()).await;
-    let store = Arc::new(open_again(folder.path()));
+    let store = Arc::new(reopen_store(folder.path()));
     let again = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
     let snapshot = again.snapshot();
     assert_eq!(snapshot.threads[0], before);
@@ -123,7 +131,7 @@ async fn threads_are_on_disk_and_come_back() {
 
 // covers D20
 #[tokio::test]
-async fn a_thread_can_be_named_and_goes_on_in_the_session_that_an_operator_hands_it_to() {
+async fn named_thread_continues_in_the_session_that_an_operator_assigns() {
     let store = Arc::new(MemoryStore::default());
     let bench = begun(Arc::clone(&store) as Arc<dyn Store>).await;
     let agents = bench.runtime.agent_handle();
@@ -135,10 +143,10 @@ async fn a_thread_can_be_named_and_goes_on_in_the_session_that_an_operator_hands
     bench.begin("s-2").await;
     let refused = agents.turn(named("s-2", 2)).await.unwrap_err();
     assert_eq!(refused.code, DenyCode::Thread);
-    let desk = bench.runtime.operator_handle();
+    let operator = bench.runtime.operator_handle();
     let hand_over = |to: &str| {
         let to = to.parse().unwrap();
-        desk.act_on_thread("t-31".parse().unwrap(), ThreadAction::HandOver { to })
+        operator.act_on_thread("t-31".parse().unwrap(), ThreadAction::HandOver { to })
     };
     let Err(DecisionRefusal::Unavailable(why)) = hand_over("s-9").await else {
         panic!("handed over to a session that is not there");
@@ -154,7 +162,12 @@ async fn a_thread_can_be_named_and_goes_on_in_the_session_that_an_operator_hands
     assert_eq!(back.code, DenyCode::Thread);
     let taken_up = |thread: &Thread| thread.turns.len() == 2;
     let snapshot = bench
-        .until(|it| it.threads.first().is_some_and(|it| taken_up(it)))
+        .wait_until(|snapshot| {
+            snapshot
+                .threads
+                .first()
+                .is_some_and(|snapshot| taken_up(snapshot))
+        })
         .await;
     let thread = &snapshot.threads[0];
     assert_eq!(thread.session.as_str(), "s-2");
@@ -162,7 +175,7 @@ async fn a_thread_can_be_named_and_goes_on_in_the_session_that_an_operator_hands
     let log = store.log().await.unwrap().log;
     let entries = store.events(log, 0, 1000).await.unwrap();
     let mut entries = entries.iter();
-    let handed = entries.find(|it| it.event_type == "thread_handed_over");
+    let handed = entries.find(|entry| entry.event_type == "thread_handed_over");
     let wanted = json!({"thread_id": "t-31", "from": "s-1", "to": "s-2", "by": "op-1"});
     assert_eq!(Value::Object(handed.unwrap().payload.clone()), wanted);
     bench.runtime.stop().await;
@@ -213,7 +226,7 @@ fn a_thread_of_an_older_store_belongs_to_its_only_writer_and_otherwise_to_no_ses
 }
 
 #[tokio::test]
-async fn a_turn_of_no_session_or_behind_another_memento_is_refused_and_leaves_nothing() {
+async fn turn_without_a_session_or_with_a_stale_memento_is_refused_and_changes_nothing() {
     let store = Arc::new(MemoryStore::default());
     let bench = begun(Arc::clone(&store) as Arc<dyn Store>).await;
     let agents = bench.runtime.agent_handle();
@@ -225,17 +238,19 @@ async fn a_turn_of_no_session_or_behind_another_memento_is_refused_and_leaves_no
     let refused = agents.turn(stale).await.unwrap_err();
     assert_eq!(refused.code, DenyCode::BadRequest);
     assert!(refused.reason.contains("has changed since it was read"));
-    let snapshot = bench.until(|it| it.threads.len() == 1).await;
+    let snapshot = bench
+        .wait_until(|snapshot| snapshot.threads.len() == 1)
+        .await;
     assert_eq!(snapshot.threads[0].turns.len(), 1);
     bench.runtime.stop().await;
 }
 
 #[tokio::test]
-async fn what_operators_do_to_a_thread_is_recorded_in_the_log() {
+async fn operator_changes_to_a_thread_are_logged() {
     let store = Arc::new(MemoryStore::default());
     let bench = begun(Arc::clone(&store) as Arc<dyn Store>).await;
     let first = taken(&bench, 1, &heated(0.9)).await;
-    let desk = bench.runtime.operator_handle();
+    let operator = bench.runtime.operator_handle();
     let thread = || "s-1".parse().unwrap();
     let edit = |if_match: &str| ThreadAction::Edit {
         shape: SummaryShape {
@@ -244,16 +259,18 @@ async fn what_operators_do_to_a_thread_is_recorded_in_the_log() {
         },
         if_match: if_match.to_owned(),
     };
-    let stale = desk.act_on_thread(thread(), edit("old")).await;
+    let stale = operator.act_on_thread(thread(), edit("old")).await;
     let Err(DecisionRefusal::Unavailable(what)) = stale else {
         panic!("{stale:?}");
     };
     assert!(what.contains("has changed since"), "{what}");
     assert_eq!(
-        desk.act_on_thread(thread(), edit(&first.etag)).await,
+        operator.act_on_thread(thread(), edit(&first.etag)).await,
         Ok(())
     );
-    let snapshot = bench.until(|it| it.threads[0].edited).await;
+    let snapshot = bench
+        .wait_until(|snapshot| snapshot.threads[0].edited)
+        .await;
     let latest = snapshot.threads[0].latest.clone().unwrap();
     assert_eq!(latest.arc.as_str(), "mine");
     let mut read = heated(0.9);
@@ -261,18 +278,25 @@ async fn what_operators_do_to_a_thread_is_recorded_in_the_log() {
     let next = taken(&bench, 2, &read).await;
     assert_eq!(next.decided.rule, DecisionRule::SummaryChanged);
     assert_eq!(
-        desk.act_on_thread(thread(), ThreadAction::FlagDrift).await,
+        operator
+            .act_on_thread(thread(), ThreadAction::FlagDrift)
+            .await,
         Ok(())
     );
     let ack = taken(&bench, 3, &json!({"message": "ok"})).await;
     assert_eq!(ack.decided.decision, TurnDecision::Should);
     let log = store.log().await.unwrap().log;
     let entries = store.events(log, 0, 1000).await.unwrap();
-    let of = |name: &str| entries.iter().find(|it| it.event_type == name).unwrap();
+    let of = |name: &str| {
+        entries
+            .iter()
+            .find(|entry| entry.event_type == name)
+            .unwrap()
+    };
     assert_eq!(of("memento_edited").payload["before"], first.etag);
     assert_eq!(of("memento_edited").payload["now"], latest.etag());
     assert_eq!(of("drift_flagged").payload["thread_id"], "s-1");
-    let none = desk.act_on_thread("t-0".parse().unwrap(), ThreadAction::FlagDrift);
+    let none = operator.act_on_thread("t-0".parse().unwrap(), ThreadAction::FlagDrift);
     assert!(none.await.is_err());
     bench.runtime.stop().await;
     assert!(
@@ -285,7 +309,7 @@ async fn what_operators_do_to_a_thread_is_recorded_in_the_log() {
 }
 
 #[tokio::test]
-async fn points_fade_by_the_clock_of_the_runtime() {
+async fn points_fade_with_the_runtime_clock() {
     let bench = begun(Arc::new(MemoryStore::default())).await;
     let hot = taken(&bench, 1, &heated(0.9)).await;
     assert_eq!(hot.memento.affect.points.len(), 1);

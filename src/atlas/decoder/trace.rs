@@ -12,7 +12,7 @@ const SECTION: Section = Section::TraceConfig;
 pub(super) fn trace(value: &PathNode<'_>, problems: &mut Problems<'_>) -> TraceConfig {
     decode_map(value, SECTION, problems, |fields| TraceConfig {
         level: fields
-            .optional("level", one_of("level", TRACE_LEVELS))
+            .optional("level", one_of("trace level", TRACE_LEVELS))
             .unwrap_or_default(),
         acknowledge: fields
             .optional("acknowledge", one_of("acknowledge", ACKNOWLEDGE))

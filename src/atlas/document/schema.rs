@@ -129,28 +129,30 @@ fn forbid(schema: &mut Schema, wrong: &Value) {
     }
 }
 
-/// A key of a trigger: its value schema, its draft alias and its necessity.
+/// A key of a trigger: its meaning, its value schema, its draft alias and its necessity.
 struct TriggerKey {
     name: &'static str,
+    description: &'static str,
     other: Option<&'static str>,
     value: Value,
     required: bool,
 }
 
 impl TriggerKey {
-    fn required(name: &'static str, value: Value) -> Self {
+    fn required(name: &'static str, description: &'static str, value: Value) -> Self {
         Self {
             name,
+            description,
             other: None,
             value,
             required: true,
         }
     }
 
-    fn optional(name: &'static str, value: Value) -> Self {
+    fn optional(name: &'static str, description: &'static str, value: Value) -> Self {
         Self {
             required: false,
-            ..Self::required(name, value)
+            ..Self::required(name, description, value)
         }
     }
 
@@ -159,6 +161,24 @@ impl TriggerKey {
             other: Some(other),
             ..self
         }
+    }
+
+    /// The value schema with the meaning of the key.
+    fn schema(&self) -> Value {
+        let mut value = self.value.clone();
+        if let Value::Object(fields) = &mut value {
+            fields.insert("description".to_owned(), json!(self.description));
+        }
+        value
+    }
+
+    /// The value schema of the draft alias.
+    fn alias_schema(&self) -> Value {
+        let mut value = self.schema();
+        if let Value::Object(fields) = &mut value {
+            fields.insert("deprecated".to_owned(), Value::Bool(true));
+        }
+        value
     }
 }
 
@@ -178,16 +198,41 @@ fn whole(format: &str) -> Value {
 }
 
 fn case() -> TriggerKey {
-    TriggerKey::optional("case_sensitive", json!({ "type": "boolean" })).with_alias("caseSensitive")
+    let value = json!({ "type": "boolean" });
+    TriggerKey::optional("case_sensitive", "Makes the search case-sensitive.", value)
+        .with_alias("caseSensitive")
+}
+
+fn patterns() -> TriggerKey {
+    let description = "Patterns of actions, or keywords to search for.";
+    TriggerKey::required("patterns", description, texts())
+}
+
+fn keyword_keys(mode: Value) -> Vec<TriggerKey> {
+    let edits = "Edits that a word may differ by in mode `fuzzy`.";
+    vec![
+        patterns().with_alias("keywords"),
+        case(),
+        TriggerKey::optional("match_mode", "Search mode.", mode).with_alias("matchMode"),
+        TriggerKey::optional("threshold", edits, whole("uint")),
+    ]
 }
 
 fn custom_keys(moment: &Value, condition: Value) -> Vec<TriggerKey> {
     let moments = json!({ "type": "array", "minItems": 1, "items": moment });
     vec![
-        TriggerKey::required("trigger_id", json!({ "type": "string" })),
-        TriggerKey::optional("params", json!({ "type": "object" })),
-        TriggerKey::optional("on", moments),
-        TriggerKey::optional("when", condition),
+        TriggerKey::required(
+            "trigger_id",
+            "Name of the extension that is asked.",
+            json!({ "type": "string" }),
+        ),
+        TriggerKey::optional(
+            "params",
+            "Parameters for the extension.",
+            json!({ "type": "object" }),
+        ),
+        TriggerKey::optional("on", "Events on which the extension is asked.", moments),
+        TriggerKey::optional("when", "Condition to ask the extension.", condition),
     ]
 }
 
@@ -201,7 +246,6 @@ fn forms(generator: &mut SchemaGenerator) -> Vec<TriggerForm> {
     let mode = generator.subschema_for::<MatchMode>().to_value();
     let moment = generator.subschema_for::<CustomTriggerEvent>().to_value();
     let condition = generator.subschema_for::<ConditionDef>().to_value();
-    let patterns = || TriggerKey::required("patterns", texts());
     vec![
         form("session_start", &["session_start"], vec![]),
         form("session_end", &["session_end"], vec![]),
@@ -213,43 +257,53 @@ fn forms(generator: &mut SchemaGenerator) -> Vec<TriggerForm> {
         ),
         form("action_pre", &["always"], vec![]),
         form("action_post", &["action_post"], vec![patterns()]),
-        form(
-            "keyword",
-            &["keyword", "keyword_match"],
-            vec![
-                patterns().with_alias("keywords"),
-                case(),
-                TriggerKey::optional("match_mode", mode).with_alias("matchMode"),
-                TriggerKey::optional("threshold", whole("uint")),
-            ],
-        ),
+        form("keyword", &["keyword", "keyword_match"], keyword_keys(mode)),
         form(
             "keyword",
             &["regex"],
             vec![
-                TriggerKey::required("pattern", json!({ "type": "string" })),
+                TriggerKey::required(
+                    "pattern",
+                    "Regular expression to search for.",
+                    json!({ "type": "string" }),
+                ),
                 case(),
             ],
         ),
         form(
             "risk_threshold",
             &["risk_threshold", "risk"],
-            vec![TriggerKey::optional("min_tier", tier).with_alias("minTier")],
+            vec![
+                TriggerKey::optional("min_tier", "Lowest tier that fires.", tier)
+                    .with_alias("minTier"),
+            ],
         ),
         form(
             "capability_access",
             &["capability_access", "capability_gate"],
-            vec![TriggerKey::required("capability_ids", texts())],
+            vec![TriggerKey::required(
+                "capability_ids",
+                "Capabilities whose actions fire.",
+                texts(),
+            )],
         ),
         form(
             "time_interval",
             &["time_interval", "interval"],
-            vec![TriggerKey::optional("seconds", whole("uint64"))],
+            vec![TriggerKey::optional(
+                "seconds",
+                "Seconds between two firings.",
+                whole("uint64"),
+            )],
         ),
         form(
             "count_interval",
             &["count_interval", "count"],
-            vec![TriggerKey::optional("actions", whole("uint64"))],
+            vec![TriggerKey::optional(
+                "actions",
+                "Actions between two firings.",
+                whole("uint64"),
+            )],
         ),
         form("explicit_request", &["explicit_request"], vec![]),
         form("error_occurred", &["error_occurred"], vec![]),
@@ -267,9 +321,9 @@ fn trigger_schema(words: &[&str], keys: &[TriggerKey], more: &[(&str, Value)]) -
     );
     let (mut required, mut rules) = (vec!["type"], Vec::new());
     for key in keys {
-        properties.insert(key.name.to_owned(), key.value.clone());
+        properties.insert(key.name.to_owned(), key.schema());
         if let Some(other) = key.other {
-            properties.insert(other.to_owned(), key.value.clone());
+            properties.insert(other.to_owned(), key.alias_schema());
             rules.push(json!({ "not": { "required": [key.name, other] } }));
         }
         match key.other {

@@ -166,7 +166,8 @@ fn impossible(fact: &str, tests: &[(Operator, Value)], known: Known<'_>) -> Opti
         *operator == Operator::Exists && *wanted == Value::Bool(false)
     };
     if tests.len() > 1 && tests.iter().any(absent) {
-        let message = "`exists: false` fails all other tests, so this condition never holds";
+        let message =
+            "a value that does not exist passes no other test, so this condition never holds";
         let help = "write the other test as a separate condition, under `any`";
         return Some(("exists", message.to_owned(), help.to_owned()));
     }

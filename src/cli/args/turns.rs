@@ -50,7 +50,7 @@ pub(in crate::cli) struct TurnArgs {
 pub(in crate::cli) enum ThreadCommand {
     /// List the threads, newest turn first
     List(ThreadListArgs),
-    /// Show a thread: the last decision, the memento, proposals held back, and the turns
+    /// Show a thread: the last decision, the memento, the saved proposals, and the turns
     Show(ThreadShowArgs),
 }
 

@@ -10,6 +10,7 @@ use crate::console::cells::clip;
 use crate::console::dialog::gate::GateDialog;
 use crate::console::keymap::{KeyAction, QueueKey};
 use crate::console::layer::Layer;
+use crate::console::names::action_words;
 use crate::console::request::{Bell, ConsoleRequest, TerminalNotice};
 use crate::console::screen::queue::{ListDirection, QueuePromptPurpose, risk_text};
 use crate::console::theme::Meaning;
@@ -127,7 +128,7 @@ impl App {
             "cra: {} {} {} by {}{more}",
             riskiest.id,
             risk_text(riskiest),
-            one_line(riskiest.action()),
+            action_words(riskiest),
             one_line(&riskiest.agent)
         );
         self.notify(Bell::Ring, Some(clip(&text, MAX_TOAST_CHARS, self.look)))

@@ -17,7 +17,7 @@ use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot, ShadowSummary};
 
 /// Note on the page that replays the past: the assumptions needed to read it.
 const PAST_NOTE: &str = "Recorded actions, newest first. Each is evaluated under the loaded Atlas and under the \
-    files, for a session that passed its start gates and has used no limit.";
+    files, for a session past its start gates, with all limits unused.";
 
 impl App {
     /// Runs the action of a steward key.
@@ -96,7 +96,7 @@ impl App {
         let Some(shadow) = self.snapshot.watched.shadow.clone() else {
             return match self.atlases.propose_load(&self.snapshot) {
                 Ok(proposal) => {
-                    let words = "SHADOW on: S lists, Z ends";
+                    let words = "SHADOW: S list, Z end";
                     drop(self.show_hint(words.to_owned()));
                     vec![ConsoleRequest::Shadow(Some(proposal.load))]
                 }

@@ -72,7 +72,7 @@ impl App {
     fn turn_difference(&mut self) {
         let thread = self.threads.chosen(&self.snapshot);
         if thread.is_some_and(|thread| thread.held_back.is_empty()) {
-            self.show_notice(Meaning::Hint, "no proposal is held back".to_owned());
+            self.show_notice(Meaning::Hint, "no proposal is saved for later".to_owned());
             return;
         }
         self.threads.turn_difference();

@@ -23,13 +23,13 @@ use self::form::{AnswerForm, FormFocus, MoveDirection};
 use self::step::{Arming, DenyFocus, GatePane, ReviewFocus};
 use super::super::keymap::{KeyAction, KeyScope, Motion, find_action};
 use super::super::layer::{Dialog, KeyResult, LayerChange, Repaint};
+use super::super::names::action_words;
 use super::super::request::ConsoleRequest;
 use super::super::screen::queue::overrules;
 use super::super::theme::Appearance;
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
 use crate::base::limits::DIALOG_ARMING_TIME;
-use crate::base::text::one_line;
 use crate::engine::command::AnswerProblem;
 use crate::engine::held::Held;
 use crate::runtime::snapshot::SessionSummary;
@@ -380,7 +380,7 @@ impl GateDialog {
         if self.is_batch() {
             return format!("batch of {}: {}", self.members().len(), self.ids());
         }
-        format!("{}  {}", self.held.id, one_line(self.held.action()))
+        format!("{}  {}", self.held.id, action_words(&self.held))
     }
 }
 

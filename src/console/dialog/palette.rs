@@ -256,7 +256,7 @@ impl PaletteDialog {
         frame.render_widget(Clear, place);
         let title = Line::from(vec![
             Span::styled(" Palette ", look.style(Meaning::Title)),
-            Span::styled("cannot approve or deny ", look.style(Meaning::Dim)),
+            Span::styled("cannot pass or deny ", look.style(Meaning::Dim)),
         ]);
         let block = look.panel(Focus::Here).title(title);
         let inner = block.inner(place);

@@ -59,12 +59,12 @@ impl QuitDialog {
     /// Paints the dialog in the centre.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
         let effect = if self.held == 1 {
-            "is waiting. Its agent is disconnected; the request returns"
+            "is held. Quitting disconnects its agent. The request is held again"
         } else {
-            "are waiting. Their agents are disconnected; the requests return"
+            "are held. Quitting disconnects their agents. The requests are held again"
         };
         let text = format!(
-            "{} {effect} when cra starts again. Quit?",
+            "{} {effect} when cra restarts. Quit?",
             counted(self.held, "request")
         );
         let buttons = [

@@ -61,15 +61,15 @@ pub(crate) static BINDINGS: &[KeyBinding] = bindings! {
     Queue {
         ENTER => Open, Shown, "open", "open the selected request (decides nothing)";
         &[KeyCombination::plain(KeyCode::Char('d'))] => Deny, Shown, "deny",
-            "deny the selected request: asks for a reason first";
+            "deny the request (asks for a reason first)";
         &[KeyCombination::plain(KeyCode::Char('c'))] => Queue(Claim), Shown, "claim",
             "claim or release the request (decides nothing)";
         &[KeyCombination::plain(KeyCode::Char('u'))] => Merge, Shown, "new",
             "show new requests in the list";
         &[KeyCombination::plain(KeyCode::Char(' '))] => Queue(Mark), Shown, "mark",
-            "mark for a batch (low or medium risk, same questions)";
+            "mark for a batch (low or medium risk only)";
         &[KeyCombination::plain(KeyCode::Char('B'))] => Queue(Batch), Shown, "batch",
-            "answer the marked requests together (one record each)";
+            "answer the marked requests (one record each)";
         &[KeyCombination::plain(KeyCode::Char('f'))] => Queue(Filter), Shown, "filter",
             "filter: words, risk>=high, agent:x, action:x, state:x, -x";
         &[KeyCombination::plain(KeyCode::Char('t'))] => Queue(InTrace), Shown, "trace", "show the session of the request in the record";
@@ -126,7 +126,7 @@ pub(crate) static BINDINGS: &[KeyBinding] = bindings! {
         ENTER => Open, Shown, "open", "open the memento, or the event of a turn";
         &[KeyCombination::plain(KeyCode::Char('>')), KeyCombination::plain(KeyCode::Char('l')), KeyCombination::plain(KeyCode::Right)] => Thread(Next), Shown, "thread", "next thread";
         &[KeyCombination::plain(KeyCode::Char('<')), KeyCombination::plain(KeyCode::Char('h')), KeyCombination::plain(KeyCode::Left)] => Thread(Previous), Hidden, "previous thread", "previous thread";
-        &[KeyCombination::plain(KeyCode::Char('='))] => Thread(Differ), Shown, "diff", "compare held-back proposals with the memento, or return";
+        &[KeyCombination::plain(KeyCode::Char('='))] => Thread(Differ), Shown, "diff", "compare saved proposals with the memento, or return";
         &[KeyCombination::plain(KeyCode::Char('b'))] => Thread(History), Shown, "history", "go to the turns of the thread";
         &[KeyCombination::plain(KeyCode::Char('t'))] => Thread(InTrace), Shown, "trace", "show the session of the thread in the record";
         &[KeyCombination::plain(KeyCode::Char('y'))] => Thread(Copy), Shown, "copy", "copy the memento as JSON";
@@ -134,7 +134,7 @@ pub(crate) static BINDINGS: &[KeyBinding] = bindings! {
             "edit the summary in $VISUAL or $EDITOR (recorded)";
         &[KeyCombination::plain(KeyCode::Char('s'))] => Thread(WriteSnapshot), Shown, "save",
             "write a snapshot file of the session and open it";
-        &[KeyCombination::plain(KeyCode::Char('w'))] => Thread(Drift), Shown, "drift", "flag drift in the conversation (asks first, recorded)";
+        &[KeyCombination::plain(KeyCode::Char('w'))] => Thread(Drift), Shown, "drift", "flag drift in the thread (asks first, recorded)";
         &[KeyCombination::plain(KeyCode::Char('p'))] => Thread(Legend), Shown, "legend", "explain phases, intensities, decisions and signals";
         &[KeyCombination::plain(KeyCode::Char('o'))] => Thread(OpenSnapshot), Hidden, "open snapshot", "open a snapshot file";
         &[KeyCombination::plain(KeyCode::Char('/'))] => Thread(Search), Hidden, "search",
@@ -173,20 +173,20 @@ pub(crate) static BINDINGS: &[KeyBinding] = bindings! {
     }
     Atlas {
         ENTER => Open, Shown, "open", "open the selected part, or fold it";
-        NEXT => Next, Shown, "pane", "next pane: Atlas, session, evaluations, problems";
+        NEXT => Next, Shown, "pane", "next: Atlas, session, evaluations, problems";
         PREVIOUS => Previous, Hidden, "previous pane", "previous pane";
-        WHY => Explain, Shown, "why", "show the evaluation, or what would happen to the action";
+        WHY => Explain, Shown, "why", "explain the evaluation, or try the action";
         &[KeyCombination::plain(KeyCode::Char('i'))] => WhatIf, Shown, "what if",
             "what if: try a hypothetical action or input";
         &[KeyCombination::plain(KeyCode::Char(']'))] => NextProblem, Shown, "problem", "next problem of an Atlas, with its line";
         &[KeyCombination::plain(KeyCode::Char('['))] => PreviousProblem, Hidden, "previous problem", "previous problem";
         &[KeyCombination::plain(KeyCode::Char('L'))] => Steward(Load), Shown, "load",
             "load the files (asks first)";
-        &[KeyCombination::plain(KeyCode::Char('e'))] => Steward(Edit), Shown, "editor", "edit the file at this place in $VISUAL or $EDITOR";
+        &[KeyCombination::plain(KeyCode::Char('e'))] => Steward(Edit), Shown, "editor", "edit the file here in $VISUAL or $EDITOR";
         &[KeyCombination::plain(KeyCode::Char('='))] => Steward(Differ), Shown, "diff", "compare the files with the loaded Atlas";
-        &[KeyCombination::plain(KeyCode::Char('T'))] => Steward(Test), Shown, "tests", "run the scenarios in the folder `tests` of the files";
+        &[KeyCombination::plain(KeyCode::Char('T'))] => Steward(Test), Shown, "tests", "run the scenarios in the folder `tests`";
         &[KeyCombination::plain(KeyCode::Char('R'))] => Steward(Rehearse), Shown, "past",
-            "replay recorded actions under the new files, list changes";
+            "replay recorded actions with the new files";
         &[KeyCombination::plain(KeyCode::Char('S'))] => Steward(Shadow), Hidden, "shadow",
             "shadow mode: try the new files without effect";
         &[KeyCombination::plain(KeyCode::Char('Z'))] => Steward(Unshadow), Hidden, "end shadow", "end shadow mode";
@@ -239,11 +239,11 @@ pub(crate) static BINDINGS: &[KeyBinding] = bindings! {
         ESC => Back, Shown, "close", "close the line without a change";
     }
     Global {
-        &[KeyCombination::plain(KeyCode::Char('1'))] => ShowQueue, Hidden, "queue", "Queue: requests that wait for a decision";
+        &[KeyCombination::plain(KeyCode::Char('1'))] => ShowQueue, Hidden, "queue", "Queue: held requests";
         &[KeyCombination::plain(KeyCode::Char('2'))] => ShowTrace, Hidden, "trace", "Trace: sessions and their events";
         &[KeyCombination::plain(KeyCode::Char(':'))] => Palette, Hidden, "palette", "find a command by name (decides nothing)";
-        &[KeyCombination::plain(KeyCode::F(2))] => Mouse, Hidden, "mouse", "mouse on or off; a click selects and never decides";
-        &[KeyCombination::plain(KeyCode::Char('3'))] => ShowThreads, Hidden, "threads", "Threads: conversations, intensity, held-back proposals";
+        &[KeyCombination::plain(KeyCode::F(2))] => Mouse, Hidden, "mouse", "mouse on or off (a click never decides)";
+        &[KeyCombination::plain(KeyCode::Char('3'))] => ShowThreads, Hidden, "threads", "Threads: summaries, intensity, saved proposals";
         &[KeyCombination::plain(KeyCode::Char('4'))] => ShowAtlas, Hidden, "atlas", "Atlas: rules, evaluations and problems";
         &[KeyCombination::plain(KeyCode::Char('?')), KeyCombination::plain(KeyCode::F(1))] => Help, Shown, "help", "this help; type to search it";
         &[KeyCombination::plain(KeyCode::Char('q'))] => Quit, Shown, "quit", "quit (asks first while requests are held)";
@@ -321,6 +321,6 @@ pub(crate) static BINDINGS: &[KeyBinding] = bindings! {
         &[KeyCombination::plain(KeyCode::Tab), KeyCombination::plain(KeyCode::BackTab), KeyCombination::plain(KeyCode::Left), KeyCombination::plain(KeyCode::Right)]
             => Next, Shown, "other button", "move between the buttons";
         ENTER => Press, Shown, "press", "press the focused button";
-        ESC => Back, Shown, "stay", "stay in the console";
+        ESC => Back, Shown, "cancel", "cancel, and stay in the console";
     }
 };

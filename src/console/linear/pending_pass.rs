@@ -14,6 +14,7 @@ use crate::console::dialog::gate::{
     CHALLENGE_CHARS, PassCare, PassProof, PlannedAnswers, answers_challenge, justified_by_answers,
     pass_care, plan_records, shown_action,
 };
+use crate::console::names::{event_words, field_words};
 use crate::engine::answer::{JudgedAnswer, judge_answer};
 use crate::engine::approval::Approver;
 use crate::engine::command::{Confirmation, DecisionRequest, Ruling};
@@ -379,8 +380,8 @@ fn rules_text(judged: &JudgedAnswer) -> String {
 fn format_record(event_type: &str, fields: &Map<String, Value>) -> String {
     let fields = fields.iter().map(|(name, value)| {
         let value = one_line(&value.to_string());
-        format!("  {name}: {value}\n")
+        format!("  {}: {value}\n", field_words(name))
     });
     let fields: String = fields.collect();
-    format!("{event_type}\n{fields}")
+    format!("{}\n{fields}", event_words(event_type))
 }

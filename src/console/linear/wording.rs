@@ -3,6 +3,7 @@
 use crate::base::clock::Timestamp;
 use crate::base::text::{LineFeeds, one_line, sanitize};
 use crate::console::dialog::gate::{hidden_chars_text, request_text};
+use crate::console::names::action_words;
 use crate::console::thread_text;
 use crate::engine::command::SettledRequest;
 use crate::engine::held::{Gate, Held};
@@ -60,7 +61,7 @@ pub(super) fn request_line(held: &Held, now: Timestamp) -> String {
         "{}: {} risk, {} by {}, at {}{asked}{part}, {} left, then it is denied.",
         held.id,
         held.tier(),
-        one_line(held.action()),
+        action_words(held),
         one_line(&held.agent),
         one_line(&gates.join(" and ")),
         time_left_text(held, now),

@@ -182,7 +182,7 @@ fn a_removed_file_lists_its_effects_and_held_requests_stay() {
     shelved
         .stage
         .shows("its checkpoints and policies no longer apply");
-    shelved.stage.shows("5 held requests under the old Atlas");
+    shelved.stage.shows("5 held requests from the old Atlas");
     let left = shelved.stage.app.snapshot.loaded[..1].to_vec();
     let code: String = hash_of_atlases(&left).to_string().chars().take(4).collect();
     let loads = shelved.load(&code);

@@ -33,7 +33,7 @@ fn editing_an_answer_in_the_editor_decides_nothing() {
     );
     stage.shows("reason: customer asked");
     stage.shows("1 character removed (hidden or too many)");
-    stage.shows("ARMING");
+    stage.shows("DENIED  WAIT");
     assert_eq!(stage.presses(KeyCode::Tab, 5), [], "keys are dropped again");
     stage.wait(DIALOG_ARMING_TIME);
     stage.shows("> Q1");
@@ -79,7 +79,7 @@ fn the_session_history_is_shown_below_the_request() {
     ));
     stage.presses(KeyCode::PageDown, 5);
     stage.shows("TRAIL");
-    stage.shows("11 action_completed:");
+    stage.shows("11 action completed:");
 }
 
 #[test]

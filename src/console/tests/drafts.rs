@@ -138,7 +138,7 @@ fn restoring_a_draft_decides_nothing_and_repeats_every_check() {
     let mut stage = restarted(full_draft());
     stage.press(KeyCode::Down);
     stage.press(KeyCode::Enter);
-    stage.shows("ARMING");
+    stage.shows("DENIED  WAIT");
     for code in [KeyCode::Tab, KeyCode::Enter, KeyCode::Enter] {
         assert_eq!(stage.presses(code, 3), [], "keys are dropped while arming");
     }

@@ -224,7 +224,7 @@ pub(in crate::console) fn decided(
         outcome,
         by: by.map(str::to_owned),
         detail: match outcome {
-            HeldOutcome::Passed => "risk_verified".to_owned(),
+            HeldOutcome::Passed => "customer confirmed".to_owned(),
             HeldOutcome::Denied => "wrong tenant".to_owned(),
             HeldOutcome::Expired | HeldOutcome::Withdrawn | HeldOutcome::Voided => String::new(),
         },

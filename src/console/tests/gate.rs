@@ -70,8 +70,14 @@ fn the_four_aspects_of_the_session_are_shown_below_the_request() {
     stage.open_gate("c-121");
     stage.presses(KeyCode::PageDown, 4);
     for (heading, text) in [
-        ("PERMISSIONS", "allowed by gates: none; denied: public.*"),
-        ("ABILITIES", "unlocked basic-support; locked admin-support"),
+        (
+            "PERMISSIONS",
+            "allowed by gates: none; denied by gates: public.*",
+        ),
+        (
+            "CAPABILITIES",
+            "unlocked: basic-support; locked: admin-support",
+        ),
         ("CONTEXT", "given: intro-context; guidance: onboarding"),
         ("AUDIT", "3 actions run; 17 events recorded"),
     ] {
@@ -143,7 +149,7 @@ fn denying() {
     let mut stage = TestConsole::new(busy(), WIDE);
     stage.press(KeyCode::Down);
     stage.press(KeyCode::Char('d'));
-    stage.shows("ARMING");
+    stage.shows("DENIED  WAIT");
     stage.wait(DIALOG_ARMING_TIME);
     assert_snapshot!(stage.picture());
 }
@@ -154,8 +160,8 @@ fn a_high_risk_request_passes_by_review_hash_and_enter() {
     stage.open_gate("c-121");
     fill(&mut stage);
     assert_eq!(stage.press(KeyCode::Enter), [], "Pass opens the review");
-    stage.shows("risk_verified");
-    stage.shows("checkpoint_passed");
+    stage.shows("risk verified");
+    stage.shows("checkpoint passed");
     stage.press(KeyCode::PageDown);
     let item = ticket_delete();
     stage.type_text(&item.request_hash.short(4));
@@ -238,7 +244,7 @@ fn denying_needs_a_reason_and_its_own_button() {
 fn keys_within_the_arming_time_are_dropped_not_queued() {
     let mut stage = TestConsole::new(snapshot([onboarding()]), WIDE);
     stage.press(KeyCode::Enter);
-    stage.shows("ARMING");
+    stage.shows("DENIED  WAIT");
     stage.type_text("understood");
     stage.wait(
         DIALOG_ARMING_TIME
@@ -246,7 +252,7 @@ fn keys_within_the_arming_time_are_dropped_not_queued() {
             .unwrap(),
     );
     stage.press(KeyCode::Tab);
-    stage.shows("ARMING");
+    stage.shows("DENIED  WAIT");
     stage.wait(Duration::from_millis(1));
     stage.shows("READY");
     stage.shows("1 answer missing");
@@ -263,7 +269,7 @@ fn the_arming_time_starts_at_the_first_painting() {
         .app
         .on_event(&Event::Key(KeyCode::Char('x').into()), stage.now);
     stage.paint();
-    stage.shows("ARMING");
+    stage.shows("DENIED  WAIT");
     stage.wait(DIALOG_ARMING_TIME);
     stage.shows("1 answer missing");
 }

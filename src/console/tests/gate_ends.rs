@@ -73,7 +73,7 @@ fn a_refusal_is_shown_and_the_answers_stay() {
     let mut stage = writing();
     let why = DecisionRefusal::Unavailable("disk full".to_owned());
     reply(&mut stage, OperatorReply::Refused(why));
-    stage.shows("could not be recorded, so it has no effect: disk full");
+    stage.shows("not recorded, so without effect: disk full");
     stage.shows("understood");
     let mut stage = writing();
     reply(

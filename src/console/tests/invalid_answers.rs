@@ -155,10 +155,7 @@ fn the_line_console_handles_an_invalid_answer_as_its_question_defines() {
             warned,
             "{output}"
         );
-        assert!(
-            output.contains("validation_result: \"invalid\""),
-            "{output}"
-        );
+        assert!(output.contains("validation: \"invalid\""), "{output}");
         assert!(output.contains("understod"), "{output}");
     }
 }

@@ -195,8 +195,8 @@ fn a_request_passes_only_after_it_was_printed_answered_proven_and_confirmed() {
         &[&hash],
         &[
             "If you pass the request, cra records:",
-            "risk_verified",
-            "verified_by: \"op-1@ops\"",
+            "risk verified",
+            "verified by: \"op-1@ops\"",
             "Type pass to let",
         ],
     );

@@ -87,7 +87,7 @@ fn an_override_needs_its_own_command_twenty_characters_of_reason_and_every_proof
         &[&held.request_hash.short(4)],
         &["Type the name of the action"],
     );
-    listener.hears(&["ticket.delete"], &["policy_override", "Type pass "]);
+    listener.hears(&["ticket.delete"], &["policy override", "Type pass "]);
     // The word that starts an override does not confirm it.
     let mut other = LineConsoleTester::new(snapshot([held.clone()]));
     other.types(&["override c-9", "twenty characters, ok"]);
@@ -213,7 +213,7 @@ fn the_proofs_need_the_requests_own_hash_and_the_full_action_name() {
     ] {
         unconfirmed(&mut listener, wrong, "Type the name of the action");
     }
-    listener.hears(&["user.ban"], &["policy_override", "Type pass "]);
+    listener.hears(&["user.ban"], &["policy override", "Type pass "]);
     let decide = decision(&listener.types(&["pass"]).1);
     assert_eq!(decide.request_hash, held.request_hash);
 }
@@ -401,7 +401,7 @@ fn the_first_of_two_approvals_is_reported_and_the_same_operator_cannot_give_the_
         &lines,
         &[
             "This is the first of two approvals. The request stays held",
-            "checkpoint_approved",
+            "checkpoint approved",
         ],
     );
     let decide = decision(&listener.types(&["pass"]).1);
@@ -440,7 +440,7 @@ fn the_first_of_two_approvals_is_reported_and_the_same_operator_cannot_give_the_
         &lines,
         &[
             "second of two approvals, after op-1@ops",
-            "checkpoint_passed",
+            "checkpoint passed",
         ],
     );
     assert_eq!(decision(&listener.types(&["pass"]).1).operator, "op-2@ops");
@@ -543,7 +543,7 @@ fn answers_become_the_justification_that_is_told_before_the_word_is_asked_for() 
     let mut listener = LineConsoleTester::new(snapshot([item]));
     let output = [
         "Justification (your answers): Was the customer asked?: yes",
-        "justification_source: \"answers\"",
+        "justification source: \"answers\"",
         "Type pass ",
     ];
     listener.hears(&["pass c-1", "yes"], &output);

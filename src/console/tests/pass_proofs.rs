@@ -116,7 +116,7 @@ fn overriding_a_denial_needs_a_longer_reason_and_the_proofs_of_a_critical_reques
     stage.type_text(", as agreed");
     stage.presses(KeyCode::Tab, 3);
     assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
-    stage.shows("policy_override");
+    stage.shows("policy override");
     stage.shows("\"because I say so, as agreed\"");
-    stage.shows("challenge+action");
+    stage.shows("with hash and action");
 }

@@ -75,7 +75,7 @@ fn a_filter_narrows_while_it_is_typed_and_esc_clears_it() {
     stage.press(KeyCode::Enter);
     stage.hides("filter>");
     stage.shows("filter: risk>=high agent:triage (2 of 5)");
-    stage.shows("CRITICAL 1 critical request hidden by the filter");
+    stage.shows("CRITICAL: 1 request hidden by the filter");
     assert_eq!(
         stage.app.layers.len(),
         0,
@@ -132,7 +132,7 @@ fn arrivals_respect_the_filter_and_a_hidden_critical_request_shows_a_warning() {
     stage.press(KeyCode::Enter);
     stage.snapshot(snapshot([onboarding(), user_ban()]));
     assert_eq!(listed(&stage), ["c-119"]);
-    stage.shows("CRITICAL 1 critical request hidden by the filter: Esc to clear");
+    stage.shows("CRITICAL: 1 request hidden by the filter: Esc to clear");
     stage.shows("filter: agent:docs (1 of 2)");
 }
 
@@ -209,7 +209,7 @@ fn the_latest_events_are_read_once_per_request() {
         Ok(events("s-12", 14, 3)),
     );
     assert_eq!(stage.message(told), []);
-    stage.shows("LAST       16 checkpoint_passed < 15 risk_verified < 14 checkpoint_triggered");
+    stage.shows("LAST       16 checkpoint passed < 15 risk verified < 14 checkpoint triggered");
     assert_eq!(stage.press(KeyCode::Char('o')), []);
 }
 
@@ -325,5 +325,5 @@ fn enter_opens_the_highlighted_request_despite_arrivals() {
         user_ban(),
     ])));
     assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
-    stage.shows("c-119  session_start");
+    stage.shows("c-119  session start");
 }

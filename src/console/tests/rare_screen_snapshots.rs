@@ -87,7 +87,7 @@ fn the_override_of_a_denial() {
 fn a_dialog_that_is_arming_and_one_with_a_kept_draft() {
     let arming = |stage: &mut TestConsole| {
         stage.press(KeyCode::Enter);
-        stage.shows("ARMING");
+        stage.shows("DENIED  WAIT");
     };
     assert_snapshot!("arming", at_every_size(&busy(), arming));
     let picture = with_draft(busy(), "c-121", full_draft());

@@ -74,7 +74,7 @@ fn an_arrival_opens_nothing_for_any_key_pressed_with_it() {
     let requests = stage.app.on_snapshot(Arc::new(snapshot([onboarding()])));
     assert!(
         matches!(&requests[..], [ConsoleRequest::Notify(notice), ..] if notice.bell == Bell::Ring
-            && notice.toast.as_deref() == Some("cra: c-119 low session_start by docs-bot")),
+            && notice.toast.as_deref() == Some("cra: c-119 low session start by docs-bot")),
         "{requests:?}"
     );
     assert_eq!(stage.app.layers.len(), 0);
@@ -253,7 +253,7 @@ fn a_broken_chain_blocks_decisions_until_it_is_acknowledged() {
     let mut stage = TestConsole::new(broken(), WIDE);
     stage.open();
     stage.type_text("understood");
-    stage.shows("Deciding is disabled: chain broken: Esc, then :ack-broken-chain");
+    stage.shows("Deciding is disabled: chain broken; Esc, then :ack-broken-chain");
     for _ in 0..4 {
         stage.press(KeyCode::Tab);
         assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
@@ -291,7 +291,7 @@ fn a_broken_chain_blocks_decisions_until_it_is_acknowledged() {
         what: "disk".to_owned(),
     };
     stage.snapshot(worse);
-    stage.shows("Deciding is disabled: chain broken: Esc, then :ack-broken-chain");
+    stage.shows("Deciding is disabled: chain broken; Esc, then :ack-broken-chain");
 }
 
 #[test]

@@ -25,7 +25,7 @@ const RULES: [(u8, &[&str]); 24] = [
             "rule_02_only_a_focused_button_and_enter_decide",
             "no_printable_key_ever_decides",
             "only_key_presses_count_and_alt_keys_do_nothing",
-            "letters_decide_nothing_and_the_whole_ladder_passes_the_request",
+            "letters_never_decide_and_completing_every_step_passes_the_request",
         ],
     ),
     (
@@ -33,7 +33,7 @@ const RULES: [(u8, &[&str]); 24] = [
         &[
             "rule_03_keys_of_the_arming_time_are_dropped",
             "nothing_is_decided_within_the_arming_time",
-            "keys_are_dropped_for_a_moment_after_the_dialog_was_shown",
+            "keys_are_dropped_for_a_short_time_after_the_dialog_is_shown",
         ],
     ),
     (
@@ -55,7 +55,7 @@ const RULES: [(u8, &[&str]); 24] = [
         6,
         &[
             "rule_06_pass_waits_until_the_whole_request_was_on_screen",
-            "nothing_passes_before_the_whole_request_was_on_screen",
+            "request_cannot_pass_before_all_of_it_was_on_screen",
             "a_request_that_was_not_printed_whole_cannot_pass",
         ],
     ),
@@ -63,7 +63,7 @@ const RULES: [(u8, &[&str]); 24] = [
         7,
         &[
             "rule_07_the_request_is_shown_exactly_and_hidden_characters_are_counted",
-            "hostile_text_is_written_out_and_never_obeyed",
+            "hostile_text_is_escaped_and_never_interpreted",
         ],
     ),
     (
@@ -89,7 +89,7 @@ const RULES: [(u8, &[&str]); 24] = [
         &[
             "rule_11_the_countdown_runs_while_typing_and_the_draft_survives",
             "answers_of_an_expired_request_return_when_it_is_asked_again",
-            "a_killed_console_leaves_a_sound_record_the_same_gate_and_what_was_typed",
+            "killed_console_leaves_a_valid_record_the_gate_and_the_draft",
         ],
     ),
     (
@@ -110,7 +110,7 @@ const RULES: [(u8, &[&str]); 24] = [
         14,
         &[
             "rule_14_the_record_is_on_disk_before_the_agent_continues",
-            "killed_at_any_moment_it_loses_nothing_that_anybody_saw",
+            "console_killed_at_any_time_loses_no_acknowledged_event",
         ],
     ),
     (
@@ -146,7 +146,7 @@ const RULES: [(u8, &[&str]); 24] = [
         20,
         &[
             "rule_20_every_way_of_quitting_leaves_the_request_held",
-            "ctrl_c_twice_leaves_and_what_is_held_stays_held",
+            "ctrl_c_twice_quits_and_held_requests_stay_held",
             "esc_and_a_lost_terminal_leave_the_request_held",
         ],
     ),
@@ -154,7 +154,7 @@ const RULES: [(u8, &[&str]); 24] = [
         21,
         &[
             "rule_21_only_key_presses_count_and_a_paste_never_submits",
-            "a_paste_fills_a_field_and_never_presses_anything",
+            "paste_fills_a_field_and_never_presses_a_key",
         ],
     ),
     (
@@ -278,7 +278,7 @@ fn rule_03_keys_of_the_arming_time_are_dropped() {
     let mut live = LiveConsole::new();
     let asked = live.ask("note.add", json!({"text": "x"}), 1);
     live.press(KeyCode::Enter);
-    live.stage.shows("ARMING");
+    live.stage.shows("DENIED  WAIT");
     live.fill("c-1", "understood");
     live.presses(KeyCode::Enter, 3);
     live.wait(DIALOG_ARMING_TIME);

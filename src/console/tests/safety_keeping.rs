@@ -88,7 +88,7 @@ fn rule_20_every_way_of_quitting_leaves_the_request_held() {
         live.press(KeyCode::Esc);
     }
     live.press(KeyCode::Char('q'));
-    live.stage.shows("1 request is waiting");
+    live.stage.shows("1 request is held");
     live.press(KeyCode::Enter);
     live.undecided(&["c-1"]);
     assert!(live.waits(&asked));
@@ -207,7 +207,7 @@ fn rule_23_a_broken_chain_is_shown_everywhere_and_blocks_decisions_until_acknowl
     live.open("c-2");
     live.fill("c-2", "understood");
     live.stage
-        .shows("Deciding is disabled: chain broken: Esc, then :ack-broken-chain");
+        .shows("Deciding is disabled: chain broken; Esc, then :ack-broken-chain");
     live.presses(KeyCode::Enter, 2);
     assert_eq!(live.held_on_disk(), ["c-2"]);
     live.press(KeyCode::Esc);

@@ -69,7 +69,7 @@ fn a_reason_that_blocks_both_decisions_is_shown_for_both() {
         (
             broken(busy()),
             "DENIED  DISABLED",
-            "chain broken: Esc, then",
+            "chain broken; Esc, then",
         ),
         (poisoned, "DENIED  DISABLED", "cannot write records"),
     ] {
@@ -90,8 +90,8 @@ fn a_reason_that_blocks_both_decisions_is_shown_for_both() {
     stage.shows(":ack-broken-chain       ");
     let mut stage = TestConsole::new(busy(), WIDE);
     stage.press(KeyCode::Enter);
-    stage.shows("ARMING");
-    stage.shows("Pass is disabled: arming");
+    stage.shows("DENIED  WAIT");
+    stage.shows("Pass is disabled: just opened, wait a moment");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn page_down_shows_the_rest_of_the_review_and_of_a_changed_request() {
         stage.press(KeyCode::PageDown);
         stage.shows("PgUp");
         stage.presses(KeyCode::PageDown, 9);
-        stage.shows("checkpoint_response");
+        stage.shows("checkpoint response");
         stage.shows("PgUp: more above");
         stage.shows("Pass now is disabled: type the hash first");
         stage.presses(KeyCode::PageUp, 9);
@@ -195,7 +195,7 @@ fn a_batch_passes_only_after_all_planned_records_were_on_screen() {
     stage.press(KeyCode::F(6));
     assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
     stage.presses(KeyCode::PageDown, 4);
-    stage.shows("checkpoint_response");
+    stage.shows("checkpoint response");
     assert_eq!(decisions(stage.press(KeyCode::Enter)).len(), 3);
 }
 
@@ -323,7 +323,7 @@ fn records_of_one_decision_count_once_and_proof_letters_are_explained() {
     let archive = Archive::sample();
     let mut stage = TestConsole::new(busy(), WIDE);
     archive.open(&mut stage, "s-09");
-    stage.shows("1 gate · 1 signed · 1 denied · 0 expired/withdrawn · 0 missing");
+    stage.shows("1 checkpoint · 1 signed · 1 denied · 0 expired/withdrawn · 0 missing");
     stage.hides("S sealed");
     stage.message(archive.checked(2));
     stage.shows("W witnessed  S sealed  ? not proven  X wrong");

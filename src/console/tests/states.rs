@@ -169,7 +169,7 @@ fn a_changed_request_discards_the_input_and_shows_the_difference() {
     stage.wait(DIALOG_ARMING_TIME);
     stage.shows("your input, not sent");
     assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
-    stage.shows("ARMING");
+    stage.shows("DENIED  WAIT");
     stage.wait(DIALOG_ARMING_TIME);
     stage.shows("9999");
     stage.shows("Pass is disabled: 3 answers missing");
@@ -242,7 +242,7 @@ fn a_failed_write_reads_back_what_is_on_disk() {
         purpose: TrailPurpose::ReadBack,
     };
     assert_eq!(fail(&mut stage), [asked]);
-    stage.shows("could not be recorded, so it has no effect: disk full");
+    stage.shows("not recorded, so without effect: disk full");
     stage.shows("reading back from disk");
     stage.press(KeyCode::F(6));
     stage.shows("reading back from disk");
@@ -344,13 +344,13 @@ fn a_minimised_dialog_is_restored_unchanged() {
     stage.open_gate("c-121");
     answered(&mut stage);
     assert_eq!(stage.press(KeyCode::F(3)), []);
-    stage.shows("F3 back  HIGH  c-121  ticket.delete  draft complete, NOT SENT");
+    stage.shows("F3 back  HIGH  c-121  ticket.delete  ready, NOT SENT");
     stage.shows("02:49 left");
     stage.press(KeyCode::Home);
     stage.press(KeyCode::Down);
     stage.shows("> ");
     assert_eq!(stage.press(KeyCode::F(3)), []);
-    stage.shows("ARMING");
+    stage.shows("DENIED  WAIT");
     assert_eq!(
         stage.presses(KeyCode::Enter, 3),
         [],

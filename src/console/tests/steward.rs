@@ -124,7 +124,7 @@ fn a_changed_file_is_shown_as_newer_and_a_file_with_errors_is_not_loaded() {
         let mut stage = stage(busy(), size);
         found(&mut stage, newer(&faulty()));
         stage.shows(if size.0 < 80 {
-            "!= live"
+            "newer file"
         } else {
             "payments.yaml newer than live 1"
         });
@@ -393,7 +393,7 @@ fn a_request_evaluated_before_the_last_load_can_only_be_denied() {
     snapshot.held = busy().held;
     let mut stage = TestConsole::new(snapshot, (120, 36));
     stage.press(KeyCode::Char('4'));
-    stage.shows("under an older Atlas");
+    stage.shows("under an old Atlas: deny only");
     stage.press(KeyCode::Char('1'));
     stage.open_gate("c-121");
     stage.shows("Atlas changed");

@@ -41,7 +41,7 @@ fn sized(name: &str, (width, height): (u16, u16)) -> String {
 fn a_frozen_thread_shows_the_time_the_cause_and_the_proposals_held_back() {
     for size in SIZES {
         let stage = shown(two(), size);
-        for text in ["SUMMARY FROZEN", "since 13:59:10", " held back"] {
+        for text in ["SUMMARY FROZEN", "since 13:59:10", " for later"] {
             stage.shows(text);
         }
         stage.shows("(TRUE or TRUE) and TRUE = TRUE");
@@ -50,7 +50,7 @@ fn a_frozen_thread_shows_the_time_the_cause_and_the_proposals_held_back() {
     }
     let stage = shown(two(), WIDE);
     stage.shows("1 thread frozen");
-    stage.shows("2 updates held back");
+    stage.shows("2 saved for later");
     stage.shows("+ ARC       purge all ACME duplicates now");
     stage.shows("- ARC       dedupe ACME tickets before Friday's export");
     stage.shows("reason: phase=peak, intensity=high, decision=should");
@@ -100,7 +100,7 @@ fn a_calm_thread_shows_that_its_summary_follows_the_turns() {
 fn the_empty_screen_explains_how_conversations_start() {
     for size in SIZES {
         let stage = shown(fixture::idle(), size);
-        stage.shows("No conversation yet.");
+        stage.shows("No threads yet.");
         stage.shows("cra turn FILE");
         assert_snapshot!(sized("threads_empty", size), stage.text());
     }
@@ -142,9 +142,9 @@ fn the_difference_compares_every_proposal_with_the_stored_summary() {
     for size in SIZES {
         let mut stage = shown(two(), size);
         key(&mut stage, '=');
-        stage.shows("Summary and 2 held back ");
-        stage.shows("Summary and 2 held back  FROZEN ");
-        stage.shows("NOT APPLIED, held back by the peak guardrail");
+        stage.shows(" 2 saved for later ");
+        stage.shows(" 2 saved for later  FROZEN ");
+        stage.shows("NOT APPLIED, saved for later by the peak guardrail");
         assert_snapshot!(sized("threads_diff", size), stage.text());
         stage.press(KeyCode::End);
         stage.hides("more below");
@@ -164,10 +164,10 @@ fn the_difference_compares_every_proposal_with_the_stored_summary() {
     thawed.threads = thawed.threads.iter().map(thaw).collect();
     thawed.revision += 1;
     stage.snapshot(thawed);
-    stage.shows("Nothing is held back now");
+    stage.shows("No proposal is saved for later.");
     let mut stage = shown(with(fixture::idle(), [calm()]), WIDE);
     key(&mut stage, '=');
-    stage.shows("no proposal is held back");
+    stage.shows("no proposal is saved for later");
     stage.shows("Memento v1");
 }
 
@@ -344,7 +344,8 @@ fn the_legend_explains_every_term() {
     stage.press(KeyCode::End);
     let both = first + &stage.text();
     for kind in SignalKind::ALL {
-        let words = format!("{:<20}{} (", kind.as_str(), kind.description());
+        let name = kind.as_str().replace('_', " ");
+        let words = format!("{name:<20}{} (", kind.description());
         assert!(both.contains(&words), "{words}");
     }
     for size in &SIZES[1..] {
@@ -353,7 +354,7 @@ fn the_legend_explains_every_term() {
         assert_snapshot!(sized("threads_legend", *size), stage.text());
     }
     stage.press(KeyCode::Esc);
-    stage.shows("No conversation yet.");
+    stage.shows("No threads yet.");
 }
 
 #[test]
@@ -456,7 +457,7 @@ fn an_edit_names_the_state_it_is_based_on_and_a_rejected_text_is_kept() {
 
     let done = stage.message(ConsoleMessage::ThreadActed(thread(), act, Ok(())));
     assert_eq!(done, [ConsoleRequest::KeepThreadDraft(thread(), None)]);
-    stage.shows("its next turn must follow it");
+    stage.shows("next turn must use it");
     stage.hides("rejected edit");
     assert!(!editing(&mut stage).text.contains("mine"));
     let failed = ConsoleMessage::ThreadEdited(Box::new(edit), Err("no editor".to_owned()));
@@ -494,7 +495,7 @@ fn a_request_of_a_frozen_thread_is_marked_wherever_it_is_shown() {
     assert!(!other.contains("FROZEN"), "{other}");
     stage.shows("3 Threads !1");
     stage.press(KeyCode::Down);
-    stage.shows("summary FROZEN since 13:59:10, 2 updates held back");
+    stage.shows("summary FROZEN since 13:59:10, 2 updates saved for later");
     assert_snapshot!("threads_in_the_queue", stage.text());
     stage.open_gate("c-121");
     stage.press(KeyCode::F(6));
@@ -505,6 +506,6 @@ fn a_request_of_a_frozen_thread_is_marked_wherever_it_is_shown() {
     stage.snapshot(with(fixture::busy(), [calm()]));
     stage.hides("dedupe ACME tickets");
     let (told, _) = LineConsoleTester::new(snapshot()).types(&["show c-121"]);
-    let wanted = "summary FROZEN since 13:59:10, 2 updates held back.";
+    let wanted = "summary FROZEN since 13:59:10, 2 updates saved for later.";
     assert!(told.contains(wanted), "{told}");
 }

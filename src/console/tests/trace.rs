@@ -372,12 +372,12 @@ fn two_sessions_are_compared() {
     let asked = stage.press(KeyCode::Enter);
     stage.shows("reading both sessions...");
     archive.serve(&mut stage, asked.clone());
-    stage.shows("They differ from step 1:");
-    stage.shows("b  0 session_started: session of docs-bot started");
+    stage.shows("The sessions differ from step 1:");
+    stage.shows("B  0 session of docs-bot started");
     archive.press(&mut stage, KeyCode::Esc);
     stage.shows("Sessions");
     archive.serve(&mut stage, asked);
-    stage.hides("They part");
+    stage.hides("The sessions differ");
 }
 
 #[test]

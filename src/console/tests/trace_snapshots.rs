@@ -177,7 +177,7 @@ fn a_removed_event() {
         let mut stage = TestConsole::new(busy(), size);
         archive.open(&mut stage, "s-09");
         archive.keys(&mut stage, "jjjjj");
-        stage.shows("1 event MISSING, v: verify");
+        stage.shows("1 event MISSING: v to verify");
         assert_snapshot!(format!("gone_{}x{}", size.0, size.1), stage.text());
     }
 }

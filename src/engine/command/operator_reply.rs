@@ -132,6 +132,6 @@ pub enum DecisionRefusal {
     #[error("{0}")]
     BadName(String),
     /// The record could not be made durable.
-    #[error("could not be recorded, so it has no effect: {0}")]
+    #[error("not recorded, so without effect: {0}")]
     Unavailable(String),
 }

@@ -415,6 +415,9 @@ fn custom_firing(
 
 fn listed<T: std::fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
     let items: Vec<_> = items.into_iter().map(|item| item.to_string()).collect();
+    if items.is_empty() {
+        return "none".to_owned();
+    }
     format!("[{}]", items.join(", "))
 }
 

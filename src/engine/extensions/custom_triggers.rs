@@ -61,7 +61,9 @@ impl CustomTriggers<'_> {
                 Some(Truth::Unknown | Truth::False) => {
                     format!("the condition of `{name}` is unknown, so it counts as fired")
                 }
-                None => format!("extension `{name}` does not exist, so it counts as fired"),
+                None => {
+                    format!("trigger `{name}` is not in the operator's list, so it counts as fired")
+                }
             };
             let certain = truth == Some(Truth::True);
             return CustomTriggerFiring::Fires { why, certain };

@@ -22,7 +22,7 @@ use crate::engine::transaction::state_change;
 
 /// Error for persisted state that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("the stored {kind} `{key}` cannot be read: {source}")]
+#[error("the stored `{kind}` entry `{key}` cannot be read: {source}")]
 pub struct RestoreError {
     kind: &'static str,
     key: String,

@@ -231,7 +231,7 @@ fn unreadable_state_stops_the_start() {
     let failed = Engine::restore(atlases_of(&[ACME]), ids, kept, BTreeSet::new(), bench.now);
     let told = failed.err().unwrap().to_string();
     assert!(
-        told.starts_with("the stored held `c-9` cannot be read"),
+        told.starts_with("the stored `held` entry `c-9` cannot be read"),
         "{told}"
     );
 }

@@ -44,7 +44,8 @@ pub fn send_answers(answerer: &AnswerSender, line: &AnswerLine) -> AnswerOutcome
     let Some(key) = line.key(answerer.secret) else {
         let (session, gate) = (&line.session, &line.gate);
         return AnswerOutcome::Refused(format!(
-            "cra: the token does not fit `{session}` at `{gate}`: run the command exactly as in the denial"
+            "cra: the token is not valid for session `{session}` at `{gate}`: run the command \
+             exactly as in the denial"
         ));
     };
     let params = json!({

@@ -446,7 +446,7 @@ impl HookConversation<'_> {
             };
             // Only an answer with the name of a run is a permission.
             if !allowed.get("execution").is_some_and(Value::is_string) {
-                let why = "it has no `execution`".to_owned();
+                let why = "`execution` is missing or not a string".to_owned();
                 return Err(CallError::Unreadable(why));
             }
             self.injected.extend(injected_in(&allowed));

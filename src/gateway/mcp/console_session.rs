@@ -87,7 +87,9 @@ impl ConsoleSession {
         // Only an answer with the name of a run is a permission.
         let execution = allowed.get("execution").and_then(Value::as_str);
         let execution = execution
-            .ok_or_else(|| CallError::Unreadable("it has no `execution`".to_owned()))?
+            .ok_or_else(|| {
+                CallError::Unreadable("`execution` is missing or not a string".to_owned())
+            })?
             .to_owned();
         let mut handed = match &mut *self.phase.lock().await {
             ConsoleSessionPhase::NotStarted => Injected::default(),

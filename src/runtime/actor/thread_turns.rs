@@ -231,12 +231,12 @@ fn thread_denial(refused: &threads::ThreadRefusal) -> DenialReply {
         OwnLimit => (
             DenyCode::Limit,
             "continue in an existing thread; cra can drop a thread when its summary is not frozen and no \
-             proposal is held back",
+             proposal is saved for later",
         ),
         ProcessLimit => (
             DenyCode::Limit,
             "continue in an existing thread, or end a session with session.end: cra can then drop its \
-             threads, if nothing in them is frozen or held back",
+             threads, if nothing in them is frozen or saved for later",
         ),
         Full => (
             DenyCode::Limit,

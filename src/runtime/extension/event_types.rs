@@ -80,7 +80,7 @@ impl EventTypes {
         };
         if !can_be_registered(&name) {
             let what = "a name may have only letters, digits, dots, dashes and underscores, and \
-                        must not be a type of cra";
+                        must not be one of cra's own types";
             return Err(refuse(what.to_owned()));
         }
         if self.types.contains_key(&name) {

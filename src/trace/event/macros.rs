@@ -4,21 +4,29 @@
 ///
 /// A type that results from rules says `under` after its name. A type from which a steward may redact
 /// parts says `redacted`. A type whose numbers may be recorded as text names that field last. Types
-/// declared elsewhere are named first.
+/// declared elsewhere are named first. Doc comments also become `Payload::DESCRIPTIONS`.
 macro_rules! payloads {
-    (elsewhere { $( $(#[$their_doc:meta])* $theirs:ident = $their_text:literal, )* }
+    (elsewhere { $( $(#[doc = $their_doc:literal])+ $theirs:ident = $their_text:literal, )* }
     $(
-        $(#[$doc:meta])*
+        $(#[doc = $doc:literal])+
         $name:ident = $text:literal $(under $judged:ident)? $(, $left_out:ident $(, $large:ident)?)? {
-            $( $(#[$field_doc:meta])* $field:ident : $type:ty ),* $(,)?
+            $(
+                $(#[doc = $field_doc:literal])+
+                $(#[serde($($attribute:tt)*)])?
+                $field:ident : $type:ty
+            ),* $(,)?
         }
     )*) => {
         $(
-            $(#[$doc])*
+            $(#[doc = $doc])+
             #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
             #[serde(deny_unknown_fields)]
             pub struct $name {
-                $( $(#[$field_doc])* pub $field: $type, )*
+                $(
+                    $(#[doc = $field_doc])+
+                    $(#[serde($($attribute)*)])?
+                    pub $field: $type,
+                )*
                 $(
                     /// Atlases whose rules led to this event.
                     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -54,8 +62,8 @@ macro_rules! payloads {
         /// Type of an event with its details.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Payload {
-            $( $(#[$doc])* $name($name), )*
-            $( $(#[$their_doc])* $theirs($theirs), )*
+            $( $(#[doc = $doc])+ $name($name), )*
+            $( $(#[doc = $their_doc])+ $theirs($theirs), )*
             /// Event of a registered type.
             Registered(super::RegisteredEvent),
         }
@@ -63,6 +71,47 @@ macro_rules! payloads {
         impl Payload {
             /// Names of the built-in event types.
             pub const TYPES: &'static [&'static str] = &[$($text,)* $($their_text),*];
+
+            /// Descriptions of the built-in event types, in the order of [`Self::TYPES`].
+            pub const DESCRIPTIONS: &'static [super::TypeDescription] = &[
+                $( super::TypeDescription {
+                    name: $text,
+                    description: concat!($($doc),+),
+                    fields: &[
+                        $( super::FieldDescription {
+                            name: stringify!($field),
+                            type_name: stringify!($type),
+                            attribute: stringify!($($($attribute)*)?),
+                            description: concat!($($field_doc),+),
+                        }, )*
+                        $( super::FieldDescription {
+                            name: stringify!($judged),
+                            type_name: "Vec<AtlasRef>",
+                            attribute: "default",
+                            description: "Atlases whose rules led to this event.",
+                        }, )?
+                        $(
+                            super::FieldDescription {
+                                name: stringify!($left_out),
+                                type_name: "Vec<Redaction>",
+                                attribute: "default",
+                                description: "Parts that were redacted from the event.",
+                            },
+                            $( super::FieldDescription {
+                                name: stringify!($large),
+                                type_name: "Vec<String>",
+                                attribute: "default",
+                                description: "Paths of numbers that are recorded as strings of digits.",
+                            }, )?
+                        )?
+                    ],
+                }, )*
+                $( super::TypeDescription {
+                    name: $their_text,
+                    description: concat!($($their_doc),+),
+                    fields: $theirs::FIELD_DESCRIPTIONS,
+                }, )*
+            ];
 
             /// Name of the event type.
             #[must_use]
@@ -137,19 +186,39 @@ macro_rules! payloads {
 /// Declares the payload of one type; the enum of all payloads only refers to it.
 macro_rules! payload {
     (
-        $(#[$doc:meta])*
-        $name:ident { $( $(#[$field_doc:meta])* $field:ident : $type:ty, )* }
+        $(#[doc = $doc:literal])+
+        $name:ident {
+            $(
+                $(#[doc = $field_doc:literal])+
+                $(#[serde($($attribute:tt)*)])?
+                $field:ident : $type:ty,
+            )*
+        }
     ) => {
-        $(#[$doc])*
+        $(#[doc = $doc])+
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
-            $( $(#[$field_doc])* pub $field: $type, )*
+            $(
+                $(#[doc = $field_doc])+
+                $(#[serde($($attribute)*)])?
+                pub $field: $type,
+            )*
         }
 
         impl $name {
             /// Names of the fields.
             pub(super) const FIELDS: &'static [&'static str] = &[$(stringify!($field),)*];
+
+            /// Descriptions of the fields, in the same order.
+            pub(super) const FIELD_DESCRIPTIONS: &'static [super::FieldDescription] = &[
+                $( super::FieldDescription {
+                    name: stringify!($field),
+                    type_name: stringify!($type),
+                    attribute: stringify!($($($attribute)*)?),
+                    description: concat!($($field_doc),+),
+                }, )*
+            ];
         }
     };
 }

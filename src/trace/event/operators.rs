@@ -126,7 +126,7 @@ payload! {
 payload! {
     /// An operator claimed or released a held request. A claim decides nothing.
     RequestClaimed {
-        /// Displayed identifier of the held request.
+        /// Displayed identifier of the held request, such as `c-12`.
         gate_id: String,
         /// `taken`, `released` or `taken_over`.
         claim: ClaimWord,

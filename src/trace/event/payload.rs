@@ -74,9 +74,9 @@ payloads! {
     }
     /// A session began.
     SessionStarted = "session_started" under judged_under, redacted {
-        /// Type of the agent.
+        /// Name that the agent gives.
         agent_type: String,
-        /// Version of the agent.
+        /// Version that the agent gives.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent_version: Option<String>,
         /// Version of this program.
@@ -90,7 +90,7 @@ payloads! {
         intent: Option<String>,
         /// Environment that the session runs in.
         environment: Environment,
-        /// Session whose conversation it goes on with.
+        /// Session whose conversation this session continues.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         continues: Option<SessionId>,
     }
@@ -113,7 +113,7 @@ payloads! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         owed: Option<Owed>,
     }
-    /// A caller asked for context.
+    /// An agent, a checkpoint or a keyword asked for context.
     ContextRequested = "context_requested", redacted {
         /// `explicit`, `checkpoint` or `keyword`.
         request_type: RequestType,
@@ -166,7 +166,7 @@ payloads! {
     ActionAttempted = "action_attempted" under judged_under, redacted, numbers_as_text {
         /// The action.
         action_type: String,
-        /// Its parameters.
+        /// Its parameters, after redaction.
         action_params: Value,
         /// Risk tier of the action.
         risk_tier: RiskTierInfo,
@@ -182,7 +182,7 @@ payloads! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approved_by: Option<String>,
     }
-    /// An action ran.
+    /// An agent reported the result of a run.
     ActionCompleted = "action_completed", redacted {
         /// The action.
         action_type: String,
@@ -201,7 +201,7 @@ payloads! {
     ActionBlocked = "action_blocked" under judged_under, redacted, numbers_as_text {
         /// The action.
         action_type: String,
-        /// Its parameters.
+        /// Its parameters, after redaction.
         action_params: Value,
         /// The policy or checkpoint that blocks it.
         policy_id: String,
@@ -212,13 +212,13 @@ payloads! {
     }
     /// Policies were evaluated.
     PolicyChecked = "policy_checked" under judged_under {
-        /// The policy that decided.
+        /// The policy, checkpoint or default that decided.
         policy_id: String,
         /// The action.
         action_type: String,
         /// `allow`, `deny` or `require_approval`.
         decision: PolicyOutcome,
-        /// Number of conditions evaluated.
+        /// Number of policies that were evaluated.
         conditions_evaluated: u64,
         /// The pattern that matched.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -233,7 +233,7 @@ payloads! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approved_by: Option<String>,
     }
-    /// An operator approved an action that a policy held.
+    /// An operator approved an action that a policy held or denied.
     PolicyOverride = "policy_override" under judged_under {
         /// The policy.
         policy_id: String,
@@ -241,15 +241,15 @@ payloads! {
         action_type: String,
         /// Operator who approved.
         approver: String,
-        /// Method of the approval.
+        /// Method of the approval, such as `console+challenge`.
         approval_method: String,
-        /// Reason given by the operator.
+        /// Reason that was typed, or the answers in one line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
         /// Source of the justification: `operator`, `agent` or `answers`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification_source: Option<JustificationSource>,
-        /// Both who approved, in the order they did, where two had to.
+        /// Both operators in the order of their approvals, if two had to approve.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         approvers: Vec<String>,
         /// Digest of the request that was approved.
@@ -262,7 +262,7 @@ payloads! {
         checkpoint_id: String,
         /// Its type.
         checkpoint_type: String,
-        /// Mode of the checkpoint; a `blocking` one stops the agent.
+        /// Mode of the checkpoint.
         mode: String,
         /// Condition that fired.
         trigger_condition: String,
@@ -303,11 +303,11 @@ payloads! {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         dropped_contexts: Vec<String>,
     }
-    /// A checkpoint was answered.
+    /// An operator or an agent answered a checkpoint.
     CheckpointResponse = "checkpoint_response" under judged_under, redacted, numbers_as_text {
         /// The checkpoint.
         checkpoint_id: String,
-        /// Answers by question.
+        /// Answers by question; a salted hash for `sensitive` ones.
         answers: Map<String, Value>,
         /// `valid` or `invalid`.
         validation_result: Validity,
@@ -323,20 +323,20 @@ payloads! {
         checkpoint_id: String,
         /// Capabilities it unlocked.
         unlocked_capabilities: Vec<String>,
-        /// Contexts it injected.
+        /// Contexts injected with the release; none if the agent left.
         injected_contexts: Vec<String>,
         /// Operator or agent who passed it.
         passed_by: String,
-        /// Method of the approval.
+        /// Method of the approval, such as `console+challenge`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approval_method: Option<String>,
-        /// Reason given, in an answer or in a separate field.
+        /// Reason that was typed, or the answers in one line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
         /// Source of the justification: `operator`, `agent` or `answers`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification_source: Option<JustificationSource>,
-        /// Both who passed it, in the order they did, where two had to.
+        /// Both operators in the order of their approvals, if two had to approve.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         approvers: Vec<String>,
         /// Digest of the request that was approved.
@@ -347,13 +347,13 @@ payloads! {
     CheckpointApproved = "checkpoint_approved" under judged_under {
         /// The checkpoint.
         checkpoint_id: String,
-        /// Displayed identifier of the held request.
+        /// Displayed identifier of the held request, such as `c-12`.
         gate_id: String,
         /// Operator who approved.
         approved_by: String,
-        /// Method of the approval.
+        /// Method of the approval, such as `console+challenge`.
         approval_method: String,
-        /// Reason given by the operator.
+        /// Reason that was typed, or the answers in one line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
         /// Source of the justification: `operator`, `agent` or `answers`.
@@ -378,7 +378,7 @@ payloads! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         decided_by: Option<String>,
     }
-    /// An action was classified as risky.
+    /// An agent requested an action of risk high or critical.
     RiskDetected = "risk_detected" under judged_under {
         /// `high` or `critical`.
         risk_tier: RiskTierInfo,
@@ -390,7 +390,7 @@ payloads! {
         /// `proceed`, `verify` or `block`.
         recommended_action: Recommendation,
     }
-    /// A risky action was verified.
+    /// An operator verified a risky action at a `risk_threshold` gate.
     RiskVerified = "risk_verified" under judged_under {
         /// Risk tier of the action.
         risk_tier: RiskTierInfo,
@@ -401,20 +401,20 @@ payloads! {
         verified_by: Option<String>,
         /// The action.
         action_type: String,
-        /// Reason given, in an answer or in a separate field.
+        /// Reason that was typed, or the answers in one line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
         /// Source of the justification: `operator`, `agent` or `answers`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification_source: Option<JustificationSource>,
-        /// Both who did, in the order they did, where two had to.
+        /// Both operators in the order of their approvals, if two had to approve.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         approvers: Vec<String>,
         /// Digest of the request that was approved.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         request_hash: Option<String>,
     }
-    /// An error occurred.
+    /// An agent reported an error, or the engine refused a misuse of the session.
     ErrorOccurred = "error_occurred", redacted {
         /// Type of the error.
         error_type: String,
@@ -432,7 +432,7 @@ payloads! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stack_trace: Option<String>,
     }
-    /// An error was recovered from.
+    /// An agent recovered from an error.
     ErrorRecovered = "error_recovered", redacted {
         /// Event of the original error.
         original_error_id: EventId,

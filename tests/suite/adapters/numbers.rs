@@ -3,7 +3,7 @@
 use super::super::socket::numbers::INEXACT;
 use super::*;
 
-/// A harmless use of a tool, with `"value": VALUE` in what the tool is told.
+/// A harmless tool use, with `"value": VALUE` in its arguments.
 fn with_value(agent: &str, value: &str) -> Vec<u8> {
     const MARK: &str = "@value@";
     let mut payload = before(agent, HARMLESS);
@@ -23,16 +23,16 @@ fn with_value(agent: &str, value: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_step_with_an_inexact_number_or_a_key_twice_is_denied_with_the_path() {
-    let desk = Desk::new().await;
+async fn tool_use_with_an_inexact_number_or_duplicate_key_is_denied_with_the_path() {
+    let fixture = HookFixture::new().await;
     for agent in AGENTS {
-        let exact = desk.hook(agent, &[], &with_value(agent, "1.0")).await;
+        let exact = fixture.hook(agent, &[], &with_value(agent, "1.0")).await;
         assert_eq!(denial(agent, &exact), None, "{agent}: {}", exact.out);
         let harmful = format!(r#"1,"value":"{HARMFUL}""#);
         for value in ["1e400", INEXACT[0], INEXACT[3], &harmful] {
-            let told = desk.hook(agent, &[], &with_value(agent, value)).await;
-            let why = denial(agent, &told);
-            let why = why.unwrap_or_else(|| panic!("{agent} {value}: {}", told.out));
+            let reply = fixture.hook(agent, &[], &with_value(agent, value)).await;
+            let why = denial(agent, &reply);
+            let why = why.unwrap_or_else(|| panic!("{agent} {value}: {}", reply.out));
             assert!(why.contains("value"), "{agent} {value}: {why}");
         }
     }
@@ -40,21 +40,21 @@ async fn a_step_with_an_inexact_number_or_a_key_twice_is_denied_with_the_path() 
 
 #[tokio::test]
 async fn a_result_with_an_inexact_number_is_recorded_as_it_was_written() {
-    let desk = Desk::new().await;
-    let before = desk
-        .says("claude-code", &before("claude-code", HARMLESS))
+    let fixture = HookFixture::new().await;
+    let before = fixture
+        .run_hook("claude-code", &before("claude-code", HARMLESS))
         .await;
     assert_eq!(denial("claude-code", &before), None);
     let after = br#"{"session_id":"6bd73c2b-1","cwd":"/src","hook_event_name":"PostToolUse","tool_name":"Bash","tool_input":{"command":"cargo test"},"tool_response":{"id":123456789012345678901234567890},"tool_use_id":"toolu_1"}"#;
-    let told = desk.hook("claude-code", &[], after).await;
-    assert_eq!(told.code, 0, "{}", told.err);
-    let found = completed(&desk).await;
+    let reply = fixture.hook("claude-code", &[], after).await;
+    assert_eq!(reply.code, 0, "{}", reply.err);
+    let found = completed(&fixture).await;
     assert!(found.contains("123456789012345678901234567890"), "{found}");
 }
 
-/// What the record has of the first run that is over, when it is there: the hook is answered before that.
-async fn completed(desk: &Desk) -> String {
-    let records = desk.house.bench.runtime.operator_handle();
+/// Waits for the recorded result of the first completed run: the hook is answered before it is recorded.
+async fn completed(fixture: &HookFixture) -> String {
+    let records = fixture.console.bench.runtime.operator_handle();
     let mut pictures = records.snapshots();
     loop {
         for session in records.sessions().await.unwrap() {

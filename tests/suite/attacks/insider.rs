@@ -1,4 +1,4 @@
-//! An insider: whoever can write the files, and has no key.
+//! An insider: a person who can write the files and has no key.
 //!
 //! He knows the format, and does his best: the list of sessions says what his records say, positions
 //! have no gaps, hashes are computed again where that helps him.
@@ -20,11 +20,11 @@ pub(crate) struct Copy {
     pub(crate) log: String,
     pub(crate) records: Vec<Kept>,
     pub(crate) seals: BTreeMap<u64, String>,
-    /// What is done to the tables at the end.
+    /// SQL to run on the tables at the end.
     pub(crate) sql: String,
 }
 
-/// A record as it is kept.
+/// A stored record.
 #[derive(Clone)]
 pub(crate) struct Kept {
     pub(crate) text: String,
@@ -66,7 +66,7 @@ impl Kept {
         text
     }
 
-    /// Its line in an export, whatever is in it.
+    /// Its line in an export, with any content.
     fn line(&self) -> String {
         let mut fields = self.text.splitn(8, ':');
         let mut next = || fields.next().unwrap_or_default();
@@ -101,7 +101,7 @@ impl Kept {
 }
 
 impl Copy {
-    /// What is in the store of a folder.
+    /// Content of the store of a folder.
     pub(crate) fn of(folder: &Path) -> Self {
         let store = Connection::open(folder.join(FILE_NAME)).unwrap();
         let log = store
@@ -250,7 +250,7 @@ impl Copy {
         let own: Vec<_> = self
             .records
             .iter()
-            .filter(|it| it.session() == session)
+            .filter(|record| record.session() == session)
             .collect();
         let time = |kept: &Kept| {
             let behind = kept.text.splitn(8, ':').nth(7).unwrap_or_default();
@@ -260,7 +260,9 @@ impl Copy {
         let payload = first.text.split_once('{').map_or("", |(_, rest)| rest);
         let (payload, _) = payload.split_at(payload.len().saturating_sub(65));
         let payload: Value = serde_json::from_str(&format!("{{{payload}")).unwrap_or_default();
-        let ended = own.iter().any(|it| it.text.contains(":session_ended:{"));
+        let ended = own
+            .iter()
+            .any(|item| item.text.contains(":session_ended:{"));
         store
             .execute(
                 "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",

@@ -14,14 +14,14 @@ use futures_util::FutureExt;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use super::super::support::{Bench, clock, close, open_again, request};
+use super::super::support::{Bench, clock, close, reopen_store, request};
 
 /// A console with a permit for `T-1` and a held request for `T-2`, stopped.
 async fn permit_and_held(folder: &Path, clock: &Arc<ManualClock>) {
-    let store = Arc::new(open_again(folder));
+    let store = Arc::new(reopen_store(folder));
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, Arc::clone(clock)).await;
     bench.begin("s-1").await;
-    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    let held = bench.wait_until(|s| s.held.len() == 1).await.held[0].clone();
     bench.pass(&held).await;
     let agents = bench.runtime.agent_handle();
     assert!(
@@ -30,7 +30,7 @@ async fn permit_and_held(folder: &Path, clock: &Arc<ManualClock>) {
             .now_or_never()
             .is_none()
     );
-    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    let held = bench.wait_until(|s| s.held.len() == 1).await.held[0].clone();
     bench.pass(&held).await;
     assert!(
         agents
@@ -38,7 +38,7 @@ async fn permit_and_held(folder: &Path, clock: &Arc<ManualClock>) {
             .now_or_never()
             .is_none()
     );
-    bench.until(|s| s.held.len() == 1).await;
+    bench.wait_until(|s| s.held.len() == 1).await;
     bench.runtime.stop().await;
     close(store, folder).await;
 }
@@ -73,7 +73,7 @@ fn drop_row(folder: &Path, kind: &str, key: &str) {
 }
 
 async fn again(folder: &Path, clock: &Arc<ManualClock>) -> (Bench, Arc<dyn Store>) {
-    let store: Arc<dyn Store> = Arc::new(open_again(folder));
+    let store: Arc<dyn Store> = Arc::new(reopen_store(folder));
     let bench = Bench::start(Arc::clone(&store), Arc::clone(clock)).await;
     (bench, store)
 }
@@ -87,12 +87,12 @@ async fn runs(bench: &Bench, ticket: &str) -> Option<Option<String>> {
             Ok(RequestReply::Allowed(allowed)) => Some(allowed.approved_by),
             Ok(RequestReply::Asked(_)) | Err(_) => None,
         },
-        _ = bench.until(|it| it.held.len() > before) => None,
+        _ = bench.wait_until(|snapshot| snapshot.held.len() > before) => None,
     }
 }
 
 #[tokio::test]
-async fn permits_and_held_requests_outlive_a_restart() {
+async fn permits_and_held_requests_survive_a_restart() {
     let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
     permit_and_held(folder.path(), &clock).await;
     let (bench, _store) = again(folder.path(), &clock).await;
@@ -103,12 +103,12 @@ async fn permits_and_held_requests_outlive_a_restart() {
 }
 
 #[tokio::test]
-async fn state_that_a_killed_console_left_behind_is_believed() {
+async fn state_left_by_a_killed_console_is_trusted() {
     let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
-    let store: Arc<dyn Store> = Arc::new(open_again(folder.path()));
+    let store: Arc<dyn Store> = Arc::new(reopen_store(folder.path()));
     let bench = Bench::start(Arc::clone(&store), Arc::clone(&clock)).await;
     bench.begin("s-1").await;
-    bench.until(|s| s.held.len() == 1).await;
+    bench.wait_until(|s| s.held.len() == 1).await;
     let left = tempfile::tempdir().unwrap();
     for entry in std::fs::read_dir(folder.path()).unwrap() {
         let path = entry.unwrap().path();
@@ -123,25 +123,25 @@ async fn state_that_a_killed_console_left_behind_is_believed() {
 
 /// What is said about state that does not count, in the log and to the operator.
 async fn distrusted(bench: &Bench, store: &Arc<dyn Store>) -> String {
-    let told = bench.snapshot().distrusted.clone().expect("it is believed");
+    let reply = bench.snapshot().distrusted.clone().expect("it is believed");
     let log = store.log().await.unwrap().log;
     let entries = store.events(log, 0, 100).await.unwrap();
     let mut entries = entries.iter();
-    let noted = entries.any(|it| it.payload.get("what") == Some(&json!(*told)));
-    assert!(noted, "the log says so, too: {told}");
-    told.to_string()
+    let noted = entries.any(|entry| entry.payload.get("what") == Some(&json!(*reply)));
+    assert!(noted, "the log says so, too: {reply}");
+    reply.to_string()
 }
 
 #[tokio::test]
-async fn state_from_which_a_row_or_the_seal_was_removed_does_not_count() {
+async fn state_with_a_removed_row_or_seal_is_rejected() {
     for kind in ["held", "session", "counter", "state_seal"] {
         let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
         permit_and_held(folder.path(), &clock).await;
         let (key, _) = rows(folder.path(), kind).remove(0);
         drop_row(folder.path(), kind, &key);
         let (bench, store) = again(folder.path(), &clock).await;
-        let told = distrusted(&bench, &store).await;
-        assert!(told.contains("1 permits"), "{kind}: {told}");
+        let reply = distrusted(&bench, &store).await;
+        assert!(reply.contains("1 permits"), "{kind}: {reply}");
         assert_eq!(runs(&bench, "T-1").await, None, "{kind}");
         assert_eq!(bench.snapshot().held, [], "{kind}");
         bench.runtime.stop().await;
@@ -154,7 +154,7 @@ async fn state_from_which_a_row_or_the_seal_was_removed_does_not_count() {
 }
 
 #[tokio::test]
-async fn a_permit_that_was_written_into_the_file_lets_nothing_run() {
+async fn permit_forged_in_the_file_allows_no_run() {
     let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
     permit_and_held(folder.path(), &clock).await;
     let (key, mut permit) = rows(folder.path(), "permit").remove(0);
@@ -176,7 +176,7 @@ async fn a_permit_that_was_written_into_the_file_lets_nothing_run() {
 }
 
 #[tokio::test]
-async fn a_permit_that_was_used_and_put_back_lets_nothing_run() {
+async fn used_permit_put_back_into_the_file_allows_no_run() {
     let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
     permit_and_held(folder.path(), &clock).await;
     let before: Vec<_> = [
@@ -219,9 +219,9 @@ async fn take_turn(bench: &Bench, session: &str, message: &str) -> Result<String
 }
 
 #[tokio::test]
-async fn a_thread_that_was_changed_in_the_file_waits_until_an_operator_hands_it_over() {
+async fn thread_changed_in_the_file_waits_until_an_operator_assigns_it() {
     let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
-    let store = Arc::new(open_again(folder.path()));
+    let store = Arc::new(reopen_store(folder.path()));
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, Arc::clone(&clock)).await;
     bench.begin("owner").await;
     bench.begin("mallory").await;
@@ -237,8 +237,8 @@ async fn a_thread_that_was_changed_in_the_file_waits_until_an_operator_hands_it_
     put(folder.path(), "thread", &key, &thread);
 
     let (bench, store) = again(folder.path(), &clock).await;
-    let told = distrusted(&bench, &store).await;
-    assert!(told.contains("1 threads wait"), "{told}");
+    let reply = distrusted(&bench, &store).await;
+    assert!(reply.contains("1 threads wait"), "{reply}");
     for session in ["later", "heir"] {
         bench.begin(session).await;
         let taken = take_turn(&bench, session, "m-3").await;
@@ -246,8 +246,8 @@ async fn a_thread_that_was_changed_in_the_file_waits_until_an_operator_hands_it_
     }
     let to = "heir".parse().unwrap();
     let act = ThreadAction::HandOver { to };
-    let desk = bench.runtime.operator_handle();
-    let handed = desk.act_on_thread("t".parse().unwrap(), act).await;
+    let operator = bench.runtime.operator_handle();
+    let handed = operator.act_on_thread("t".parse().unwrap(), act).await;
     handed.unwrap();
     assert_eq!(take_turn(&bench, "heir", "m-4").await.unwrap(), "heir");
     assert_eq!(
@@ -258,7 +258,7 @@ async fn a_thread_that_was_changed_in_the_file_waits_until_an_operator_hands_it_
 }
 
 #[tokio::test]
-async fn a_changed_note_about_early_answers_does_not_hide_that_events_may_be_missing() {
+async fn tampered_early_answer_count_does_not_hide_that_events_may_be_missing() {
     let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
     permit_and_held(folder.path(), &clock).await;
     let (key, mut note) = rows(folder.path(), "acknowledgement").remove(0);
@@ -277,15 +277,15 @@ async fn a_changed_note_about_early_answers_does_not_hide_that_events_may_be_mis
 }
 
 #[tokio::test]
-async fn a_session_that_was_opened_in_the_file_may_not_act() {
+async fn session_forged_in_the_file_may_not_act() {
     let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
-    let store = Arc::new(open_again(folder.path()));
+    let store = Arc::new(reopen_store(folder.path()));
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, Arc::clone(&clock)).await;
     bench.begin("s-2").await;
-    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    let held = bench.wait_until(|s| s.held.len() == 1).await.held[0].clone();
     bench.pass(&held).await;
     bench.begin("s-1").await;
-    bench.until(|s| s.held.len() == 1).await;
+    bench.wait_until(|s| s.held.len() == 1).await;
     bench.runtime.stop().await;
     close(store, folder.path()).await;
     // The one session gets what the other one passed a gate for.
@@ -297,7 +297,7 @@ async fn a_session_that_was_opened_in_the_file_may_not_act() {
     put(folder.path(), "session", &key, &session);
     let (bench, _store) = again(folder.path(), &clock).await;
     let get = request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
-    let told = bench.runtime.agent_handle().request_action(get).await;
-    assert!(told.is_err(), "{told:?}");
+    let reply = bench.runtime.agent_handle().request_action(get).await;
+    assert!(reply.is_err(), "{reply:?}");
     bench.runtime.stop().await;
 }

@@ -13,7 +13,7 @@ use cra_core::store::sqlite::FILE_NAME;
 use rusqlite::Connection;
 use serde_json::json;
 
-use super::super::support::{Bench, clock, close, open_again, request};
+use super::super::support::{Bench, clock, close, reopen_store, request};
 
 const WINDOW: Duration = Duration::from_hours(1);
 
@@ -35,27 +35,27 @@ policies:
 }
 
 async fn console(folder: &Path, clock: &Arc<ManualClock>, version: &str) -> Bench {
-    let store: Arc<dyn Store> = Arc::new(open_again(folder));
-    Bench::under(limited(version), store, Arc::clone(clock)).await
+    let store: Arc<dyn Store> = Arc::new(reopen_store(folder));
+    Bench::with_atlases(limited(version), store, Arc::clone(clock)).await
 }
 
 /// Asks to run an action in a session of its own. Gives the reason of a denial.
 async fn denied(bench: &Bench, session: &str, action: &str) -> Option<String> {
     bench.begin(session).await;
     let agents = bench.runtime.agent_handle();
-    let asked = agents.request_action(request(session, action, json!({})));
-    match asked.await {
+    let asked_request = agents.request_action(request(session, action, json!({})));
+    match asked_request.await {
         Ok(RequestReply::Allowed(_)) => None,
-        Ok(RequestReply::Asked(asked)) => panic!("{asked:?}"),
+        Ok(RequestReply::Asked(asked_request)) => panic!("{asked_request:?}"),
         Err(denied) => Some(denied.reason),
     }
 }
 
 /// A console that stops with everything spent; then the counts are removed from its file.
 async fn spent_and_removed(folder: &Path, clock: &Arc<ManualClock>) {
-    let store = Arc::new(open_again(folder));
+    let store = Arc::new(reopen_store(folder));
     let kept = Arc::clone(&store) as Arc<dyn Store>;
-    let bench = Bench::under(limited("1.0.0"), kept, Arc::clone(clock)).await;
+    let bench = Bench::with_atlases(limited("1.0.0"), kept, Arc::clone(clock)).await;
     for action in ["mail", "pay"] {
         assert_eq!(denied(&bench, &format!("s-{action}"), action).await, None);
     }
@@ -67,7 +67,7 @@ async fn spent_and_removed(folder: &Path, clock: &Arc<ManualClock>) {
 }
 
 #[tokio::test]
-async fn a_limit_whose_count_was_removed_counts_as_spent_also_after_another_restart() {
+async fn limit_with_a_removed_count_is_exhausted_also_after_another_restart() {
     let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
     spent_and_removed(folder.path(), &clock).await;
     for start in 1..=2 {
@@ -92,12 +92,12 @@ async fn a_limit_whose_count_was_removed_counts_as_spent_also_after_another_rest
 }
 
 #[tokio::test]
-async fn a_budget_whose_count_was_removed_counts_anew_when_an_operator_loads_another_atlas() {
+async fn budget_with_a_removed_count_restarts_when_an_operator_loads_another_atlas() {
     let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
     spent_and_removed(folder.path(), &clock).await;
     let bench = console(folder.path(), &clock, "1.0.0").await;
-    let told = bench.snapshot().distrusted.clone().unwrap();
-    assert!(told.contains("count as used up"), "{told}");
+    let reply = bench.snapshot().distrusted.clone().unwrap();
+    assert!(reply.contains("count as used up"), "{reply}");
     let load = AtlasLoad {
         atlases: limited("1.0.1").into(),
         expected_hash: hash_of_atlases(&limited("1.0.0")),

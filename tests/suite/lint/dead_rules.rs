@@ -1,4 +1,4 @@
-//! Rules that can never apply, or that do nothing: each is told with its place and a way out.
+//! Rules that can never apply, or that do nothing: each is reported with its location and a remedy.
 
 use super::*;
 
@@ -11,33 +11,33 @@ const DELETE: &str =
 
 // covers B27
 #[test]
-fn lint_tells_of_a_typo_that_a_rule_shares_with_a_capability() {
+fn lint_reports_a_typo_that_a_rule_shares_with_a_capability() {
     let capability = "capabilities: [{ capability_id: c, actions: ['tickets.delete'] }]\n";
     let rule = policies("  - { policy_id: p, type: deny, actions: ['tickets.delete'] }\n");
-    let told = lint(&format!("{rule}{capability}"));
+    let reply = lint(&format!("{rule}{capability}"));
     let both = [
         ("W015", "policies[1].actions[0]"),
         ("W003", "capabilities[0].actions[0]"),
     ];
-    assert_eq!(told.places(), both, "{:#?}", told.problems);
-    assert_eq!(told.problems[0]["help"], "did you mean `ticket.delete`?");
+    assert_eq!(reply.places(), both, "{:#?}", reply.problems);
+    assert_eq!(reply.problems[0]["help"], "did you mean `ticket.delete`?");
     let gated = gate("    trigger: { type: action_pre, patterns: ['tickets.delete'] }\n");
-    let told = lint(&format!("{gated}{capability}"));
+    let reply = lint(&format!("{gated}{capability}"));
     let both = [
         ("W015", "checkpoints[0].trigger.patterns[0]"),
         ("W003", "capabilities[0].actions[0]"),
     ];
-    assert_eq!(told.places(), both, "{:#?}", told.problems);
+    assert_eq!(reply.places(), both, "{:#?}", reply.problems);
     // A name that is near no declared one is an action of its own.
     let other = capability.replace("tickets.delete", "admin.reset");
     let rule = rule.replace("tickets.delete", "admin.reset");
-    let told = lint(&format!("{rule}{other}"));
-    assert_eq!(told.places(), [("W003", "capabilities[0].actions[0]")]);
+    let reply = lint(&format!("{rule}{other}"));
+    assert_eq!(reply.places(), [("W003", "capabilities[0].actions[0]")]);
 }
 
 // covers B27
 #[test]
-fn lint_tells_of_a_gate_that_a_no_passes() {
+fn lint_reports_a_gate_that_the_answer_no_passes() {
     let any = question("response_type: boolean, expect: any");
     let high = format!("{DELETE}{any}");
     let place = "checkpoints[0].questions[0].expect";
@@ -61,7 +61,7 @@ fn lint_tells_of_a_gate_that_a_no_passes() {
 
 // covers B27
 #[test]
-fn lint_tells_of_retries_that_never_come() {
+fn lint_reports_retries_that_never_happen() {
     for word in ["block", "warn_and_continue", "log_and_continue"] {
         let body = format!(
             "    trigger: {{ type: session_start }}\n    mode: blocking\n{}",
@@ -76,7 +76,7 @@ fn lint_tells_of_retries_that_never_come() {
 
 // covers B27
 #[test]
-fn lint_tells_of_an_expectation_of_an_answer_that_is_not_yes_or_no() {
+fn lint_reports_an_expected_answer_on_a_question_that_is_not_boolean() {
     for kind in ["text", "number", "acknowledgment"] {
         let body = format!(
             "    trigger: {{ type: session_start }}\n    mode: blocking\n{}",
@@ -89,7 +89,7 @@ fn lint_tells_of_an_expectation_of_an_answer_that_is_not_yes_or_no() {
 
 // covers B27
 #[test]
-fn lint_tells_of_facts_that_are_not_known_where_a_condition_is_judged() {
+fn lint_reports_facts_that_are_unknown_where_a_condition_is_evaluated() {
     let when = |trigger: &str, fact: &str| {
         gate(&format!(
             "    trigger: {{ {trigger} }}\n    when: {{ all: [{{ path: {fact}, exists: true }}] }}\n"
@@ -109,7 +109,12 @@ fn lint_tells_of_facts_that_are_not_known_where_a_condition_is_judged() {
             "params.id",
         ),
     ] {
-        one_problem(&when(trigger, fact), "W019", place, &[fact, "not known"]);
+        one_problem(
+            &when(trigger, fact),
+            "W019",
+            place,
+            &[fact, "not available"],
+        );
     }
     for (trigger, fact) in [
         ("type: action_pre, patterns: ['ticket.get']", "params.id"),
@@ -140,7 +145,7 @@ fn lint_tells_of_facts_that_are_not_known_where_a_condition_is_judged() {
 
 // covers B27
 #[test]
-fn lint_tells_of_conditions_that_never_hold() {
+fn lint_reports_conditions_that_are_never_true() {
     let rule = |test: &str| {
         policies(&format!(
             "  - {{ policy_id: p, type: deny, actions: ['ticket.get'], when: {{ {test} }} }}\n"
@@ -157,15 +162,23 @@ fn lint_tells_of_conditions_that_never_hold() {
         (
             "path: session.intent, exists: false, eq: x",
             "exists",
-            "not there",
+            "does not exist",
         ),
-        ("path: action, eq: ticket.delete", "eq", "none of"),
+        (
+            "path: action, eq: ticket.delete",
+            "eq",
+            "does not cover action",
+        ),
         (
             "path: action, in: [ticket.delete, tickets.get]",
             "in",
-            "none of",
+            "does not cover action",
         ),
-        ("path: action, glob: 'tickets.*'", "glob", "none of"),
+        (
+            "path: action, glob: 'tickets.*'",
+            "glob",
+            "does not cover action",
+        ),
     ] {
         let place = format!("policies[1].when.{key}");
         one_problem(&rule(test), "W019", &place, &[word]);
@@ -184,7 +197,7 @@ fn lint_tells_of_conditions_that_never_hold() {
 
 // covers B27
 #[test]
-fn lint_tells_of_rules_that_stand_behind_a_denial() {
+fn lint_reports_rules_that_are_unreachable_after_a_denial() {
     let deny = |more: &str| {
         policies(&format!(
             "  - {{ policy_id: never, type: deny, actions: ['ticket.d*']{more} }}\n"
@@ -205,7 +218,7 @@ fn lint_tells_of_rules_that_stand_behind_a_denial() {
 
 // covers B27
 #[test]
-fn lint_tells_of_a_tier_that_no_declared_action_reaches() {
+fn lint_reports_a_tier_that_no_declared_action_reaches() {
     let low = ACTIONS.replace("critical", "medium");
     let risk = |tier: &str| {
         format!(
@@ -222,7 +235,7 @@ fn lint_tells_of_a_tier_that_no_declared_action_reaches() {
 
 // covers B27
 #[test]
-fn lint_tells_of_keys_that_their_neighbour_makes_meaningless() {
+fn lint_reports_keys_that_another_key_makes_ineffective() {
     let timed = gate("    trigger: { type: session_start }\n    timeout_seconds: 60\n");
     let place = "checkpoints[0].timeout_seconds";
     one_problem(&timed, "W004", place, &["mode: blocking"]);

@@ -10,43 +10,43 @@ fn error_text(result: &CallToolResult) -> String {
 }
 
 #[tokio::test]
-async fn a_call_that_another_process_at_the_socket_allows_never_reaches_the_server() {
+async fn call_allowed_by_another_process_never_reaches_the_server() {
     for trick in [Trick::Allow, Trick::AllowWithProof] {
-        let desk = Desk::new().await;
-        let _impostor = Impostor::at(&desk.house.path(), trick);
-        let told = error_text(&desk.call("write").await.unwrap());
-        assert!(told.contains("not given by the console"), "{told}");
-        assert_eq!(desk.reached(), [""; 0], "{trick:?}");
+        let fixture = ProxyFixture::new().await;
+        let _impostor = Impostor::at(&fixture.console.path(), trick);
+        let reply = error_text(&fixture.call("write").await.unwrap());
+        assert!(reply.contains("did not come from the console"), "{reply}");
+        assert_eq!(fixture.reached(), [""; 0], "{trick:?}");
     }
 }
 
 #[tokio::test]
-async fn a_denial_that_is_changed_into_a_yes_never_reaches_the_server() {
-    let desk = Desk::new().await;
-    let _impostor = Impostor::at(&desk.house.path(), Trick::Change);
-    let (told, ()) = tokio::join!(desk.call("write"), desk.house.deny("no"));
-    let told = error_text(&told.unwrap());
-    assert!(told.contains("not given by the console"), "{told}");
-    assert_eq!(desk.reached(), [""; 0]);
+async fn denial_changed_into_an_approval_never_reaches_the_server() {
+    let fixture = ProxyFixture::new().await;
+    let _impostor = Impostor::at(&fixture.console.path(), Trick::Change);
+    let (reply, ()) = tokio::join!(fixture.call("write"), fixture.console.deny("no"));
+    let reply = error_text(&reply.unwrap());
+    assert!(reply.contains("did not come from the console"), "{reply}");
+    assert_eq!(fixture.reached(), [""; 0]);
 }
 
 #[tokio::test]
-async fn an_earlier_yes_that_is_repeated_never_reaches_the_server() {
-    let desk = Desk::new().await;
-    let _impostor = Impostor::at(&desk.house.path(), Trick::Replay);
-    desk.call("echo").await.unwrap();
-    assert_eq!(desk.reached().len(), 1);
-    let told = error_text(&desk.call("write").await.unwrap());
-    assert!(told.contains("not given by the console"), "{told}");
-    assert_eq!(desk.reached().len(), 1);
+async fn replayed_approval_never_reaches_the_server() {
+    let fixture = ProxyFixture::new().await;
+    let _impostor = Impostor::at(&fixture.console.path(), Trick::Replay);
+    fixture.call("echo").await.unwrap();
+    assert_eq!(fixture.reached().len(), 1);
+    let reply = error_text(&fixture.call("write").await.unwrap());
+    assert!(reply.contains("did not come from the console"), "{reply}");
+    assert_eq!(fixture.reached().len(), 1);
 }
 
 #[tokio::test]
 async fn a_proxy_without_a_key_denies_and_says_how_to_get_one() {
-    let house = House::under(ATLAS).await;
+    let console = TestConsole::with_atlas(ATLAS).await;
     let folder = tempfile::tempdir().unwrap();
     let calls = folder.path().join("calls");
-    let mut command = proxy_without_key(&house, &["--server", "tools"]);
+    let mut command = proxy_without_key(&console, &["--server", "tools"]);
     server::command(&calls, |program, arguments| {
         command.arg("--").arg(program).args(arguments);
     });
@@ -58,8 +58,8 @@ async fn a_proxy_without_a_key_denies_and_says_how_to_get_one() {
         .unwrap();
     let agent = timeout(WAIT, Agent(sender).serve(child)).await;
     let agent = agent.unwrap().unwrap();
-    let told = timeout(WAIT, agent.call_tool(asked("echo"))).await;
-    let told = error_text(&told.unwrap().unwrap());
-    assert!(told.contains("cra trace key --answers"), "{told}");
+    let reply = timeout(WAIT, agent.call_tool(tool_call("echo"))).await;
+    let reply = error_text(&reply.unwrap().unwrap());
+    assert!(reply.contains("cra trace key --answers"), "{reply}");
     assert!(!calls.exists() || std::fs::read_to_string(calls).unwrap().is_empty());
 }

@@ -7,13 +7,13 @@ use super::super::socket::numbers::INEXACT;
 use super::*;
 
 /// A program that is spoken to in lines.
-struct Talk {
+struct RawProxy {
     _child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
 }
 
-impl Talk {
+impl RawProxy {
     fn new(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
@@ -30,26 +30,26 @@ impl Talk {
     }
 
     /// The program in front of a server that is this command.
-    fn proxy(house: &House, server: &[&str]) -> Self {
-        let mut command = proxy(house, &["--server", "tools"]);
+    fn proxy(console: &TestConsole, server: &[&str]) -> Self {
+        let mut command = proxy(console, &["--server", "tools"]);
         command.env("PATH", "/usr/bin:/bin").arg("--").args(server);
         Self::new(command)
     }
 
-    async fn say(&mut self, line: &str) {
+    async fn send(&mut self, line: &str) {
         let line = format!("{line}\n");
         self.stdin.write_all(line.as_bytes()).await.unwrap();
     }
 
-    async fn hear(&mut self) -> String {
+    async fn receive(&mut self) -> String {
         let mut line = String::new();
         let read = timeout(WAIT, self.stdout.read_line(&mut line));
         read.await.expect("nothing came").unwrap();
         line.strip_suffix('\n').unwrap_or(&line).to_owned()
     }
 
-    async fn hear_json(&mut self) -> Value {
-        serde_json::from_str(&self.hear().await).unwrap()
+    async fn receive_json(&mut self) -> Value {
+        serde_json::from_str(&self.receive().await).unwrap()
     }
 }
 
@@ -66,68 +66,66 @@ const ODD: [&str; 8] = [
 ];
 
 #[tokio::test]
-async fn a_call_reaches_the_server_byte_by_byte_as_it_was_judged() {
-    let house = House::under(ATLAS).await;
+async fn call_reaches_the_server_byte_for_byte_as_it_was_evaluated() {
+    let console = TestConsole::with_atlas(ATLAS).await;
     // The server sends back what reaches it.
-    let mut talk = Talk::proxy(&house, &["cat"]);
+    let mut talk = RawProxy::proxy(&console, &["cat"]);
     for (id, token) in ODD.iter().enumerate() {
         let line = format!(
             r#"{{"method":"tools/call", "jsonrpc":"2.0","params":{{"name":"echo","arguments":{{"z": {token},"a":"\u0061"}}}},"id":{id}}}"#
         );
-        talk.say(&line).await;
-        assert_eq!(talk.hear().await, line);
+        talk.send(&line).await;
+        assert_eq!(talk.receive().await, line);
     }
 }
 
 #[tokio::test]
-async fn the_answer_of_a_server_reaches_the_agent_byte_by_byte() {
-    let house = House::under(ATLAS).await;
+async fn server_response_reaches_the_agent_byte_for_byte() {
+    let console = TestConsole::with_atlas(ATLAS).await;
     let answer = r#"{"id":1 ,"jsonrpc":"2.0","result":{"structuredContent":{"id":123456789012345678901234567890,"x":1e400},"content":[{"type":"text","text":"a\u0062"}]}}"#;
     let script = format!("read line; printf '%s\\n' '{answer}'; cat");
-    let mut talk = Talk::proxy(&house, &["sh", "-c", &script]);
-    talk.say(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}"#)
+    let mut talk = RawProxy::proxy(&console, &["sh", "-c", &script]);
+    talk.send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}"#)
         .await;
-    assert_eq!(talk.hear().await, answer);
+    assert_eq!(talk.receive().await, answer);
 }
 
 #[tokio::test]
-async fn a_call_with_an_inexact_number_or_a_key_twice_never_reaches_the_server() {
-    let house = House::under(ATLAS).await;
-    let mut talk = Talk::proxy(&house, &["cat"]);
+async fn call_with_an_inexact_number_or_duplicate_key_never_reaches_the_server() {
+    let console = TestConsole::with_atlas(ATLAS).await;
+    let mut talk = RawProxy::proxy(&console, &["cat"]);
     let twice = r#"1,"to":2"#;
     for value in INEXACT.into_iter().chain([twice]) {
         let line = format!(
             r#"{{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{{"name":"echo","arguments":{{"to":{value}}}}}}}"#
         );
-        talk.say(&line).await;
-        let told = talk.hear_json().await;
-        assert_eq!(told["id"], 5, "{value}: {told}");
+        talk.send(&line).await;
+        let reply = talk.receive_json().await;
+        assert_eq!(reply["id"], 5, "{value}: {reply}");
         assert!(
-            told.get("method").is_none(),
-            "{value} reached the server: {told}"
+            reply.get("method").is_none(),
+            "{value} reached the server: {reply}"
         );
-        let message = told["error"]["message"].as_str().unwrap();
+        let message = reply["error"]["message"].as_str().unwrap();
         assert!(message.contains("`arguments.to`"), "{value}: {message}");
     }
-    // One that is called by two names is no call, and no harmless question either.
+    // A message with two `method` fields is neither a call nor a harmless query.
     for line in [
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","method":"ping","params":{"name":"write"}}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":1,"\u0061":2}}"#,
     ] {
-        talk.say(line).await;
-        let told = talk.hear_json().await;
-        assert!(
-            told["error"]["message"].as_str().unwrap().contains("twice"),
-            "{told}"
-        );
+        talk.send(line).await;
+        let reply = talk.receive_json().await;
+        let message = reply["error"]["message"].as_str().unwrap();
+        assert!(message.contains("duplicate key"), "{reply}");
     }
-    assert!(house.bench.snapshot().held.is_empty());
+    assert!(console.bench.snapshot().held.is_empty());
 }
 
 #[tokio::test]
-async fn a_call_with_a_field_that_readers_take_for_another_never_reaches_the_server() {
-    let house = House::under(ATLAS).await;
-    let mut talk = Talk::proxy(&house, &["cat"]);
+async fn call_with_an_ambiguous_field_name_never_reaches_the_server() {
+    let console = TestConsole::with_atlas(ATLAS).await;
+    let mut talk = RawProxy::proxy(&console, &["cat"]);
     // Readers that ignore case take the Kelvin sign for k, the long s for s and the dotless i for i.
     let other = r#"{"name":"echo","arguments":{"to":"mallory"}}"#;
     for name in [
@@ -145,98 +143,98 @@ async fn a_call_with_a_field_that_readers_take_for_another_never_reaches_the_ser
         let line = format!(
             r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"echo","arguments":{{"to":"alice"}}}},"{name}":{other}}}"#
         );
-        talk.say(&line).await;
-        let told = talk.hear_json().await;
+        talk.send(&line).await;
+        let reply = talk.receive_json().await;
         assert!(
-            told.get("method").is_none(),
-            "`{name}` reached the server: {told}"
+            reply.get("method").is_none(),
+            "`{name}` reached the server: {reply}"
         );
-        let message = told["error"]["message"].as_str().unwrap();
+        let message = reply["error"]["message"].as_str().unwrap();
         assert!(message.contains("is not a field"), "{name}: {message}");
     }
     for name in ["Arguments", "argument\u{17f}", "Name", "_Meta"] {
         let line = format!(
             r#"{{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{{"name":"echo","arguments":{{"to":"alice"}},"{name}":{other}}}}}"#
         );
-        talk.say(&line).await;
-        let told = talk.hear_json().await;
+        talk.send(&line).await;
+        let reply = talk.receive_json().await;
         assert!(
-            told.get("method").is_none(),
-            "`{name}` reached the server: {told}"
+            reply.get("method").is_none(),
+            "`{name}` reached the server: {reply}"
         );
     }
     // Other messages may carry fields of their own, but none that is read as a known one.
     let line = r#"{"jsonrpc":"2.0","method":"ping","id":9,"extra":1}"#;
-    talk.say(line).await;
-    assert_eq!(talk.hear().await, line);
-    talk.say(r#"{"jsonrpc":"2.0","method":"ping","id":9,"ſ":1,"paramſ":{}}"#)
+    talk.send(line).await;
+    assert_eq!(talk.receive().await, line);
+    talk.send(r#"{"jsonrpc":"2.0","method":"ping","id":9,"ſ":1,"paramſ":{}}"#)
         .await;
-    let told = talk.hear_json().await;
-    assert!(told.get("method").is_none(), "{told}");
+    let reply = talk.receive_json().await;
+    assert!(reply.get("method").is_none(), "{reply}");
 }
 
 #[tokio::test]
 async fn a_carriage_return_hides_no_second_message_from_the_gate() {
-    let house = House::under(ATLAS).await;
-    let mut talk = Talk::proxy(&house, &["cat"]);
+    let console = TestConsole::with_atlas(ATLAS).await;
+    let mut talk = RawProxy::proxy(&console, &["cat"]);
     // Some servers end a line at a carriage return: to them the call in the middle is a line of its own.
     let call = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"write"}}"#;
     let hidden = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"hello\",\"params\":\r{call}\r}}");
-    talk.say(&hidden).await;
-    let reached = talk.hear().await;
+    talk.send(&hidden).await;
+    let reached = talk.receive().await;
     assert_eq!(reached, hidden.replace('\r', " "));
 }
 
 #[tokio::test]
-async fn what_is_no_call_goes_by_with_the_numbers_it_has() {
-    let house = House::under(ATLAS).await;
-    let mut talk = Talk::proxy(&house, &["cat"]);
+async fn messages_that_are_not_tool_calls_keep_their_numbers() {
+    let console = TestConsole::with_atlas(ATLAS).await;
+    let mut talk = RawProxy::proxy(&console, &["cat"]);
     let line = r#"{"jsonrpc":"2.0","method":"notifications/x","params":{"n":123456789012345678901234567890}}"#;
-    talk.say(line).await;
-    assert_eq!(talk.hear().await, line);
+    talk.send(line).await;
+    assert_eq!(talk.receive().await, line);
 }
 
 #[tokio::test]
-async fn the_tools_of_the_program_refuse_inexact_numbers_and_keys_twice() {
-    let house = House::under(ATLAS).await;
+async fn own_tools_refuse_inexact_numbers_and_duplicate_keys() {
+    let console = TestConsole::with_atlas(ATLAS).await;
     let mut command = Command::new(env!("CARGO_BIN_EXE_cra"));
     command
         .env_clear()
         .args(["mcp", "--agent", "bot", "--data-dir"])
-        .arg(house.folder())
+        .arg(console.folder())
         .arg("--socket")
-        .arg(house.path())
+        .arg(console.path())
         .arg("--key")
-        .arg(house.key());
-    let mut talk = Talk::new(command);
-    talk.say(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#).await;
-    let begun = talk.hear_json().await;
+        .arg(console.key());
+    let mut talk = RawProxy::new(command);
+    talk.send(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#).await;
+    let begun = talk.receive_json().await;
     assert_eq!(begun["id"], 0, "{begun}");
-    talk.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+    talk.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
         .await;
     let twice = r#"1,"to":2"#;
     for value in INEXACT.into_iter().chain([twice]) {
         let line = format!(
             r#"{{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{{"name":"ask_permission","arguments":{{"action":"mcp.tools.echo","params":{{"to":{value}}}}}}}}}"#
         );
-        talk.say(&line).await;
-        let told = talk.hear_json().await;
-        assert_eq!(told["id"], 5, "{value}: {told}");
-        let message = told["error"]["message"].as_str();
-        let message = message.unwrap_or_else(|| panic!("{value} was taken: {told}"));
+        talk.send(&line).await;
+        let reply = talk.receive_json().await;
+        assert_eq!(reply["id"], 5, "{value}: {reply}");
+        let message = reply["error"]["message"].as_str();
+        let message = message.unwrap_or_else(|| panic!("{value} was taken: {reply}"));
         assert!(
             message.contains("`arguments.params.to`"),
             "{value}: {message}"
         );
     }
     // An exact one is asked about as before.
-    talk.say(r#"{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"ask_permission","arguments":{"action":"mcp.tools.echo","params":{"to":18446744073709551615}}}}"#).await;
-    let told = talk.hear_json().await;
+    talk.send(r#"{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"ask_permission","arguments":{"action":"mcp.tools.echo","params":{"to":18446744073709551615}}}}"#).await;
+    let reply = talk.receive_json().await;
     assert!(
-        told["result"]["content"][0]["text"]
+        reply["result"]["content"][0]["text"]
             .as_str()
             .unwrap()
             .contains("execution"),
-        "{told}"
+        "{reply}"
     );
 }

@@ -15,13 +15,13 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler, ServiceExt};
 use serde_json::{from_value, json};
 
-/// Where a server writes down which tools were used; that this is there makes it one.
+/// Environment variable with the file for the names of used tools; it makes the process a server.
 const CALLS: &str = "CRA_TEST_MCP_CALLS";
 
 /// The command that starts one.
 pub(super) fn command(calls: &Path, started: impl FnOnce(OsString, [&str; 4])) {
     assert!(calls.is_absolute());
-    let name = "mcp::server::a_server_answers_without_anybody_between";
+    let name = "mcp::server::test_server_answers_without_the_proxy";
     let program = std::env::current_exe().unwrap().into_os_string();
     started(program, [name, "--exact", "--nocapture", "-q"]);
 }
@@ -77,15 +77,15 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         self.note(&*call.name);
-        let said = call.arguments.unwrap_or_default();
-        let said = said["text"].as_str().unwrap().to_owned();
+        let output = call.arguments.unwrap_or_default();
+        let output = output["text"].as_str().unwrap().to_owned();
         Ok(match &*call.name {
-            "echo" => text(said),
-            "write" => text(format!("wrote {said}")),
+            "echo" => text(output),
+            "write" => text(format!("wrote {output}")),
             "wait" => {
                 let token = context.meta.get_progress_token().unwrap();
-                let told = ProgressNotificationParam::new(token, 1.0).with_message("at work");
-                context.peer.notify_progress(told).await.unwrap();
+                let reply = ProgressNotificationParam::new(token, 1.0).with_message("at work");
+                context.peer.notify_progress(reply).await.unwrap();
                 context.ct.cancelled().await;
                 self.note("wait cancelled");
                 text("cancelled")
@@ -144,12 +144,12 @@ impl ServerHandler for Server {
 
 /// Serves, where that is wanted; otherwise starts one that does.
 #[tokio::test]
-async fn a_server_answers_without_anybody_between() {
+async fn test_server_answers_without_the_proxy() {
     if let Some(calls) = std::env::var_os(CALLS) {
         let calls = calls.into();
         let serving = Server { calls }.serve(rmcp::transport::stdio());
         serving.await.unwrap().waiting().await.unwrap();
-        // Whatever a test says when it is over would go to the agent.
+        // Output of the test harness would go to the agent.
         std::process::exit(0);
     }
     let folder = tempfile::tempdir().unwrap();

@@ -8,19 +8,19 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-/// What a server was sent.
+/// A request that the server received.
 #[derive(Debug)]
-pub(super) struct Got {
+pub(super) struct ReceivedNotice {
     pub(super) text: String,
     pub(super) head: String,
     pub(super) body: String,
 }
 
-impl Got {
+impl ReceivedNotice {
     #[track_caller]
     pub(super) fn header(&self, name: &str) -> &str {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
-        let found = lines.find(|(it, _)| it.eq_ignore_ascii_case(name));
+        let found = lines.find(|(key, _)| key.eq_ignore_ascii_case(name));
         found
             .unwrap_or_else(|| panic!("no {name} in {}", self.head))
             .1
@@ -31,11 +31,11 @@ impl Got {
     }
 }
 
-/// How a server answers.
+/// Response of the server.
 #[derive(Clone, Copy)]
 pub(super) enum Answer {
     Status(u16),
-    /// To somebody else.
+    /// Redirects to another address.
     Redirect(u16),
     /// Never, for as long as the test lives.
     Silence,
@@ -45,14 +45,14 @@ pub(super) enum Answer {
 pub(super) struct Receiver {
     pub(super) address: String,
     pub(super) port: u16,
-    got: mpsc::UnboundedReceiver<Got>,
+    got: mpsc::UnboundedReceiver<ReceivedNotice>,
 }
 
 impl Receiver {
     pub(super) fn new(answers: &[Answer]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (told, got) = mpsc::unbounded_channel();
+        let (reply, got) = mpsc::unbounded_channel();
         let mut answers: VecDeque<_> = answers.iter().copied().collect();
         std::thread::spawn(move || {
             let mut silent = Vec::new();
@@ -69,14 +69,14 @@ impl Receiver {
                     Answer::Redirect(to) => (302, format!("Location: http://127.0.0.1:{to}/\r\n")),
                     Answer::Silence => {
                         silent.push(stream);
-                        let _ = told.send(got);
+                        let _ = reply.send(got);
                         continue;
                     }
                 };
                 let head = format!("HTTP/1.1 {status} Told\r\n{more}Content-Length: 0\r\n");
                 let answer = format!("{head}Connection: close\r\n\r\n");
                 let _ = stream.write_all(answer.as_bytes());
-                if told.send(got).is_err() {
+                if reply.send(got).is_err() {
                     return;
                 }
             }
@@ -85,13 +85,13 @@ impl Receiver {
         Self { address, port, got }
     }
 
-    pub(super) async fn next(&mut self) -> Got {
+    pub(super) async fn next(&mut self) -> ReceivedNotice {
         let got = tokio::time::timeout(Duration::from_secs(20), self.got.recv());
-        got.await.expect("nobody was told").unwrap()
+        got.await.expect("no notice arrived").unwrap()
     }
 
-    /// Calls it often enough that whatever else is on its way would have come in between.
-    pub(super) async fn only_we_come(&mut self) {
+    /// Connects often enough that any other pending request would have arrived in between.
+    pub(super) async fn assert_no_other_connection(&mut self) {
         for _ in 0..100 {
             let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
             let call = b"POST /us HTTP/1.1\r\nContent-Length: 0\r\n\r\n";
@@ -101,12 +101,12 @@ impl Receiver {
         }
     }
 
-    pub(super) fn nothing_came(&mut self) {
-        assert!(self.got.try_recv().is_err(), "somebody was told");
+    pub(super) fn assert_no_request(&mut self) {
+        assert!(self.got.try_recv().is_err(), "a notice arrived");
     }
 }
 
-fn read(stream: &mut TcpStream) -> Got {
+fn read(stream: &mut TcpStream) -> ReceivedNotice {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
     loop {
@@ -117,9 +117,9 @@ fn read(stream: &mut TcpStream) -> Got {
                 name.eq_ignore_ascii_case("content-length")
                     .then_some(length)
             });
-            if body.len() >= length.map_or(0, |it| it.parse().unwrap()) {
+            if body.len() >= length.map_or(0, |item| item.parse().unwrap()) {
                 let (head, body) = (head.to_owned(), body.to_owned());
-                return Got { text, head, body };
+                return ReceivedNotice { text, head, body };
             }
         }
         let read = stream.read(&mut buffer).unwrap();

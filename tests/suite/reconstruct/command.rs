@@ -2,44 +2,44 @@
 
 use serde_json::{Value, json};
 
-use super::super::cli::{Desk, Said};
+use super::super::cli::{CommandOutput, TestHome};
 use super::value;
 
 /// Runs the command on a file of that text.
-fn run(desk: &Desk, file: &Value, args: &[&str]) -> Said {
-    let path = desk.0.path().join("snapshot.json");
+fn run(home: &TestHome, file: &Value, args: &[&str]) -> CommandOutput {
+    let path = home.0.path().join("snapshot.json");
     std::fs::write(&path, file.to_string()).unwrap();
-    desk.run(&[&["reconstruct", path.to_str().unwrap()], args].concat())
+    home.run(&[&["reconstruct", path.to_str().unwrap()], args].concat())
 }
 
 /// The text to go on with.
-fn engaged(desk: &Desk, file: &Value) -> String {
-    let told = run(desk, file, &[]);
-    told.succeeds();
-    told.out
+fn engaged(home: &TestHome, file: &Value) -> String {
+    let reply = run(home, file, &[]);
+    reply.succeeds();
+    reply.out
 }
 
 /// The lines of a section, its heading first.
 fn section<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
     let mut sections = text.trim_end().split("\n\n");
-    let found = sections.find(|it| it.starts_with(name));
+    let found = sections.find(|item| item.starts_with(name));
     found.unwrap_or_default().lines().collect()
 }
 
 #[track_caller]
 fn has_lines(text: &str, lines: &[&str]) {
     for line in lines {
-        assert!(text.lines().any(|it| it == *line), "`{line}` in {text}");
+        assert!(text.lines().any(|item| item == *line), "`{line}` in {text}");
     }
 }
 
 // covers R16, R17
 #[test]
-fn the_worked_example_is_reconstructed_from_a_file_as_files_are_in_use() {
-    let desk = Desk::empty();
-    let told = engaged(&desk, &value("worked-example"));
+fn worked_example_is_reconstructed_from_a_realistic_file() {
+    let home = TestHome::empty();
+    let reply = engaged(&home, &value("worked-example"));
     has_lines(
-        &told,
+        &reply,
         &[
             "Context reconstructed from checkpoint v2.0 (structured format).",
             "POSITION: Mid-design of Contextual Librarian system",
@@ -58,8 +58,8 @@ fn the_worked_example_is_reconstructed_from_a_file_as_files_are_in_use() {
         ],
     );
     let low = "  Low confidence: Specific solution to semantic organization challenge, ";
-    assert!(told.contains(low), "{told}");
-    let bullets = section(&told, "COMMUNICATION CALIBRATION:").len() - 1;
+    assert!(reply.contains(low), "{reply}");
+    let bullets = section(&reply, "COMMUNICATION CALIBRATION:").len() - 1;
     assert_eq!(bullets, 4, "as many as the worked example has");
     // The sections of the template, in its order.
     let heads = [
@@ -71,20 +71,20 @@ fn the_worked_example_is_reconstructed_from_a_file_as_files_are_in_use() {
         "COMMUNICATION CALIBRATION:",
         "Ready to continue. ",
     ];
-    let places: Vec<_> = heads.iter().map(|head| told.find(head).unwrap()).collect();
+    let places: Vec<_> = heads.iter().map(|head| reply.find(head).unwrap()).collect();
     assert!(places.is_sorted(), "{places:?}");
-    assert!(!told.contains("UNCERTAINTIES"), "{told}");
+    assert!(!reply.contains("UNCERTAINTIES"), "{reply}");
     assert_eq!(
-        told,
-        engaged(&desk, &value("worked-example")),
+        reply,
+        engaged(&home, &value("worked-example")),
         "byte for byte"
     );
 }
 
 // covers R16
 #[test]
-fn no_identifier_reaches_the_text_but_those_of_artifacts_and_fields() {
-    let desk = Desk::empty();
+fn text_contains_only_identifiers_of_artifacts_and_fields() {
+    let home = TestHome::empty();
     for name in [
         "worked-example",
         "incident",
@@ -93,8 +93,8 @@ fn no_identifier_reaches_the_text_but_those_of_artifacts_and_fields() {
         "unsure",
         "near-completion",
     ] {
-        let told = engaged(&desk, &value(name));
-        for phase in [told, run(&desk, &value(name), &["--phase", "infer"]).out] {
+        let reply = engaged(&home, &value(name));
+        for phase in [reply, run(&home, &value(name), &["--phase", "infer"]).out] {
             let lines = phase.lines().filter(|line| !line.contains(" (from "));
             let text: String = lines.filter(|line| !line.contains("missing")).collect();
             let outside = text.split('`').step_by(2);
@@ -111,10 +111,10 @@ fn no_identifier_reaches_the_text_but_those_of_artifacts_and_fields() {
 
 // covers R9, R10, R11, R12, R13
 #[test]
-fn the_five_inferences_are_printed_with_what_they_go_by() {
-    let desk = Desk::empty();
-    let told = run(&desk, &value("worked-example"), &["--phase", "infer"]);
-    told.succeeds();
+fn five_inferences_are_printed_with_their_evidence() {
+    let home = TestHome::empty();
+    let reply = run(&home, &value("worked-example"), &["--phase", "infer"]);
+    reply.succeeds();
     for sentence in [
         "1. Position in the arc (from session_state, current_position, intellectual_journey)",
         "Stage: mid-design (60% complete), in the phase architecture exploration.",
@@ -138,38 +138,45 @@ fn the_five_inferences_are_printed_with_what_they_go_by() {
         "Options: (1) explore semantic organization problem deeply, (2) conduct architectural review walkthrough.",
         "NOT yet: build prototype, user documentation (until architecture is finalized) - premature before architectural understanding, implementation details (until semantic organization is resolved) and mobile client - not needed yet.",
     ] {
-        assert!(told.out.contains(sentence), "`{sentence}` in {}", told.out);
+        assert!(
+            reply.out.contains(sentence),
+            "`{sentence}` in {}",
+            reply.out
+        );
     }
     // What the file says itself comes before what follows from the rest.
-    let told = run(&desk, &value("incident"), &["--phase", "infer"]).out;
+    let reply = run(&home, &value("incident"), &["--phase", "infer"]).out;
     for sentence in [
         "What makes it hard: it happens only under load, and the logs rotate within the hour.",
         "What is at stake: payments of two regions; the audit on Friday.",
         "Also open: Why was no alarm raised? (high); Are both zones affected?",
         "db.failover denied, by maya: not before the logs are read.",
     ] {
-        assert!(told.contains(sentence), "`{sentence}` in {told}");
+        assert!(reply.contains(sentence), "`{sentence}` in {reply}");
     }
     let mut silent = value("near-completion");
     silent["critical_question"] = json!({"question": "Do we switch?", "blocking": false});
     silent["open_questions"] = json!([]);
-    let told = run(&desk, &silent, &["--phase", "infer"]).out;
+    let reply = run(&home, &silent, &["--phase", "infer"]).out;
     let wanted = "What makes it hard: not recorded. What is at stake: not recorded.";
-    assert!(told.contains(wanted), "{told}");
+    assert!(reply.contains(wanted), "{reply}");
 }
 
 #[test]
 fn open_questions_are_listed_up_to_five_with_the_most_important_first() {
-    let desk = Desk::empty();
+    let home = TestHome::empty();
     for (count, listed, more) in [(0, 0, None), (5, 5, None), (6, 6, Some("    - 1 more"))] {
         let mut file = value("near-completion");
         let question = |at: usize| json!({"question": format!("Q{at}?"), "priority": if at == 3 { "high" } else { "low" }});
         file["open_questions"] = (1..=count).map(question).collect();
-        let told = engaged(&desk, &file);
-        let lines = section(&told, "CRITICAL QUESTION:");
-        let shown: Vec<_> = lines.iter().filter(|it| it.starts_with("    - ")).collect();
-        assert_eq!(shown.len(), listed, "{told}");
-        assert_eq!(lines.iter().any(|it| Some(*it) == more), more.is_some());
+        let reply = engaged(&home, &file);
+        let lines = section(&reply, "CRITICAL QUESTION:");
+        let shown: Vec<_> = lines
+            .iter()
+            .filter(|line| line.starts_with("    - "))
+            .collect();
+        assert_eq!(shown.len(), listed, "{reply}");
+        assert_eq!(lines.iter().any(|line| Some(*line) == more), more.is_some());
         if count > 0 {
             assert_eq!(*shown[0], "    - Q3? (high)");
         }
@@ -179,7 +186,7 @@ fn open_questions_are_listed_up_to_five_with_the_most_important_first() {
 // covers R17
 #[test]
 fn the_position_names_the_present_subject_and_not_the_first_topic() {
-    let desk = Desk::empty();
+    let home = TestHome::empty();
     let base = json!({
         "checkpoint_metadata": {"version": "2.0"},
         "current_position": {"stage": "mid_build"},
@@ -243,17 +250,17 @@ fn the_position_names_the_present_subject_and_not_the_first_topic() {
         for (key, field) in fields.as_object().unwrap() {
             file[key] = field.clone();
         }
-        let told = engaged(&desk, &file);
-        has_lines(&told, &[&format!("POSITION: {wanted}")]);
+        let reply = engaged(&home, &file);
+        has_lines(&reply, &[&format!("POSITION: {wanted}")]);
     }
 }
 
 // covers R14, R15
 #[test]
-fn a_part_that_is_missing_fails_its_check_and_is_asked_for_first() {
-    let desk = Desk::empty();
+fn missing_part_fails_its_check_and_is_requested_first() {
+    let home = TestHome::empty();
     let whole = value("worked-example");
-    let clear = run(&desk, &whole, &["--phase", "validate"]);
+    let clear = run(&home, &whole, &["--phase", "validate"]);
     clear.succeeds();
     assert_eq!(clear.out.matches("[x] ").count(), 6, "{}", clear.out);
     let table = [
@@ -266,9 +273,9 @@ fn a_part_that_is_missing_fails_its_check_and_is_asked_for_first() {
         (
             "/critical_question/question",
             "Challenge",
-            "What is the one question",
+            "Which question must be resolved first",
         ),
-        ("/user_profile/goals", "User", "What do you want to reach"),
+        ("/user_profile/goals", "User", "What do you want to achieve"),
         ("/next_steps", "Direction", "What should happen next"),
         (
             "/critical_question/my_confidence",
@@ -279,7 +286,7 @@ fn a_part_that_is_missing_fails_its_check_and_is_asked_for_first() {
     for (path, name, asks) in table {
         let mut less = whole.clone();
         *less.pointer_mut(path).unwrap() = Value::Null;
-        let checked = run(&desk, &less, &["--phase", "validate"]);
+        let checked = run(&home, &less, &["--phase", "validate"]);
         assert_eq!(checked.code, 4, "{}", checked.out);
         let field = path.trim_start_matches('/').replace('/', ".");
         for line in [
@@ -289,26 +296,26 @@ fn a_part_that_is_missing_fails_its_check_and_is_asked_for_first() {
         ] {
             assert!(checked.out.contains(&line), "`{line}` in {}", checked.out);
         }
-        let told = engaged(&desk, &less);
-        let unclear = section(&told, "UNCERTAINTIES:");
+        let reply = engaged(&home, &less);
+        let unclear = section(&reply, "UNCERTAINTIES:");
         assert!(
             unclear
                 .iter()
-                .any(|it| it.starts_with(&format!("  - {name} is unclear: {field}"))),
-            "{told}"
+                .any(|item| item.starts_with(&format!("  - {name} is unclear: {field}"))),
+            "{reply}"
         );
-        assert!(told.contains("Ready to continue. First: "), "{told}");
-        assert!(told.lines().last().unwrap().contains(asks), "{told}");
+        assert!(reply.contains("Ready to continue. First: "), "{reply}");
+        assert!(reply.lines().last().unwrap().contains(asks), "{reply}");
     }
 }
 
 // covers R18
 #[test]
-fn an_unsure_answer_is_admitted_and_the_ways_that_the_file_knows_are_offered() {
-    let desk = Desk::empty();
-    let told = engaged(&desk, &value("incident"));
+fn unsure_answer_is_admitted_and_alternatives_of_the_file_are_offered() {
+    let home = TestHome::empty();
+    let reply = engaged(&home, &value("incident"));
     has_lines(
-        &told,
+        &reply,
         &[
             "  Low confidence: The answer to the critical question (low)",
             "  I am not sure about the critical question (two theories no proof). I suggest that we explore alternatives first.",
@@ -316,17 +323,17 @@ fn an_unsure_answer_is_admitted_and_the_ways_that_the_file_knows_are_offered() {
             "  - confidence in an answer to the critical question is low",
         ],
     );
-    let told = engaged(&desk, &value("unsure"));
+    let reply = engaged(&home, &value("unsure"));
     has_lines(
-        &told,
+        &reply,
         &["  Alternatives: run a soak test; sample in production."],
     );
     // One way alone is offered as such.
     let mut one = value("near-completion");
     one["critical_question"]["my_confidence"] = json!("49%");
-    let told = engaged(&desk, &one);
+    let reply = engaged(&home, &one);
     has_lines(
-        &told,
+        &reply,
         &[
             "  The file names no alternatives. Which ones should we explore?",
             "Ready to continue. Would you rather explore alternatives first, or take this step: switch reads?",
@@ -339,16 +346,16 @@ fn an_unsure_answer_is_admitted_and_the_ways_that_the_file_knows_are_offered() {
         json!("medium_high"),
     ] {
         one["critical_question"]["my_confidence"] = sure.clone();
-        assert!(!engaged(&desk, &one).contains("I am not sure"), "{sure}");
+        assert!(!engaged(&home, &one).contains("I am not sure"), "{sure}");
     }
 }
 
 // covers R19
 #[test]
-fn a_blocking_issue_comes_first_is_explained_and_nothing_that_moves_on_is_offered() {
-    let desk = Desk::empty();
-    let told = engaged(&desk, &value("incident"));
-    let second = told.split("\n\n").nth(1).unwrap();
+fn blocking_issue_comes_first_is_explained_and_no_later_step_is_offered() {
+    let home = TestHome::empty();
+    let reply = engaged(&home, &value("incident"));
+    let second = reply.split("\n\n").nth(1).unwrap();
     assert_eq!(
         second,
         "BLOCKING ISSUE: No access to the replica logs\n  \
@@ -356,7 +363,7 @@ fn a_blocking_issue_comes_first_is_explained_and_nothing_that_moves_on_is_offere
          Work cannot move forward until this is resolved."
     );
     has_lines(
-        &told,
+        &reply,
         &[
             "  1. Get replica logs (address the blocking issue)",
             "  2. Deploy a larger replica (buys a day; premature until the blocking issue is resolved)",
@@ -365,17 +372,17 @@ fn a_blocking_issue_comes_first_is_explained_and_nothing_that_moves_on_is_offere
     );
     let mut only = value("incident");
     only["next_steps"] = json!(["deploy_a_larger_replica"]);
-    let told = engaged(&desk, &only);
+    let reply = engaged(&home, &only);
     assert!(
-        told.ends_with("Ready to continue. How shall we resolve the blocking issue?\n"),
-        "{told}"
+        reply.ends_with("Ready to continue. How shall we resolve the blocking issue?\n"),
+        "{reply}"
     );
 }
 
 // covers R20
 #[test]
 fn only_firm_decisions_count_as_accomplished_near_the_end() {
-    let desk = Desk::empty();
+    let home = TestHome::empty();
     let mut file = value("near-completion");
     file["decisions_made"] = json!([
         {"decision": "double_writes", "confidence": "high"},
@@ -391,8 +398,8 @@ fn only_firm_decisions_count_as_accomplished_near_the_end() {
     ]);
     for (completion, near) in [(80, false), (81, true)] {
         file["session_state"]["completion_percentage"] = json!(completion);
-        let told = engaged(&desk, &file);
-        let lines = section(&told, "NEAR COMPLETION:");
+        let reply = engaged(&home, &file);
+        let lines = section(&reply, "NEAR COMPLETION:");
         if !near {
             assert_eq!(lines, [""; 0]);
             continue;
@@ -411,11 +418,11 @@ fn only_firm_decisions_count_as_accomplished_near_the_end() {
 
 // covers R21
 #[test]
-fn several_high_priority_steps_come_with_trade_offs_in_every_form_in_use() {
-    let desk = Desk::empty();
-    let told = engaged(&desk, &value("worked-example"));
+fn several_high_priority_steps_have_trade_offs_in_every_supported_form() {
+    let home = TestHome::empty();
+    let reply = engaged(&home, &value("worked-example"));
     assert_eq!(
-        section(&told, "NEXT OPTIONS:"),
+        section(&reply, "NEXT OPTIONS:"),
         [
             "NEXT OPTIONS:",
             "  1. Explore semantic organization problem deeply (address the blocking issue; answers core organizing principles and emergence vs. curation balance)",
@@ -445,86 +452,86 @@ fn several_high_priority_steps_come_with_trade_offs_in_every_form_in_use() {
         (json!([]), None),
     ] {
         odd["tradeoffs_identified"] = json!([form.clone()]);
-        let told = engaged(&desk, &odd);
+        let reply = engaged(&home, &odd);
         match wanted {
-            Some(wanted) => has_lines(&told, &[&format!("  Trade-offs: {wanted}")]),
+            Some(wanted) => has_lines(&reply, &[&format!("  Trade-offs: {wanted}")]),
             None => assert!(
-                !told.contains("Trade-offs") && told.contains("tradeoffs_identified[0] "),
-                "{told}"
+                !reply.contains("Trade-offs") && reply.contains("tradeoffs_identified[0] "),
+                "{reply}"
             ),
         }
     }
     // With one step that matters most there is nothing to weigh.
     odd["next_steps"][0]["priority"] = json!(2);
     odd["tradeoffs_identified"] = json!(["a costs b"]);
-    assert!(!engaged(&desk, &odd).contains("Trade-offs"));
+    assert!(!engaged(&home, &odd).contains("Trade-offs"));
 }
 
 // covers R13, R21
 #[test]
 fn a_compound_next_major_step_is_offered_as_its_parts() {
-    let desk = Desk::empty();
+    let home = TestHome::empty();
     let mut file = value("format-3");
     file.as_object_mut().unwrap().remove("next_session_options");
-    let told = engaged(&desk, &file);
+    let reply = engaged(&home, &file);
     has_lines(
-        &told,
+        &reply,
         &[
             "  1. Test handover guide transmission",
             "  2. Resume schema review",
         ],
     );
     assert!(
-        told.contains("Direction is unclear: next_steps missing"),
-        "{told}"
+        reply.contains("Direction is unclear: next_steps missing"),
+        "{reply}"
     );
 }
 
 // covers R22
 #[test]
 fn artifacts_are_mentioned_in_a_sentence_and_loaded_only_on_demand() {
-    let desk = Desk::empty();
-    let told = engaged(&desk, &value("worked-example"));
+    let home = TestHome::empty();
+    let reply = engaged(&home, &value("worked-example"));
     has_lines(
-        &told,
+        &reply,
         &[
             "ARTIFACTS: On request I can load the Architecture Specification (artifact: contextual_librarian_spec), the API Specification (artifact: librarian_api_spec) or the librarian prompts (artifact: librarian_prompts); none of them is loaded yet.",
         ],
     );
-    let told = run(&desk, &value("worked-example"), &["--phase", "retrieve"]).out;
+    let reply = run(&home, &value("worked-example"), &["--phase", "retrieve"]).out;
     has_lines(
-        &told,
+        &reply,
         &[
             "   We created the Architecture Specification (artifact: contextual_librarian_spec), with details for architecture questions, design rationale and implementation planning. Would you like me to review that section?",
             "   We created the librarian prompts (artifact: librarian_prompts), with the details. Would you like me to review that section?",
         ],
     );
-    let told = engaged(&desk, &value("structured"));
+    let reply = engaged(&home, &value("structured"));
     has_lines(
-        &told,
+        &reply,
         &[
             "ARTIFACTS: On request I can load a complete architecture specification (artifact: contextual_librarian_spec); it is not loaded yet.",
         ],
     );
-    assert!(!told.contains("own pace"), "its content stays where it is");
+    assert!(!reply.contains("own pace"), "its content stays where it is");
     let loaded = run(
-        &desk,
+        &home,
         &value("structured"),
         &["--artifact", "contextual_librarian_spec"],
     );
     assert!(loaded.out.contains("own pace"), "{}", loaded.out);
-    assert!(!engaged(&desk, &value("unsure")).contains("ARTIFACTS"));
+    assert!(!engaged(&home, &value("unsure")).contains("ARTIFACTS"));
 }
 
 // covers R6, R12, R14
 #[test]
 fn goals_are_read_as_a_list_or_an_object_and_the_style_stays_short() {
-    let desk = Desk::empty();
+    let home = TestHome::empty();
     let mut file = value("near-completion");
     file["user_profile"]["goals"] = json!(["one_ledger", "quiet_nights"]);
-    let read = run(&desk, &file, &["--phase", "retrieve"]).out;
+    let read = run(&home, &file, &["--phase", "retrieve"]).out;
     assert!(read.contains("one_ledger; quiet_nights"), "{read}");
-    run(&desk, &file, &["--phase", "validate"]).succeeds();
+    run(&home, &file, &["--phase", "validate"]).succeeds();
     let many: Vec<_> = (1..=9).map(|at| format!("point_{at}")).collect();
     let calibration = &mut file["user_profile"]["communication_calibration"];
     calibration["appreciates"] = json!(many);
@@ -532,9 +539,9 @@ fn goals_are_read_as_a_list_or_an_object_and_the_style_stays_short() {
     calibration["reasoning_style"] = json!("stepwise");
     file["user_profile"]["approach"]["values"] = json!(many);
     file["conversation_dynamics"] = json!({"what_works": many});
-    let told = engaged(&desk, &file);
+    let reply = engaged(&home, &file);
     assert_eq!(
-        section(&told, "COMMUNICATION CALIBRATION:"),
+        section(&reply, "COMMUNICATION CALIBRATION:"),
         [
             "COMMUNICATION CALIBRATION:",
             "  - Direct, short answers",
@@ -547,11 +554,11 @@ fn goals_are_read_as_a_list_or_an_object_and_the_style_stays_short() {
 
 // covers R1, R15
 #[test]
-fn a_later_format_is_opened_with_its_doubt_and_all_that_it_says() {
-    let desk = Desk::empty();
-    let told = engaged(&desk, &value("format-3"));
+fn later_format_is_opened_with_a_warning_and_all_its_content() {
+    let home = TestHome::empty();
+    let reply = engaged(&home, &value("format-3"));
     has_lines(
-        &told,
+        &reply,
         &[
             "POSITION: Post-cutover integration of handover guide",
             "  Momentum: Consolidating, just refined handover guide through collaborative editing",
@@ -561,7 +568,7 @@ fn a_later_format_is_opened_with_its_doubt_and_all_that_it_says() {
         ],
     );
     assert_eq!(
-        run(&desk, &value("format-3"), &["--phase", "validate"]).code,
+        run(&home, &value("format-3"), &["--phase", "validate"]).code,
         4
     );
 }
@@ -569,11 +576,11 @@ fn a_later_format_is_opened_with_its_doubt_and_all_that_it_says() {
 // covers R23, R24, R25, R26
 #[test]
 fn the_glossary_names_the_protocol_its_terms_and_its_standards() {
-    let desk = Desk::empty();
-    let told = desk.run(&["reconstruct", "--glossary"]);
-    told.succeeds();
+    let home = TestHome::empty();
+    let reply = home.run(&["reconstruct", "--glossary"]);
+    reply.succeeds();
     let head = "Reconstruction protocol 1.0 of 2025-10-17, for snapshot files of format 2.0.";
-    assert_eq!(told.out.lines().next(), Some(head));
+    assert_eq!(reply.out.lines().next(), Some(head));
     let terms = [
         "blocking_issue",
         "checkpoint_type",
@@ -588,34 +595,34 @@ fn the_glossary_names_the_protocol_its_terms_and_its_standards() {
         "readiness_for_implementation",
         "stage",
     ];
-    let told_terms: Vec<_> = told
+    let told_terms: Vec<_> = reply
         .out
         .lines()
         .skip(2)
         .take(12)
-        .map(|it| it.split(' ').next().unwrap())
+        .map(|value| value.split(' ').next().unwrap())
         .collect();
     assert_eq!(told_terms, terms);
     assert_eq!(
-        told.out.matches("\n  + ").count(),
+        reply.out.matches("\n  + ").count(),
         4,
         "cases that load an artifact"
     );
     for (heading, count) in [
-        ("and not", 3),
+        ("but not", 3),
         ("reconstruction the user", 4),
         ("reconstruction the agent", 4),
         ("reconstruction the conversation", 4),
     ] {
-        let below = told.out.split_once(heading).unwrap().1;
+        let below = reply.out.split_once(heading).unwrap().1;
         let lines = below
             .lines()
             .skip(1)
-            .take_while(|it| it.starts_with("  - "));
+            .take_while(|item| item.starts_with("  - "));
         assert_eq!(lines.count(), count, "{heading}");
     }
     // A snapshot file names the protocol that it is for.
-    let written = Desk::recorded().run(&["snapshot", "s-1"]).json();
+    let written = TestHome::recorded().run(&["snapshot", "s-1"]).json();
     assert_eq!(written["checkpoint_metadata"]["protocol"], "1.0");
     assert_eq!(written["checkpoint_metadata"]["version"], "2.0");
 }

@@ -1,9 +1,9 @@
 //! Scenarios in which agents report, policies are asked and guidance is compared: each expectation can fail.
 
-use super::{Ran, is_unreadable, play_text, root};
+use super::{RunOutput, is_unreadable, play_text, root};
 
 /// Runs these steps against an Atlas of the scenarios that show features.
-fn play_under(atlas: &str, steps: &str) -> Ran {
+fn play_under(atlas: &str, steps: &str) -> RunOutput {
     let atlas = root().join("tests/data/features/atlas").join(atlas);
     let start = "  - start: { session: s-1 }\n";
     let text = format!("atlas: {}\nsteps:\n{start}{steps}", atlas.display());
@@ -80,15 +80,15 @@ fn expectations_of_guidance_caches_policies_rules_and_waits_can_fail() {
             "expected the summary of t-9, got the thread has no summary",
         ),
     ];
-    for (atlas, step, expect, told) in cases {
+    for (atlas, step, expect, reply) in cases {
         let ran = play_under(atlas, &format!("  - {step}\n    expect: {expect}\n"));
         assert_eq!(ran.code, 4, "{step} {expect}\n{}{}", ran.out, ran.err);
-        assert!(ran.out.contains(told), "`{told}` is not in:\n{}", ran.out);
+        assert!(ran.out.contains(reply), "`{reply}` is not in:\n{}", ran.out);
     }
 }
 
 #[test]
-fn a_report_is_read_with_care() {
+fn invalid_report_step_is_refused() {
     let steps = "
   - feedback: { session: s-1, context_id: map, usage_outcome: used }
   - output: { session: s-1, output_type: sound }

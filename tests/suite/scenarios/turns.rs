@@ -11,18 +11,18 @@ const HOT: &str = "
 
 // covers D10, D11, D16
 #[test]
-fn what_is_expected_of_a_turn_holds_or_is_told() {
+fn turn_expectations_pass_or_are_reported() {
     let all = "    expect: { decision: should, frozen: true, summary: kept_at_peak, arc: one, records: [breakpoint_decided] }\n";
     let ran = play(&format!("{HOT}{all}"), &[]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{}", ran.out);
-    let told = "turn s-1 \"go on\"";
-    assert!(ran.out.contains(told), "{}", ran.out);
+    let reply = "turn s-1 \"go on\"";
+    assert!(ran.out.contains(reply), "{}", ran.out);
     assert!(
         ran.out.contains("should, FROZEN: summary kept_at_peak"),
         "{}",
         ran.out
     );
-    for (expected, told) in [
+    for (expected, reply) in [
         ("decision: must", "expected must, got should"),
         ("frozen: false", "expected not frozen, got frozen"),
         (
@@ -33,7 +33,7 @@ fn what_is_expected_of_a_turn_holds_or_is_told() {
     ] {
         let ran = play(&format!("{HOT}    expect: {{ {expected} }}\n"), &[]);
         assert_eq!((ran.code, ran.err.as_str()), (4, ""), "{}", ran.out);
-        assert!(ran.out.contains(told), "`{told}` in {}", ran.out);
+        assert!(ran.out.contains(reply), "`{reply}` in {}", ran.out);
     }
     let unknown = "
   - turn: { session: s-9, message_id: m-1, message: go }
@@ -55,7 +55,7 @@ fn what_is_expected_of_a_turn_holds_or_is_told() {
 }
 
 #[test]
-fn what_is_no_turn_is_refused_with_its_line() {
+fn invalid_turn_step_is_refused_with_its_line() {
     for (step, words) in [
         (
             "turn: { session: s-1, message_id: m-1 }",

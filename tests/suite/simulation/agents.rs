@@ -1,4 +1,4 @@
-//! What the agents of a simulated world do.
+//! Steps of the agents in the simulation.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use cra_core::engine::command::{
 };
 use serde_json::json;
 
-use super::{ACTIONS, Asked, Asking, Saying, Starting, World, asked};
+use super::{ACTIONS, PendingInput, PendingRequest, PendingStart, RequestKey, World, request_key};
 use crate::support::request;
 
 impl World {
@@ -33,30 +33,30 @@ impl World {
         };
         let agents = self.bench.runtime.agent_handle();
         let task = tokio::spawn(async move { agents.start_session(start).await });
-        self.starting.push(Starting { session, new, task });
+        self.starting.push(PendingStart { session, new, task });
     }
 
-    fn any_request(&mut self) -> Option<(Asked, ActionRequest)> {
+    fn any_request(&mut self) -> Option<(RequestKey, ActionRequest)> {
         let (action, _) = *self.dice.pick(&ACTIONS)?;
         self.request_for(action)
     }
 
-    fn request_for(&mut self, action: &str) -> Option<(Asked, ActionRequest)> {
+    fn request_for(&mut self, action: &str) -> Option<(RequestKey, ActionRequest)> {
         let session = self.dice.pick(&self.sessions).cloned()?;
         let params = json!({"ticket_id": self.dice.roll(3).to_string()});
-        let asked = (session.clone(), action.to_owned(), params.to_string());
+        let request_key = (session.clone(), action.to_owned(), params.to_string());
         let mut request = request(&session, action, params);
         // Some agents do not wait for long.
         if self.dice.roll(5) == 0 {
             let patience = Duration::from_secs(20 + self.dice.roll(400));
             request.deadline = Some(self.clock.now().plus(patience));
         }
-        Some((asked, request))
+        Some((request_key, request))
     }
 
     pub(super) fn ask(&mut self) {
-        if let Some((asked, request)) = self.any_request() {
-            self.send(asked, request);
+        if let Some((request_key, request)) = self.any_request() {
+            self.send(request_key, request);
         }
     }
 
@@ -64,23 +64,23 @@ impl World {
     pub(super) fn ask_twice(&mut self) {
         let gated: Vec<_> = ACTIONS.iter().filter(|(_, gated)| *gated).collect();
         let (action, _) = self.dice.pick(&gated).unwrap();
-        if let Some((asked, request)) = self.request_for(action) {
-            self.send(asked.clone(), request.clone());
-            self.send(asked, request);
+        if let Some((request_key, request)) = self.request_for(action) {
+            self.send(request_key.clone(), request.clone());
+            self.send(request_key, request);
         }
     }
 
     /// Asks for exactly this.
-    pub(super) fn ask_for(&mut self, asked: Asked) {
-        let params = serde_json::from_str(&asked.2).unwrap();
-        let request = request(&asked.0, &asked.1, params);
-        self.send(asked, request);
+    pub(super) fn ask_for(&mut self, request_key: RequestKey) {
+        let params = serde_json::from_str(&request_key.2).unwrap();
+        let request = request(&request_key.0, &request_key.1, params);
+        self.send(request_key, request);
     }
 
-    fn send(&mut self, asked: Asked, request: ActionRequest) {
+    fn send(&mut self, request_key: RequestKey, request: ActionRequest) {
         let agents = self.bench.runtime.agent_handle();
-        self.asking.push(Asking {
-            asked,
+        self.asking.push(PendingRequest {
+            request_key,
             opening: self.opening,
             task: tokio::spawn(async move { agents.request_action(request).await }),
         });
@@ -88,7 +88,7 @@ impl World {
 
     /// Asks what may be done, and then for something with that answer in hand.
     pub(super) fn rely(&mut self) {
-        let Some((asked, mut request)) = self.any_request() else {
+        let Some((request_key, mut request)) = self.any_request() else {
             return;
         };
         let agents = self.bench.runtime.agent_handle();
@@ -101,8 +101,8 @@ impl World {
             request.resolution = Some(agents.resolve(resolve).await?.id);
             agents.request_action(request).await
         };
-        self.asking.push(Asking {
-            asked,
+        self.asking.push(PendingRequest {
+            request_key,
             opening: self.opening,
             task: tokio::spawn(relied),
         });
@@ -117,13 +117,13 @@ impl World {
         let Some(held) = snapshot.held.iter().find(|held| held.id == questions.gate) else {
             return;
         };
-        let said = *self
+        let output = *self
             .dice
             .pick(&["understood", "understood", "no", ""])
             .unwrap();
         let answers = questions.gates.iter().map(|gate| {
             let questions = gate.questions.iter();
-            let answers = questions.map(|question| (question.id().to_owned(), json!(said)));
+            let answers = questions.map(|question| (question.id().to_owned(), json!(output)));
             (gate.checkpoint_id.clone(), answers.collect())
         });
         let answer = AgentAnswer {
@@ -134,7 +134,7 @@ impl World {
         };
         let agents = self.bench.runtime.agent_handle();
         let task = tokio::spawn(async move { agents.answer(answer).await });
-        self.answering.push((asked(held), task));
+        self.answering.push((request_key(held), task));
         // It may well answer again.
         self.own.insert(0, questions);
     }
@@ -156,7 +156,7 @@ impl World {
         };
         let agents = self.bench.runtime.agent_handle();
         let task = tokio::spawn(async move { agents.input(input).await });
-        self.saying.push(Saying {
+        self.saying.push(PendingInput {
             session,
             text: Some(text),
             task,
@@ -177,7 +177,7 @@ impl World {
         };
         let agents = self.bench.runtime.agent_handle();
         let task = tokio::spawn(async move { agents.request_context(wanted).await });
-        self.saying.push(Saying {
+        self.saying.push(PendingInput {
             session,
             text: None,
             task,

@@ -19,12 +19,12 @@ pub(super) struct Counts {
     pub(super) power_cuts: u64,
     pub(super) tampered: BTreeMap<&'static str, u64>,
     pub(super) denied_after_tampering: u64,
-    /// Identical requests that were held beside each other.
+    /// Identical requests that were held at the same time.
     pub(super) twins: u64,
     /// Replies to sessions whose start gate was not passed, and texts that others were given.
     pub(super) kept_back: u64,
     pub(super) given: u64,
-    /// Runs and decisions that agents and the operator were told of, found on record after a crash.
+    /// Acknowledged runs and decisions that were found on record after a crash.
     pub(super) found_runs: u64,
     pub(super) found_decisions: u64,
 }

@@ -36,7 +36,7 @@ impl World {
         self.compare_with_record().await;
         self.open_again().await;
         let snapshot = self.bench.snapshot();
-        assert_eq!(snapshot.distrusted, None, "nobody touched the state");
+        assert_eq!(snapshot.distrusted, None, "the state was not tampered with");
         let back = |id| snapshot.held.iter().any(|one| one.id == id);
         let decided = |id| snapshot.decided.iter().any(|one| one.gate == id);
         let on_record = |held: &Held| self.recorded.has_end(held);
@@ -71,7 +71,7 @@ impl World {
         self.asking.retain(|one| one.opening + 1 >= self.opening);
         self.watched = false;
         self.closed = None;
-        self.bench = open(&self.store, &self.moody, &self.clock, self.opening).await;
+        self.bench = open(&self.store, &self.extension, &self.clock, self.opening).await;
         settle().await;
         self.note_stopped();
     }
@@ -102,7 +102,7 @@ impl World {
         if fault == "gone while idle" {
             self.watch_store();
             let failed = |state: &StoreState| matches!(state, StoreState::Poisoned { .. });
-            self.bench.until(|picture| failed(&picture.store)).await;
+            self.bench.wait_until(|view| failed(&view.store)).await;
         }
         for _ in 0..4 {
             self.round().await;
@@ -126,7 +126,7 @@ impl World {
         self.round().await;
         self.watch_store();
         let stalled = |state: &StoreState| matches!(state, StoreState::Stalled { .. });
-        self.bench.until(|picture| stalled(&picture.store)).await;
+        self.bench.wait_until(|view| stalled(&view.store)).await;
         self.round().await;
         self.clock.advance(Duration::from_secs(self.dice.roll(120)));
         self.round().await;
@@ -139,7 +139,7 @@ impl World {
         self.store.end_hang();
         self.closed = None;
         self.bench
-            .until(|picture| picture.store == StoreState::Ready)
+            .wait_until(|view| view.store == StoreState::Ready)
             .await;
         settle().await;
         self.hear().await;
@@ -153,7 +153,7 @@ impl World {
         }
     }
 
-    /// Decides what is in doubt by the record: passes that the operator was not told of.
+    /// Resolves unconfirmed passes of the operator from the record.
     pub(super) fn settle_doubts(&mut self) {
         for held in std::mem::take(&mut self.doubtful) {
             if self.recorded.has_pass(&held) {

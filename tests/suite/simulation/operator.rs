@@ -6,7 +6,7 @@ use cra_core::engine::command::{DecisionRefusal, HeldOutcome, OperatorReply, Rul
 use cra_core::engine::held::{Held, HeldSubject};
 use serde_json::{Value, json};
 
-use super::{Quality, World, asked};
+use super::{Quality, World, request_key};
 use crate::support::{decide, good_answers};
 
 impl World {
@@ -26,8 +26,8 @@ impl World {
     }
 
     fn decide(&mut self, held: Arc<Held>, ruling: Ruling, quality: Quality) {
-        let (desk, decide) = (self.bench.runtime.operator_handle(), decide(&held, ruling));
-        let task = tokio::spawn(async move { desk.decide(decide).await });
+        let (operator, decide) = (self.bench.runtime.operator_handle(), decide(&held, ruling));
+        let task = tokio::spawn(async move { operator.decide(decide).await });
         self.deciding.push((held, quality, task));
     }
 
@@ -41,7 +41,7 @@ impl World {
         let passed = match reply {
             OperatorReply::Decided(decided) => {
                 self.hear_good_news("a decision was taken");
-                self.told
+                self.acknowledged
                     .decisions
                     .push((Arc::clone(held), decided.outcome));
                 decided.outcome == HeldOutcome::Passed
@@ -65,9 +65,9 @@ impl World {
         if let HeldSubject::Moment(moment) = &held.subject {
             self.freed.insert(held.session.to_string());
             let input = moment.data.get("input_hash").and_then(Value::as_str);
-            self.let_in.extend(input.map(str::to_owned));
+            self.pass_start_gate.extend(input.map(str::to_owned));
         } else {
-            *self.passed.entry(asked(held)).or_default() += 1;
+            *self.passed.entry(request_key(held)).or_default() += 1;
         }
     }
 
@@ -98,10 +98,10 @@ impl World {
         let ruling = Ruling::Deny {
             reason: "not now".to_owned(),
         };
-        let desk = self.bench.runtime.operator_handle();
-        let reply = desk.decide(decide(&held, ruling)).await;
+        let operator = self.bench.runtime.operator_handle();
+        let reply = operator.decide(decide(&held, ruling)).await;
         if let OperatorReply::Decided(decided) = reply {
-            self.told.decisions.push((held, decided.outcome));
+            self.acknowledged.decisions.push((held, decided.outcome));
         }
     }
 }

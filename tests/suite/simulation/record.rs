@@ -1,4 +1,4 @@
-//! Comparison of everything that agents and the operator were told with the record that a crash leaves.
+//! Comparison of all replies to agents and the operator with the record that a crash leaves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use cra_core::store::Store;
 use cra_core::trace::event::Event;
 use serde_json::Value;
 
-use super::{Asked, World};
+use super::{RequestKey, World};
 
-/// Everything that agents and the operator were told.
+/// Acknowledged facts: all replies to agents and the operator.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct Acknowledged {
     /// Sessions that began.
     pub(super) sessions: BTreeSet<String>,
     /// Runs that were allowed, by session.
@@ -38,8 +38,8 @@ pub(super) struct Recorded {
     last: Option<Digest>,
     sessions: BTreeSet<String>,
     ended: BTreeSet<String>,
-    attempted: BTreeMap<Asked, u64>,
-    blocked: BTreeMap<Asked, u64>,
+    attempted: BTreeMap<RequestKey, u64>,
+    blocked: BTreeMap<RequestKey, u64>,
     completed: BTreeMap<String, u64>,
     inputs: BTreeSet<String>,
     /// Spans of gates that were passed, and of those that were not.
@@ -68,7 +68,7 @@ impl Recorded {
             let value = event.payload.get(field).and_then(Value::as_str);
             value.unwrap_or_default().to_owned()
         };
-        let asked = || {
+        let request_key = || {
             let params = event.payload.get("action_params");
             let params = params.map(ToString::to_string).unwrap_or_default();
             (session.clone(), text("action_type"), params)
@@ -76,8 +76,8 @@ impl Recorded {
         match event.event_type.as_str() {
             "session_started" => drop(self.sessions.insert(session)),
             "session_ended" => drop(self.ended.insert(session)),
-            "action_attempted" => *self.attempted.entry(asked()).or_default() += 1,
-            "action_blocked" => *self.blocked.entry(asked()).or_default() += 1,
+            "action_attempted" => *self.attempted.entry(request_key()).or_default() += 1,
+            "action_blocked" => *self.blocked.entry(request_key()).or_default() += 1,
             "action_completed" => *self.completed.entry(session).or_default() += 1,
             "input_received" => drop(self.inputs.insert(text("input_hash"))),
             "checkpoint_passed" => self.passed.extend(event.parent_span_id.clone()),
@@ -89,17 +89,17 @@ impl Recorded {
 }
 
 impl World {
-    /// Reads what a crash left, and finds everything in it that anybody was told.
+    /// Reads the record after a crash, and finds every acknowledged event in it.
     pub(super) async fn compare_with_record(&mut self) {
         self.read_record().await;
         self.settle_doubts();
         self.find_runs().await;
-        let (told, recorded) = (&mut self.told, &self.recorded);
-        let lost: Vec<_> = told.sessions.difference(&recorded.sessions).collect();
+        let (reply, recorded) = (&mut self.acknowledged, &self.recorded);
+        let lost: Vec<_> = reply.sessions.difference(&recorded.sessions).collect();
         assert!(lost.is_empty(), "the starts of {lost:?} are not on record");
-        let lost: Vec<_> = told.inputs.difference(&recorded.inputs).collect();
+        let lost: Vec<_> = reply.inputs.difference(&recorded.inputs).collect();
         assert!(lost.is_empty(), "inputs {lost:?} are not on record");
-        for (held, outcome) in std::mem::take(&mut told.decisions) {
+        for (held, outcome) in std::mem::take(&mut reply.decisions) {
             let found = match outcome {
                 HeldOutcome::Passed => recorded.has_pass(&held),
                 HeldOutcome::Denied
@@ -111,14 +111,14 @@ impl World {
             self.counts.found_decisions += 1;
         }
         assert!(
-            told.clock_steps <= recorded.clock_steps,
+            reply.clock_steps <= recorded.clock_steps,
             "{} steps of the clock are on record, and the operator saw {}",
             recorded.clock_steps,
-            told.clock_steps
+            reply.clock_steps
         );
-        for (session, told) in &told.completed {
+        for (session, reply) in &reply.completed {
             let found = recorded.completed.get(session).copied().unwrap_or(0);
-            assert!(*told <= found, "{found} of {told} results of {session}");
+            assert!(*reply <= found, "{found} of {reply} results of {session}");
         }
     }
 
@@ -139,16 +139,16 @@ impl World {
         }
     }
 
-    /// Finds every run that an agent was told of: as an attempt that was not blocked, and in the state of its
+    /// Finds every acknowledged run: as an attempt that was not blocked, and in the state of its
     /// session for as long as it is not completed.
     async fn find_runs(&mut self) {
-        for (asked, allowed) in &self.allowed {
-            let times = |of: &BTreeMap<Asked, u64>| of.get(asked).copied().unwrap_or(0);
+        for (request_key, allowed) in &self.allowed {
+            let times = |of: &BTreeMap<RequestKey, u64>| of.get(request_key).copied().unwrap_or(0);
             let attempted = times(&self.recorded.attempted);
             let blocked = times(&self.recorded.blocked);
             assert!(
                 *allowed + blocked <= attempted,
-                "{asked:?} ran {allowed} times and was blocked {blocked} times of {attempted}"
+                "{request_key:?} ran {allowed} times and was blocked {blocked} times of {attempted}"
             );
         }
         let mut running = BTreeMap::new();
@@ -158,7 +158,7 @@ impl World {
                 running.insert(row.key, state["running"].clone());
             }
         }
-        for (session, runs) in &self.told.runs {
+        for (session, runs) in &self.acknowledged.runs {
             if self.over.contains(session) || self.recorded.ended.contains(session) {
                 continue;
             }

@@ -9,7 +9,7 @@ use cra_core::engine::held::{GateOrigin, Held, HeldSubject, request_hash};
 use cra_core::store::{Batch, StateRow, Store};
 use serde_json::{Value, json};
 
-use super::{ACTIONS, Asked, World, asked, start_of};
+use super::{ACTIONS, RequestKey, World, request_key, start_of};
 use crate::support::settle;
 
 /// Rows that the stranger kept.
@@ -25,7 +25,7 @@ pub(super) struct Tampering {
 struct Edit {
     name: &'static str,
     rows: Vec<StateRow>,
-    lets_run: Vec<Asked>,
+    lets_run: Vec<RequestKey>,
 }
 
 fn row(kind: &str, key: &str, body: &Value) -> StateRow {
@@ -74,8 +74,8 @@ impl World {
         }
         settle().await;
         self.hear().await;
-        for asked in edit.lets_run {
-            self.ask_for(asked);
+        for request_key in edit.lets_run {
+            self.ask_for(request_key);
         }
         settle().await;
         self.hear().await;
@@ -86,8 +86,13 @@ impl World {
 
     /// A session that was let in asks for a gated action, twice at once.
     fn ask_let_in(&mut self) {
-        let let_in = |session: &&String| self.passed.contains_key(&start_of(session));
-        let sessions: Vec<_> = self.sessions.iter().filter(let_in).cloned().collect();
+        let pass_start_gate = |session: &&String| self.passed.contains_key(&start_of(session));
+        let sessions: Vec<_> = self
+            .sessions
+            .iter()
+            .filter(pass_start_gate)
+            .cloned()
+            .collect();
         if let Some(session) = self.dice.pick(&sessions) {
             let params = json!({"ticket_id": "1"}).to_string();
             let wanted = (session.clone(), "ticket.delete".to_owned(), params);
@@ -103,8 +108,8 @@ impl World {
         let Some(held) = self.any_held_action() else {
             return;
         };
-        let wanted = asked(&held);
-        for left in self.asking.extract_if(.., |one| one.asked == wanted) {
+        let wanted = request_key(&held);
+        for left in self.asking.extract_if(.., |one| one.request_key == wanted) {
             left.task.abort();
         }
         settle().await;
@@ -196,7 +201,7 @@ impl World {
         Some(Edit {
             name: "permit made",
             rows: vec![gone, row("permit", held.id.as_str(), &permit)],
-            lets_run: vec![asked(&held)],
+            lets_run: vec![request_key(&held)],
         })
     }
 
@@ -211,7 +216,7 @@ impl World {
         Some(Edit {
             name: "held edited",
             rows: vec![row("held", held.id.as_str(), &body)],
-            lets_run: vec![asked(&held)],
+            lets_run: vec![request_key(&held)],
         })
     }
 
@@ -235,7 +240,8 @@ impl World {
         permit["expires_at"] = json!(self.clock.now().plus(Duration::from_mins(4)));
         let session = permit["session"].as_str().unwrap().to_owned();
         let of_permit = requests_of(&session).into_iter();
-        let of_permit = of_permit.filter(|asked| hash_of(asked) == permit["request_hash"]);
+        let of_permit =
+            of_permit.filter(|request_key| hash_of(request_key) == permit["request_hash"]);
         Some(Edit {
             name: "permit put back",
             rows: vec![row("permit", &key, &permit)],
@@ -283,7 +289,7 @@ impl World {
 }
 
 /// Everything that a session ever asks for.
-fn requests_of(session: &str) -> Vec<Asked> {
+fn requests_of(session: &str) -> Vec<RequestKey> {
     let tickets = |(action, _): (&str, bool)| {
         let action = action.to_owned();
         (0..3).map(move |ticket| {
@@ -297,7 +303,7 @@ fn requests_of(session: &str) -> Vec<Asked> {
 }
 
 /// The hash of a request, as permits have it.
-fn hash_of((session, action, params): &Asked) -> Value {
+fn hash_of((session, action, params): &RequestKey) -> Value {
     let params = serde_json::from_str(params).unwrap();
     json!(request_hash(&session.parse().unwrap(), action, &params))
 }

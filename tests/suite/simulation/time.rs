@@ -36,7 +36,7 @@ impl World {
         if !snapshot.held.is_empty() {
             let moved = snapshot.clock_step.expect("the operator sees no step");
             assert_eq!(moved.step.millis(), millis, "{moved:?} is another step");
-            self.told.clock_steps += 1;
+            self.acknowledged.clock_steps += 1;
             self.counts.clock_steps += 1;
         }
     }

@@ -3,7 +3,7 @@
 use cra_core::gateway::client::CallError;
 use serde_json::{Value, json};
 
-use super::{Agent, House};
+use super::{Agent, TestConsole};
 
 const GATED: &str = r#"
 atlas_version: "1.0"
@@ -40,18 +40,21 @@ async fn refused(agent: &mut Agent, method: &str, params: Value) -> String {
 
 // covers B28
 #[tokio::test]
-async fn no_call_of_an_agent_gets_an_action_past_a_gate() {
-    let house = House::under(GATED).await;
-    let mut agent = house.agent().await;
+async fn no_agent_call_gets_an_action_past_a_gate() {
+    let console = TestConsole::with_atlas(GATED).await;
+    let mut agent = console.agent().await;
     agent.begin("s-1").await;
     // The first request waits at the gate in a connection of its own.
-    let mut waiting = house.agent().await;
+    let mut waiting = console.agent().await;
     waiting.begin("s-2").await;
     let held = tokio::spawn(async move {
         let request = json!({"session": "s-2", "action": "deploy"});
         waiting.call("action.request", request).await
     });
-    house.bench.until(|it| it.held.len() == 1).await;
+    console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await;
 
     // It answers the operator's gate, in its own session and in the other.
     for session in ["s-1", "s-2"] {
@@ -80,7 +83,7 @@ async fn no_call_of_an_agent_gets_an_action_past_a_gate() {
         refused(&mut agent, "action.request", relied).await,
         "resolution"
     );
-    // It uses a locked capability, and an action that nobody declared.
+    // A locked capability, and an undeclared action.
     let locked = json!({"session": "s-1", "action": "admin.wipe"});
     assert_eq!(
         refused(&mut agent, "action.request", locked).await,
@@ -98,16 +101,19 @@ async fn no_call_of_an_agent_gets_an_action_past_a_gate() {
     ] {
         let mut params = params;
         params["session"] = json!("s-1");
-        let told = agent.says("context.request", params).await;
-        assert_eq!(told["given"]["contexts"], json!([]), "{told}");
+        let reply = agent.call_ok("context.request", params).await;
+        assert_eq!(reply["given"]["contexts"], json!([]), "{reply}");
     }
-    // Whatever it tried, the gate stands and nothing ran.
+    // After all attempts, the gate is still held and nothing ran.
     assert!(!held.is_finished());
-    let picture = house.bench.until(|it| it.held.len() == 1).await;
-    assert_eq!(picture.held[0].id.as_str(), "c-1");
-    house.deny("no").await;
-    let told = held.await.unwrap();
-    assert!(matches!(told, Err(CallError::Fault(_))), "{told:?}");
+    let snapshot = console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await;
+    assert_eq!(snapshot.held[0].id.as_str(), "c-1");
+    console.deny("no").await;
+    let reply = held.await.unwrap();
+    assert!(matches!(reply, Err(CallError::Fault(_))), "{reply:?}");
 }
 
 /// An Atlas with contexts that agents may ask for, and one that they may not.
@@ -127,25 +133,25 @@ checkpoints:
 "#;
 
 /// Checks what an agent is given for a query with hints under [`ASKED`].
-pub(crate) fn check_found(told: &Value) {
+pub(crate) fn check_found(reply: &Value) {
     assert_eq!(
-        told["given"]["contexts"][0]["context_id"], "parcels",
-        "{told}"
+        reply["given"]["contexts"][0]["context_id"], "parcels",
+        "{reply}"
     );
     assert_eq!(
-        told["given"]["contexts"].as_array().unwrap().len(),
+        reply["given"]["contexts"].as_array().unwrap().len(),
         1,
-        "{told}"
+        "{reply}"
     );
-    let not_given = told["given"]["not_given"].as_array().unwrap();
+    let not_given = reply["given"]["not_given"].as_array().unwrap();
     let ids: Vec<_> = not_given
         .iter()
-        .map(|it| it["context_id"].as_str().unwrap())
+        .map(|value| value["context_id"].as_str().unwrap())
         .collect();
-    assert_eq!(ids, ["no-such", "secret"], "{told}");
+    assert_eq!(ids, ["no-such", "secret"], "{reply}");
     let reasons: Vec<_> = not_given
         .iter()
-        .map(|it| it["reason"].as_str().unwrap())
+        .map(|value| value["reason"].as_str().unwrap())
         .collect();
     assert!(reasons[0].contains("no loaded Atlas"), "{reasons:?}");
     assert!(reasons[1].contains("checkpoint `gate`"), "{reasons:?}");
@@ -153,17 +159,17 @@ pub(crate) fn check_found(told: &Value) {
 
 // covers A20
 #[tokio::test]
-async fn a_query_finds_contexts_over_the_socket_and_unknown_hints_are_told() {
-    let house = House::under(ASKED).await;
-    let mut agent = house.agent().await;
+async fn query_over_the_socket_finds_contexts_and_reports_unknown_hints() {
+    let console = TestConsole::with_atlas(ASKED).await;
+    let mut agent = console.agent().await;
     agent.begin("s-1").await;
     let hints = ["no-such", "secret"];
     let request = json!({"session": "s-1", "query": "when does the courier come?", "hints": hints});
-    check_found(&agent.says("context.request", request).await);
+    check_found(&agent.call_ok("context.request", request).await);
     let request = json!({"session": "s-1", "query": "money back"});
-    let told = agent.says("context.request", request).await;
+    let reply = agent.call_ok("context.request", request).await;
     assert_eq!(
-        told["given"]["contexts"][0]["content"], "Within thirty days.",
-        "{told}"
+        reply["given"]["contexts"][0]["content"], "Within thirty days.",
+        "{reply}"
     );
 }

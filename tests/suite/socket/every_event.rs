@@ -23,8 +23,8 @@ use cra_core::runtime::extension::Registry;
 use cra_core::trace::event::Payload;
 use serde_json::{Value, json};
 
-use super::{Agent, House};
-use crate::cli::{command, said};
+use super::{Agent, TestConsole};
+use crate::cli::{command, command_output};
 use crate::support::{decide, good_answers, root};
 
 /// Event type that the operator's list of extensions registers.
@@ -139,13 +139,13 @@ fn extensions(folder: &Path, service: &str) -> Registry {
     Registry::load(&file).unwrap_or_else(|error| panic!("{}", error.report(ReportColour::None)))
 }
 
-async fn house(service: &str) -> House {
+async fn start_console(service: &str) -> TestConsole {
     let folder = tempfile::tempdir().unwrap();
     let atlas = root().join("tests/data/every-event/atlas.yaml");
     let atlas = load_file(&atlas).unwrap().atlas;
     let registry = extensions(folder.path(), service);
     let clock = Arc::new(ManualClock::new(SystemClock.now()));
-    House::with_extensions(folder, vec![atlas], registry, clock).await
+    TestConsole::with_extensions(folder, vec![atlas], registry, clock).await
 }
 
 /// An action, asked for in a connection of its own.
@@ -157,33 +157,38 @@ fn ask(mut agent: Agent, action: &str, key: &Value) -> tokio::task::JoinHandle<A
 type Answer = Result<Value, CallError>;
 
 /// The one request that is held.
-async fn held(house: &House) -> Arc<Held> {
+async fn held(console: &TestConsole) -> Arc<Held> {
     Arc::clone(
-        &house
+        &console
             .bench
-            .until(|snapshot| snapshot.held.len() == 1)
+            .wait_until(|snapshot| snapshot.held.len() == 1)
             .await
             .held[0],
     )
 }
 
 /// Passes what is held, as this operator.
-async fn pass(house: &House, held: &Held, operator: &str) -> OperatorReply {
+async fn pass(console: &TestConsole, held: &Held, operator: &str) -> OperatorReply {
     let answers = good_answers(held);
     let passing = DecisionRequest {
         operator: operator.to_owned(),
         ..decide(held, Ruling::Pass { answers })
     };
-    house.bench.runtime.operator_handle().decide(passing).await
+    console
+        .bench
+        .runtime
+        .operator_handle()
+        .decide(passing)
+        .await
 }
 
-/// What agents tell: input, contexts, actions, errors, output, a turn.
+/// Sends the reports of an agent: input, contexts, actions, errors, output, a turn.
 async fn tell(agent: &mut Agent) {
     let calm = json!({"session": "s-1", "text": "thank you very much"});
-    let given = agent.says("input", calm).await;
+    let given = agent.call_ok("input", calm).await;
     assert_eq!(given["given"]["contexts"], json!([]), "{given}");
     let angry = json!({"session": "s-1", "text": "awful awful hate refund"});
-    let given = agent.says("input", angry).await;
+    let given = agent.call_ok("input", angry).await;
     let contexts = given["given"]["contexts"].as_array().unwrap();
     let ids = contexts
         .iter()
@@ -226,60 +231,63 @@ async fn tell(agent: &mut Agent) {
     ] {
         let mut params = params;
         params["session"] = json!("s-1");
-        agent.says(method, params).await;
+        agent.call_ok(method, params).await;
     }
     let error =
         json!({"session": "s-1", "error_type": "network", "message": "reset", "recoverable": true});
-    let error = agent.says("error", error).await["error"].clone();
+    let error = agent.call_ok("error", error).await["error"].clone();
     let recovered = json!({"session": "s-1", "error": error, "method": "retry", "success": true});
-    agent.says("error.recovered", recovered).await;
+    agent.call_ok("error.recovered", recovered).await;
     let purge = json!({"session": "s-1", "action": "ticket.purge"});
-    let refused = agent.refused("action.request", purge).await;
+    let refused = agent.call_err("action.request", purge).await;
     assert!(refused.contains("Tickets are kept."), "{refused}");
 }
 
-/// What operators decide: an approval, a claim, two approvals of one risk, a refusal.
-async fn decide_all(house: &House, key: &Value) {
-    let merge = ask(house.agent().await, "ticket.merge", key);
-    let first = held(house).await;
+/// Makes the decisions of operators: an approval, a claim, two approvals of one risk, a denial.
+async fn decide_all(console: &TestConsole, key: &Value) {
+    let merge = ask(console.agent().await, "ticket.merge", key);
+    let first = held(console).await;
     assert!(matches!(
-        pass(house, &first, "op-1").await,
+        pass(console, &first, "op-1").await,
         OperatorReply::Decided(_)
     ));
     merge.await.unwrap().unwrap();
 
-    let delete = ask(house.agent().await, "ticket.delete", key);
-    let risky = held(house).await;
+    let delete = ask(console.agent().await, "ticket.delete", key);
+    let risky = held(console).await;
     let claiming = ClaimChange {
         gate: risky.id.clone(),
         operator: "op-1".to_owned(),
         seen: None,
         wish: ClaimChangeKind::Take,
     };
-    let desk = house.bench.runtime.operator_handle();
-    desk.operate(OperatorAction::Claim(claiming)).await.unwrap();
+    let operator = console.bench.runtime.operator_handle();
+    operator
+        .operate(OperatorAction::Claim(claiming))
+        .await
+        .unwrap();
     assert!(matches!(
-        pass(house, &risky, "op-1").await,
+        pass(console, &risky, "op-1").await,
         OperatorReply::Approved(_)
     ));
     assert!(matches!(
-        pass(house, &risky, "op-2").await,
+        pass(console, &risky, "op-2").await,
         OperatorReply::Decided(_)
     ));
     delete.await.unwrap().unwrap();
 
-    let again = ask(house.agent().await, "ticket.delete", key);
-    house.deny("one is enough").await;
+    let again = ask(console.agent().await, "ticket.delete", key);
+    console.deny("one is enough").await;
     again.await.unwrap().unwrap_err();
 }
 
 /// The events of the session, as `cra trace show` tells them.
-fn events(house: &House) -> Vec<Value> {
-    let mut show = command(house.folder());
+fn events(console: &TestConsole) -> Vec<Value> {
+    let mut show = command(console.folder());
     show.args(["trace", "show", "s-1", "--json", "--data-dir"]);
-    let told = said(show.arg(house.folder()).output().unwrap());
-    told.succeeds();
-    let lines = told.out.lines();
+    let reply = command_output(show.arg(console.folder()).output().unwrap());
+    reply.succeeds();
+    let lines = reply.out.lines();
     lines
         .map(|line| serde_json::from_str(line).unwrap())
         .collect()
@@ -291,25 +299,25 @@ fn of_type<'e>(events: &'e [Value], event_type: &str) -> Vec<&'e Value> {
         .collect()
 }
 
-/// A session of all types, told and exported.
-async fn recorded() -> (House, Vec<Value>, String) {
+/// A session with events of all types, shown and exported.
+async fn recorded() -> (TestConsole, Vec<Value>, String) {
     let answer = json!({"approved": false, "reason": "not on a Friday",
         "traceEvents": [{"eventType": REGISTERED, "payload": {"score": 0.9, "judge": "board"}}]});
     let (service, served) = validation_service(&answer);
-    let house = house(&service).await;
-    let mut agent = house.agent().await;
+    let console = start_console(&service).await;
+    let mut agent = console.agent().await;
     let start = json!({"session": "s-1", "agent": "support-bot", "version": "2.4", "intent": "close tickets"});
-    let key = agent.says("session.start", start).await["key"].clone();
+    let key = agent.call_ok("session.start", start).await["key"].clone();
     tell(&mut agent).await;
     let deploy = json!({"session": "s-1", "action": "ticket.deploy", "params": {"id": 7}});
-    let refused = agent.refused("action.request", deploy).await;
+    let refused = agent.call_err("action.request", deploy).await;
     assert!(refused.contains("not on a Friday"), "{refused}");
-    decide_all(&house, &key).await;
+    decide_all(&console, &key).await;
     agent
-        .says("session.end", json!({"session": "s-1", "summary": "done"}))
+        .call_ok("session.end", json!({"session": "s-1", "summary": "done"}))
         .await;
-    let events = events(&house);
-    (house, events, served.join().unwrap())
+    let events = events(&console);
+    (console, events, served.join().unwrap())
 }
 
 /// Every event type is either one of a session or one of the log.
@@ -326,7 +334,7 @@ fn the_lists_of_event_types_are_complete() {
 // covers T2, T23, T24, T33
 #[tokio::test]
 async fn a_session_with_every_type_of_event_is_exported_and_verified_independently() {
-    let (house, events, _) = recorded().await;
+    let (console, events, _) = recorded().await;
     let types: BTreeSet<_> = events
         .iter()
         .map(|event| event["event_type"].as_str().unwrap())
@@ -348,15 +356,15 @@ async fn a_session_with_every_type_of_event_is_exported_and_verified_independent
     let score = of_type(&events, REGISTERED);
     assert_eq!(score[0]["payload"], json!({"score": 0.9, "judge": "board"}));
 
-    let file = house.folder().join("export.jsonl");
-    let mut export = command(house.folder());
+    let file = console.folder().join("export.jsonl");
+    let mut export = command(console.folder());
     export.args(["trace", "export", "-o"]).arg(&file);
-    let exported = export.arg("--data-dir").arg(house.folder()).output();
+    let exported = export.arg("--data-dir").arg(console.folder()).output();
     assert!(exported.unwrap().status.success());
     let reader = |file: &Path| {
         let mut reader = Command::new("python3");
         reader.arg(root().join("tests/data/verify.py")).arg(file);
-        said(
+        command_output(
             reader
                 .output()
                 .expect("these tests need `python3` on the PATH"),
@@ -403,12 +411,12 @@ async fn a_session_with_every_type_of_event_is_exported_and_verified_independent
         assert!(text.contains(&old), "{old}");
         fs::write(&file, text.replacen(&old, &new, 1)).unwrap();
         let found = reader(&file);
-        let told = [
+        let reply = [
             "does not have the hash it claims",
             "does not follow the event before it",
         ];
         assert!(
-            found.code != 0 && told.iter().any(|told| found.err.contains(told)),
+            found.code != 0 && reply.iter().any(|reply| found.err.contains(reply)),
             "{field}: {}{}",
             found.out,
             found.err
@@ -418,7 +426,7 @@ async fn a_session_with_every_type_of_event_is_exported_and_verified_independent
 
 // covers A33, A35
 #[tokio::test]
-async fn a_service_and_a_program_outside_are_asked_and_their_answers_count() {
+async fn external_service_and_program_are_called_and_their_answers_apply() {
     let (_house, events, sent) = recorded().await;
     // The program scored two inputs, and fired on the one below -0.5.
     let fired: Vec<_> = of_type(&events, "checkpoint_triggered")
@@ -463,7 +471,7 @@ fn parent<'e>(events: &'e [Value], event: &Value) -> &'e Value {
 
 // covers T28, T29
 #[tokio::test]
-async fn the_spans_of_a_session_nest_as_drawn_and_an_operation_has_one_trace_id() {
+async fn session_spans_nest_as_documented_and_an_operation_has_one_trace_id() {
     let (_house, events, _) = recorded().await;
     let under = |event_type: &str| {
         let own = of_type(&events, event_type);

@@ -1,11 +1,11 @@
-//! What the steward wrote, seen from an agent's side of the socket.
+//! Rules of the steward, seen from an agent's side of the socket.
 
 use std::fs;
 
 use cra_core::gateway::client::CallError;
 use serde_json::{Value, json};
 
-use super::{Agent, House};
+use super::{Agent, TestConsole};
 use crate::support::root;
 
 fn feature_atlas(name: &str) -> String {
@@ -23,11 +23,11 @@ async fn fault(agent: &mut Agent, method: &str, params: Value) -> (i64, Value) {
 
 // covers B2
 #[tokio::test]
-async fn no_call_of_an_agent_changes_what_the_steward_wrote() {
-    let house = House::under(&feature_atlas("definition.yaml")).await;
-    let mut agent = house.agent().await;
+async fn no_agent_call_changes_the_atlas() {
+    let console = TestConsole::with_atlas(&feature_atlas("definition.yaml")).await;
+    let mut agent = console.agent().await;
     agent.begin("s-1").await;
-    let before = house.bench.snapshot();
+    let before = console.bench.snapshot();
     let definition = json!({"session": "s-1", "checkpoint_id": "desk-gate", "mode": "observational",
         "atlas": "atlas_id: other", "priority": 0, "capability": "desk"});
     for method in [
@@ -64,8 +64,8 @@ async fn no_call_of_an_agent_changes_what_the_steward_wrote() {
         let (code, _) = fault(&mut agent, method, params.clone()).await;
         assert_eq!(code, -32602, "{method} {params}");
     }
-    assert_eq!(house.bench.snapshot().atlases.len(), before.atlases.len());
-    for (now, then) in house
+    assert_eq!(console.bench.snapshot().atlases.len(), before.atlases.len());
+    for (now, then) in console
         .bench
         .snapshot()
         .atlases
@@ -81,15 +81,15 @@ async fn no_call_of_an_agent_changes_what_the_steward_wrote() {
 
 // covers B9
 #[tokio::test]
-async fn a_question_reaches_the_agent_with_its_fields_and_its_answer_is_judged_by_them() {
-    let house = House::under(&feature_atlas("questions.yaml")).await;
-    let mut agent = house.agent().await;
+async fn question_reaches_the_agent_with_its_fields_and_its_answer_is_validated_by_them() {
+    let console = TestConsole::with_atlas(&feature_atlas("questions.yaml")).await;
+    let mut agent = console.agent().await;
     agent.begin("s-1").await;
     let request = json!({"session": "s-1", "action": "move"});
     let (code, data) = fault(&mut agent, "action.request", request).await;
     assert_eq!(code, -32002, "{data}");
-    let asked = &data["asked"];
-    let gate = &asked["gates"][0];
+    let pending = &data["asked"];
+    let gate = &pending["gates"][0];
     assert_eq!(gate["checkpoint_id"], "moving", "{data}");
     let questions = gate["questions"].as_array().unwrap();
     let reason = &questions[0];
@@ -107,21 +107,21 @@ async fn a_question_reaches_the_agent_with_its_fields_and_its_answer_is_judged_b
     assert_eq!(questions[1]["required"], false);
     assert_eq!(questions[2]["on_invalid"], "warn_and_continue");
 
-    let answer = |answers: Value| json!({"session": "s-1", "gate": asked["gate"], "answers": {"moving": answers}});
+    let answer = |answers: Value| json!({"session": "s-1", "gate": pending["gate"], "answers": {"moving": answers}});
     let short = answer(json!({"reason": "so", "count": 2}));
     let (code, data) = fault(&mut agent, "checkpoint.answer", short).await;
     assert_eq!(code, -32003, "{data}");
     assert_eq!(data["problems"][0]["question"], "reason", "{data}");
     let right = answer(json!({"reason": "because of the rain", "count": 2}));
-    let allowed = agent.says("checkpoint.answer", right).await;
+    let allowed = agent.call_ok("checkpoint.answer", right).await;
     assert!(allowed["execution"].is_string(), "{allowed}");
 }
 
 // covers B16
 #[tokio::test]
-async fn the_keys_and_the_rate_that_the_steward_wrote_hold_at_the_socket() {
-    let house = House::under(&feature_atlas("manifest.yaml")).await;
-    let mut agent = house.agent().await;
+async fn api_keys_and_rate_limit_of_the_atlas_apply_at_the_socket() {
+    let console = TestConsole::with_atlas(&feature_atlas("manifest.yaml")).await;
+    let mut agent = console.agent().await;
     for key in [json!(null), json!("sk-acme-1"), json!("sk-museum")] {
         let mut start = json!({"session": "s-1", "agent": "bot"});
         if !key.is_null() {
@@ -131,8 +131,8 @@ async fn the_keys_and_the_rate_that_the_steward_wrote_hold_at_the_socket() {
         assert_eq!(data["code"], "unauthorized", "{key}");
     }
     let start = json!({"session": "s-1", "agent": "bot", "api_key": "sk-museum-7"});
-    agent.says("session.start", start).await;
-    house.pass().await;
+    agent.call_ok("session.start", start).await;
+    console.pass().await;
     // Thirty requests a minute of one key: its start, and 29 actions.
     let list = json!({"session": "s-1", "action": "painting.list"});
     let mut allowed = 0;
@@ -151,9 +151,9 @@ async fn the_keys_and_the_rate_that_the_steward_wrote_hold_at_the_socket() {
         "{}",
         refused.message
     );
-    house
+    console
         .bench
         .clock
         .advance(std::time::Duration::from_secs(61));
-    agent.says("action.request", list).await;
+    agent.call_ok("action.request", list).await;
 }

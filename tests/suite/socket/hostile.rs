@@ -1,4 +1,4 @@
-//! What is no request, too much, or somebody else's.
+//! Messages at the socket that are invalid, too large, or that name another agent's session.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::{Instant, pause, timeout};
 
-use super::{House, rest};
+use super::{TestConsole, rest};
 
-/// What a line is answered with.
-async fn answered(house: &House, line: &[u8]) -> Value {
-    let mut stream = house.raw().await;
+/// Answer to a line.
+async fn answered(console: &TestConsole, line: &[u8]) -> Value {
+    let mut stream = console.connect_raw().await;
     stream.write_all(line).await.unwrap();
     stream.write_all(b"\n").await.unwrap();
     let mut answer = String::new();
@@ -21,8 +21,8 @@ async fn answered(house: &House, line: &[u8]) -> Value {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_told_so_and_the_connection_goes_on() {
-    let house = House::new().await;
+async fn invalid_request_is_answered_with_an_error_and_the_connection_stays_open() {
+    let console = TestConsole::new().await;
     let cases: [(&str, i64, &str); 12] = [
         ("{", -32700, "not JSON"),
         ("nonsense", -32700, "not JSON"),
@@ -69,7 +69,7 @@ async fn what_is_no_request_is_told_so_and_the_connection_goes_on() {
             "wrong parameters at `session`: `../../etc` is not an identifier",
         ),
     ];
-    let mut stream = house.raw().await;
+    let mut stream = console.connect_raw().await;
     for (line, code, why) in cases {
         stream
             .write_all(format!("{line}\n").as_bytes())
@@ -87,11 +87,11 @@ async fn what_is_no_request_is_told_so_and_the_connection_goes_on() {
 }
 
 #[tokio::test]
-async fn no_call_decides_about_anything() {
-    let house = House::new().await;
+async fn no_agent_call_can_decide_a_gate() {
+    let console = TestConsole::new().await;
     let start = json!({"jsonrpc": "2.0", "id": 1, "method": "session.start",
         "params": {"session": "s-1", "agent": "bot", "api_key": "sk-acme-1"}});
-    let started = answered(&house, start.to_string().as_bytes()).await;
+    let started = answered(&console, start.to_string().as_bytes()).await;
     let key = &started["result"]["key"];
     for method in [
         "decide",
@@ -108,33 +108,33 @@ async fn no_call_decides_about_anything() {
     ] {
         let params = json!({"session": "s-1", "key": key, "gate": "c-1"});
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        let told = answered(&house, call.to_string().as_bytes()).await;
-        assert_eq!(told["error"]["code"], json!(-32601), "{told}");
+        let reply = answered(&console, call.to_string().as_bytes()).await;
+        assert_eq!(reply["error"]["code"], json!(-32601), "{reply}");
     }
     // The one call that answers takes only what is an agent's to answer.
     let answer = json!({"session": "s-1", "key": key, "gate": "c-1",
         "answers": {"onboarding": {"agree-terms": true}}});
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "checkpoint.answer", "params": answer});
-    let told = answered(&house, call.to_string().as_bytes()).await;
-    assert!(told.get("error").is_some(), "{told}");
-    assert_eq!(house.bench.snapshot().held.len(), 1);
+    let reply = answered(&console, call.to_string().as_bytes()).await;
+    assert!(reply.get("error").is_some(), "{reply}");
+    assert_eq!(console.bench.snapshot().held.len(), 1);
 }
 
 #[tokio::test]
 async fn unknown_parameters_are_refused_by_name() {
-    let house = House::new().await;
+    let console = TestConsole::new().await;
     let call = json!({"jsonrpc": "2.0", "id": "a", "method": "action.request",
         "params": {"session": "s-1", "action": "x", "dedline": "2026-01-01T00:00:00Z"}});
-    let told = answered(&house, call.to_string().as_bytes()).await;
-    let message = told["error"]["message"].as_str().unwrap();
+    let reply = answered(&console, call.to_string().as_bytes()).await;
+    let message = reply["error"]["message"].as_str().unwrap();
     assert!(message.contains("unknown field `dedline`"), "{message}");
-    assert_eq!(told["id"], json!("a"));
+    assert_eq!(reply["id"], json!("a"));
 }
 
 #[tokio::test]
-async fn a_line_without_an_end_is_cut_off_and_nobody_else_notices() {
-    let house = House::new().await;
-    let mut huge = house.raw().await;
+async fn endless_line_is_cut_off_without_affecting_other_connections() {
+    let console = TestConsole::new().await;
+    let mut huge = console.connect_raw().await;
     let block = vec![b'x'; 1 << 20];
     let mut sent = 0_usize;
     // The console closes; what is still written then fails.
@@ -142,14 +142,14 @@ async fn a_line_without_an_end_is_cut_off_and_nobody_else_notices() {
         sent += 1;
     }
     assert!(sent < 100, "all of it was taken");
-    let said = rest(&mut huge).await;
+    let output = rest(&mut huge).await;
     assert!(
-        said.is_empty() || said.contains("at most 16777216 bytes"),
-        "{said}"
+        output.is_empty() || output.contains("at most 16777216 bytes"),
+        "{output}"
     );
-    let mut other = house.agent().await;
+    let mut other = console.agent().await;
     let started = other
-        .says(
+        .call_ok(
             "session.start",
             json!({"agent": "bot", "api_key": "sk-acme-1"}),
         )
@@ -158,9 +158,9 @@ async fn a_line_without_an_end_is_cut_off_and_nobody_else_notices() {
 }
 
 #[tokio::test]
-async fn half_a_message_is_no_message() {
-    let house = House::new().await;
-    let mut stream = house.raw().await;
+async fn incomplete_message_is_ignored() {
+    let console = TestConsole::new().await;
+    let mut stream = console.connect_raw().await;
     let start = json!({"jsonrpc": "2.0", "id": 1, "method": "session.start",
         "params": {"session": "s-1", "agent": "bot", "api_key": "sk-acme-1"}});
     stream
@@ -169,16 +169,16 @@ async fn half_a_message_is_no_message() {
         .unwrap();
     stream.shutdown().await.unwrap();
     assert_eq!(rest(&mut stream).await, "");
-    assert!(house.bench.snapshot().sessions.is_empty());
+    assert!(console.bench.snapshot().sessions.is_empty());
 }
 
 #[test]
-fn whatever_is_sent_is_answered_or_closed_and_never_allowed() {
+fn arbitrary_bytes_are_answered_or_closed_and_never_allowed() {
     let threads = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
-    let house = threads.block_on(House::new());
+    let console = threads.block_on(TestConsole::new());
     let frames = proptest::collection::vec(
         prop_oneof![
             any::<Vec<u8>>(),
@@ -189,8 +189,8 @@ fn whatever_is_sent_is_answered_or_closed_and_never_allowed() {
         1..8,
     );
     proptest!(ProptestConfig::with_cases(64), |(frames in frames)| {
-        let said = threads.block_on(async {
-            let mut stream = house.raw().await;
+        let output = threads.block_on(async {
+            let mut stream = console.connect_raw().await;
             for frame in &frames {
                 stream.write_all(frame).await.unwrap();
                 stream.write_all(b"\n").await.unwrap();
@@ -198,22 +198,22 @@ fn whatever_is_sent_is_answered_or_closed_and_never_allowed() {
             stream.shutdown().await.unwrap();
             rest(&mut stream).await
         });
-        for line in said.lines() {
+        for line in output.lines() {
             let answer: Value = serde_json::from_str(line).unwrap();
             prop_assert!(answer.get("error").is_some(), "{}", answer);
             prop_assert!(answer.get("result").is_none(), "{}", answer);
         }
     });
-    assert!(house.bench.snapshot().sessions.is_empty());
+    assert!(console.bench.snapshot().sessions.is_empty());
 }
 
-/// A call that nobody knows: it is answered at the door.
+/// An unknown call: the server answers it without the runtime.
 const UNKNOWN: &[u8] = b"{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"no.such\"}\n";
 
 /// Longer than anything here may take; it passes in no time.
 const LONG: Duration = Duration::from_mins(5);
 
-/// Says something and hears the answer, so often that everybody else had their turn.
+/// Exchanges messages often enough that all other tasks have run.
 async fn chat(stream: &mut BufReader<UnixStream>) {
     for _ in 0..50 {
         stream.write_all(UNKNOWN).await.unwrap();
@@ -224,9 +224,9 @@ async fn chat(stream: &mut BufReader<UnixStream>) {
 }
 
 #[tokio::test]
-async fn calls_of_one_connection_that_come_too_fast_wait() {
-    let house = House::new().await;
-    let stream = UnixStream::connect(house.socket()).await.unwrap();
+async fn calls_of_one_connection_over_the_rate_limit_wait() {
+    let console = TestConsole::new().await;
+    let stream = UnixStream::connect(console.socket()).await.unwrap();
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
     // From here on time passes when nothing else is to be done.
@@ -252,18 +252,18 @@ async fn calls_of_one_connection_that_come_too_fast_wait() {
 }
 
 #[tokio::test]
-async fn half_a_message_that_is_never_finished_is_told_so_and_closed() {
-    let house = House::new().await;
-    let mut stream = house.raw().await;
-    let mut other = house.raw().await;
+async fn message_that_is_not_finished_in_time_is_answered_with_an_error_and_closed() {
+    let console = TestConsole::new().await;
+    let mut stream = console.connect_raw().await;
+    let mut other = console.connect_raw().await;
     stream.write_all(b"{\"jsonrpc\": \"2.0\",").await.unwrap();
     chat(&mut other).await;
     pause();
     let begun = Instant::now();
-    let mut said = String::new();
-    let read = timeout(LONG, stream.read_to_string(&mut said));
+    let mut output = String::new();
+    let read = timeout(LONG, stream.read_to_string(&mut output));
     read.await.expect("it was never closed").unwrap();
-    assert!(said.contains("finished within 30 seconds"), "{said}");
+    assert!(output.contains("complete within 30 seconds"), "{output}");
     let took = begun.elapsed().as_secs();
     assert!((29..=31).contains(&took), "{took} s");
     // Who has begun nothing may be silent for as long as they like.
@@ -271,35 +271,35 @@ async fn half_a_message_that_is_never_finished_is_told_so_and_closed() {
 }
 
 #[tokio::test]
-async fn who_does_not_take_their_answers_is_not_waited_for() {
-    let house = House::new().await;
-    let mut deaf = house.raw().await;
-    let mut visitors = house.door.as_ref().unwrap().connections();
+async fn client_that_does_not_read_its_answers_is_disconnected() {
+    let console = TestConsole::new().await;
+    let mut deaf = console.connect_raw().await;
+    let mut connections = console.server.as_ref().unwrap().connections();
     pause();
     let begun = Instant::now();
     let asking = async {
-        // Until nobody reads it any more, and nobody is there.
+        // Until the server stops reading and closes the connection.
         while deaf.write_all(UNKNOWN).await.is_ok() {}
     };
     timeout(LONG, asking).await.expect("it was never closed");
-    visitors.wait_for(|there| *there == 0).await.unwrap();
+    connections.wait_for(|there| *there == 0).await.unwrap();
     let took = begun.elapsed().as_secs();
     assert!((29..=40).contains(&took), "{took} s");
 }
 
 #[tokio::test]
-async fn unfinished_large_messages_keep_neither_large_nor_small_ones_of_others_out() {
-    let house = House::new().await;
+async fn unfinished_large_messages_do_not_block_messages_of_other_connections() {
+    let console = TestConsole::new().await;
     let large = vec![b'x'; 80 * 1024];
-    let mut small = house.raw().await;
+    let mut small = console.connect_raw().await;
     let mut unfinished = Vec::new();
     for _ in 0..8 {
-        let mut stream = house.raw().await;
+        let mut stream = console.connect_raw().await;
         stream.write_all(&large).await.unwrap();
         chat(&mut small).await;
         unfinished.push(stream);
     }
-    let mut whole = house.raw().await;
+    let mut whole = console.connect_raw().await;
     whole.write_all(&large).await.unwrap();
     whole.write_all(b"\n").await.unwrap();
     chat(&mut small).await;

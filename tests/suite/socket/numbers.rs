@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
-use super::House;
+use super::TestConsole;
 
 /// Every payment needs an operator.
 pub(crate) const ATLAS: &str = r#"
@@ -54,8 +54,8 @@ async fn answer(stream: &mut BufReader<UnixStream>) -> Value {
 }
 
 /// A session, its key, and the connection that began it.
-async fn begin(house: &House) -> (String, BufReader<UnixStream>) {
-    let mut stream = house.raw().await;
+async fn begin(console: &TestConsole) -> (String, BufReader<UnixStream>) {
+    let mut stream = console.connect_raw().await;
     let start = json!({"jsonrpc": "2.0", "id": 1, "method": "session.start",
         "params": {"session": "s-1", "agent": "bot"}});
     send(&mut stream, &start.to_string()).await;
@@ -73,8 +73,8 @@ fn pay(key: &str, params: &str) -> String {
 
 #[tokio::test]
 async fn a_number_that_cannot_be_carried_exactly_is_refused_with_its_path() {
-    let house = House::under(ATLAS).await;
-    let (key, mut stream) = begin(&house).await;
+    let console = TestConsole::with_atlas(ATLAS).await;
+    let (key, mut stream) = begin(&console).await;
     for token in INEXACT {
         send(&mut stream, &pay(&key, &format!(r#"{{"to":{token}}}"#))).await;
         // The next line is answered on the same connection: one that is held would come later.
@@ -88,13 +88,13 @@ async fn a_number_that_cannot_be_carried_exactly_is_refused_with_its_path() {
         }
         assert_eq!(answer(&mut stream).await["id"], 8);
     }
-    assert!(house.bench.snapshot().held.is_empty());
+    assert!(console.bench.snapshot().held.is_empty());
 }
 
 #[tokio::test]
-async fn a_key_that_is_there_twice_is_refused_with_its_path() {
-    let house = House::under(ATLAS).await;
-    let (key, mut stream) = begin(&house).await;
+async fn duplicate_key_is_refused_with_its_path() {
+    let console = TestConsole::with_atlas(ATLAS).await;
+    let (key, mut stream) = begin(&console).await;
     for params in [
         r#"{"to":"mallory","to":"alice"}"#,
         r#"{"to":"mallory","\u0074o":"alice"}"#,
@@ -105,10 +105,10 @@ async fn a_key_that_is_there_twice_is_refused_with_its_path() {
         assert_eq!(refused["id"], 7, "{params} was held: {refused}");
         let message = refused["error"]["message"].as_str().unwrap();
         assert!(message.contains("`params.to`"), "{message}");
-        assert!(message.contains("twice"), "{message}");
+        assert!(message.contains("duplicate key"), "{message}");
         assert_eq!(answer(&mut stream).await["id"], 8);
     }
-    // Beside the parameters, too.
+    // Outside the parameters, too.
     let twice = r#"{"jsonrpc":"2.0","id":9,"id":10,"method":"input"}"#;
     send(&mut stream, twice).await;
     let refused = answer(&mut stream).await;
@@ -123,7 +123,7 @@ async fn a_key_that_is_there_twice_is_refused_with_its_path() {
 }
 
 /// Tokens that mean two things to some server: none of them stands for the other.
-const APART: [(&str, &str); 5] = [
+const DIFFERENT_NUMBERS: [(&str, &str); 5] = [
     ("1", "1.0"),
     ("0", "-0.0"),
     ("0.0", "-0.0"),
@@ -133,10 +133,10 @@ const APART: [(&str, &str); 5] = [
 
 #[tokio::test]
 async fn requests_with_different_numbers_are_held_apart() {
-    for (one, other) in APART {
+    for (one, other) in DIFFERENT_NUMBERS {
         for reference in ["", r#","reference":"r-1""#] {
-            let house = House::under(ATLAS).await;
-            let (key, mut first) = begin(&house).await;
+            let console = TestConsole::with_atlas(ATLAS).await;
+            let (key, mut first) = begin(&console).await;
             let ask = |token: &str| {
                 let whole = pay(&key, &format!(r#"{{"to":{token}}}"#));
                 whole.replace(
@@ -145,78 +145,103 @@ async fn requests_with_different_numbers_are_held_apart() {
                 )
             };
             send(&mut first, &ask(one)).await;
-            house.bench.until(|it| it.held.len() == 1).await;
-            let mut second = house.raw().await;
-            send(&mut second, &ask(other)).await;
-            let settled = house
+            console
                 .bench
-                .until(|it| it.held.len() == 2 || it.held.iter().any(|held| held.joined > 0));
-            let picture = settled.await;
-            assert_eq!(picture.held.len(), 2, "{one} and {other} are one request");
-            let hashes: Vec<_> = picture.held.iter().map(|it| it.request_hash).collect();
+                .wait_until(|snapshot| snapshot.held.len() == 1)
+                .await;
+            let mut second = console.connect_raw().await;
+            send(&mut second, &ask(other)).await;
+            let settled = console.bench.wait_until(|snapshot| {
+                snapshot.held.len() == 2 || snapshot.held.iter().any(|held| held.joined > 0)
+            });
+            let snapshot = settled.await;
+            assert_eq!(snapshot.held.len(), 2, "{one} and {other} are one request");
+            let hashes: Vec<_> = snapshot.held.iter().map(|held| held.request_hash).collect();
             assert_ne!(hashes[0], hashes[1], "{one} and {other}");
         }
     }
 }
 
-/// What an operator is shown of the one request that is held.
-fn shown(house: &House) -> String {
-    let picture = house.bench.snapshot();
-    match &picture.held[0].subject {
+/// Parameters of the only held request, as an operator sees them.
+fn shown(console: &TestConsole) -> String {
+    let snapshot = console.bench.snapshot();
+    match &snapshot.held[0].subject {
         HeldSubject::Action(call) => call.params.to_string(),
         other => panic!("{other:?}"),
     }
 }
 
 #[tokio::test]
-async fn a_large_integer_is_shown_and_kept_as_the_number_that_runs() {
-    let house = House::under(ATLAS).await;
-    let (key, mut stream) = begin(&house).await;
+async fn large_integer_is_shown_and_stored_exactly() {
+    let console = TestConsole::with_atlas(ATLAS).await;
+    let (key, mut stream) = begin(&console).await;
     let params = r#"{"name":"9007199254740993","to":18446744073709551615}"#;
     send(&mut stream, &pay(&key, params)).await;
-    house.bench.until(|it| it.held.len() == 1).await;
-    assert_eq!(shown(&house), params);
-    let hash = house.bench.snapshot().held[0].request_hash;
+    console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await;
+    assert_eq!(shown(&console), params);
+    let hash = console.bench.snapshot().held[0].request_hash;
     // The record has strings of digits, and says which of them were numbers.
-    let desk = house.bench.runtime.operator_handle();
-    let events = desk.events("s-1".parse().unwrap(), 0, 100).await.unwrap();
-    let attempted = events.iter().find(|it| it.event_type == "action_attempted");
+    let operator = console.bench.runtime.operator_handle();
+    let events = operator
+        .events("s-1".parse().unwrap(), 0, 100)
+        .await
+        .unwrap();
+    let attempted = events
+        .iter()
+        .find(|event| event.event_type == "action_attempted");
     let attempted = &attempted.unwrap().payload;
     let recorded = json!({"name": "9007199254740993", "to": "18446744073709551615"});
     assert_eq!(attempted["action_params"], recorded);
     assert_eq!(attempted["numbers_as_text"], json!(["action_params.to"]));
     // A restart changes nothing of it.
-    drop((stream, desk));
-    let House {
+    drop((stream, operator));
+    let TestConsole {
         bench,
-        door,
-        hall,
+        server,
+        gateway,
         folder,
-    } = house;
-    drop((door, hall));
+    } = console;
+    drop((server, gateway));
     bench.runtime.stop().await;
     let atlas = load_str("atlas.yaml", ATLAS).unwrap().atlas;
     let clock = Arc::new(ManualClock::new(SystemClock.now()));
-    let house = House::with(folder, vec![atlas], clock).await;
-    house.bench.until(|it| it.held.len() == 1).await;
-    assert_eq!(shown(&house), params);
-    assert_eq!(house.bench.snapshot().held[0].request_hash, hash);
+    let console = TestConsole::with(folder, vec![atlas], clock).await;
+    console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await;
+    assert_eq!(shown(&console), params);
+    assert_eq!(console.bench.snapshot().held[0].request_hash, hash);
 }
 
 #[tokio::test]
 async fn only_numbers_that_canonical_json_would_change_are_listed_as_text() {
-    let house = House::under(ATLAS).await;
-    let (key, mut stream) = begin(&house).await;
+    let console = TestConsole::with_atlas(ATLAS).await;
+    let (key, mut stream) = begin(&console).await;
     send(
         &mut stream,
         &pay(&key, r#"{"a":1.0,"b":0.1,"to":9007199254740992}"#),
     )
     .await;
-    house.bench.until(|it| it.held.len() == 1).await;
-    assert_eq!(shown(&house), r#"{"a":1.0,"b":0.1,"to":9007199254740992}"#);
-    let desk = house.bench.runtime.operator_handle();
-    let events = desk.events("s-1".parse().unwrap(), 0, 100).await.unwrap();
-    let attempted = events.iter().find(|it| it.event_type == "action_attempted");
+    console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == 1)
+        .await;
+    assert_eq!(
+        shown(&console),
+        r#"{"a":1.0,"b":0.1,"to":9007199254740992}"#
+    );
+    let operator = console.bench.runtime.operator_handle();
+    let events = operator
+        .events("s-1".parse().unwrap(), 0, 100)
+        .await
+        .unwrap();
+    let attempted = events
+        .iter()
+        .find(|event| event.event_type == "action_attempted");
     // Canonical JSON would write `1.0` as `1`; it keeps the other two.
     let payload = &attempted.unwrap().payload;
     assert_eq!(payload["numbers_as_text"], json!(["action_params.a"]));

@@ -13,10 +13,10 @@ use cra_core::trace::event::FinalStatus;
 use serde_json::{Value, json};
 
 use super::threads::{begun, denial, heated, turn};
-use super::{Agent, House};
+use super::{Agent, TestConsole};
 
 /// Starts a session in the console's own process: the process of its agent is not known.
-async fn begin_inside(house: &House, session: &str) {
+async fn begin_inside(console: &TestConsole, session: &str) {
     let start = StartSession {
         session: session.parse().unwrap(),
         agent: "bot".to_owned(),
@@ -24,31 +24,35 @@ async fn begin_inside(house: &House, session: &str) {
         intent: None,
         owner: None,
     };
-    let agents = house.bench.runtime.agent_handle();
+    let agents = console.bench.runtime.agent_handle();
     agents.start_session(start).await.unwrap();
 }
 
-async fn turn_inside(house: &House, session: &str, thread: &str) -> Result<(), DenialReply> {
+async fn turn_inside(
+    console: &TestConsole,
+    session: &str,
+    thread: &str,
+) -> Result<(), DenialReply> {
     let text = json!({"session": session, "thread": thread, "message_id": "m-1", "message": "go"});
     let take = SessionTurn::read_all(text.to_string().as_bytes()).unwrap();
     let take = take.into_iter().next().unwrap();
-    let agents = house.bench.runtime.agent_handle();
+    let agents = console.bench.runtime.agent_handle();
     agents.turn(take).await.map(drop)
 }
 
 /// Begins threads in sessions of this process, until one is refused: its session, its name and its reason.
-async fn fill(house: &House, agents: &mut Vec<Agent>) -> (String, String, Value) {
+async fn fill(console: &TestConsole, agents: &mut Vec<Agent>) -> (String, String, Value) {
     for number in 0.. {
         let session = format!("s-{number}");
-        let (mut agent, _) = begun(house, &session).await;
+        let (mut agent, _) = begun(console, &session).await;
         for thread in 0..MAX_SESSION_THREADS - 1 {
-            house.bench.clock.advance(Duration::from_millis(1));
+            console.bench.clock.advance(Duration::from_millis(1));
             let name = format!("{session}.t-{thread}");
             // Every thread is frozen, with a proposal that is held back: none can make room.
             for message in [1, 2] {
                 let fields = heated("hot", 0.9);
-                let told = agent.call("turn", turn(&session, &name, message, &fields));
-                if let Err(cra_core::gateway::client::CallError::Fault(fault)) = told.await {
+                let reply = agent.call("turn", turn(&session, &name, message, &fields));
+                if let Err(cra_core::gateway::client::CallError::Fault(fault)) = reply.await {
                     agents.push(agent);
                     return (session, name, json!([fault.message, fault.data]));
                 }
@@ -69,62 +73,67 @@ fn of(threads: &[Arc<Thread>], session: &str) -> usize {
 
 // covers D20
 #[tokio::test]
-async fn one_process_leaves_room_for_the_threads_of_others_also_after_a_restart() {
-    let house = House::new().await;
+async fn one_process_cannot_use_up_the_thread_limit_also_after_a_restart() {
+    let console = TestConsole::new().await;
     let mut agents = Vec::new();
-    let (session, name, told) = fill(&house, &mut agents).await;
-    let threads = house
+    let (session, name, reply) = fill(&console, &mut agents).await;
+    let threads = console
         .bench
-        .until(|picture| !picture.threads.is_empty())
+        .wait_until(|snapshot| !snapshot.threads.is_empty())
         .await;
     assert_eq!(threads.threads.len(), MAX_THREADS_PER_PEER);
-    let told = told.to_string();
-    assert!(told.contains("this process has 100 threads"), "{told}");
-    assert!(told.contains("session.end"), "{told}");
-    begin_inside(&house, "innocent").await;
-    turn_inside(&house, "innocent", "first").await.unwrap();
+    let reply = reply.to_string();
+    assert!(reply.contains("this process has 100 threads"), "{reply}");
+    assert!(reply.contains("session.end"), "{reply}");
+    begin_inside(&console, "innocent").await;
+    turn_inside(&console, "innocent", "first").await.unwrap();
     // Ended sessions count as well, while something waits in their threads.
     let mut first = agents.remove(0);
-    first.says("session.end", json!({"session": "s-0"})).await;
+    first
+        .call_ok("session.end", json!({"session": "s-0"}))
+        .await;
     let last = agents.last_mut().unwrap();
     let again = turn(&session, &name, 3, &json!({}));
     assert_eq!(denial(last.call("turn", again).await), "limit");
     drop(agents);
-    let house = house.again().await;
-    let (mut later, _) = begun(&house, "later").await;
+    let console = console.restart().await;
+    let (mut later, _) = begun(&console, "later").await;
     let again = turn("later", "later.t", 1, &json!({}));
     assert_eq!(denial(later.call("turn", again).await), "limit");
-    begin_inside(&house, "innocent-2").await;
-    turn_inside(&house, "innocent-2", "second").await.unwrap();
+    begin_inside(&console, "innocent-2").await;
+    turn_inside(&console, "innocent-2", "second").await.unwrap();
 }
 
 #[tokio::test]
 async fn a_process_at_its_limit_loses_the_oldest_calm_thread_of_its_ended_sessions() {
-    let house = House::new().await;
-    let mut agents = [begun(&house, "s-0").await.0, begun(&house, "s-1").await.0];
+    let console = TestConsole::new().await;
+    let mut agents = [
+        begun(&console, "s-0").await.0,
+        begun(&console, "s-1").await.0,
+    ];
     for number in 0..MAX_THREADS_PER_PEER {
         let agent = &mut agents[number / MAX_SESSION_THREADS];
         let session = format!("s-{}", number / MAX_SESSION_THREADS);
-        house.bench.clock.advance(Duration::from_secs(1));
+        console.bench.clock.advance(Duration::from_secs(1));
         let name = format!("t-{number}");
         agent
-            .says("turn", turn(&session, &name, 1, &json!({})))
+            .call_ok("turn", turn(&session, &name, 1, &json!({})))
             .await;
     }
-    let (mut new, _) = begun(&house, "new").await;
+    let (mut new, _) = begun(&console, "new").await;
     let one_more = || turn("new", "one-more", 1, &json!({}));
     assert_eq!(denial(new.call("turn", one_more()).await), "limit");
     agents[0]
-        .says("session.end", json!({"session": "s-0"}))
+        .call_ok("session.end", json!({"session": "s-0"}))
         .await;
-    new.says("turn", one_more()).await;
-    let picture = house
+    new.call_ok("turn", one_more()).await;
+    let snapshot = console
         .bench
-        .until(|picture| of(&picture.threads, "new") == 1)
+        .wait_until(|snapshot| of(&snapshot.threads, "new") == 1)
         .await;
-    assert_eq!(picture.threads.len(), MAX_THREADS_PER_PEER);
+    assert_eq!(snapshot.threads.len(), MAX_THREADS_PER_PEER);
     let has = |id: &str| {
-        picture
+        snapshot
             .threads
             .iter()
             .any(|thread| thread.id.as_str() == id)
@@ -134,38 +143,38 @@ async fn a_process_at_its_limit_loses_the_oldest_calm_thread_of_its_ended_sessio
 
 #[tokio::test]
 async fn a_full_console_refuses_new_threads_until_those_of_ended_sessions_are_a_day_old() {
-    let house = House::new().await;
+    let console = TestConsole::new().await;
     for number in 0..MAX_THREADS / MAX_SESSION_THREADS {
         let session = format!("s-{number}");
-        begin_inside(&house, &session).await;
+        begin_inside(&console, &session).await;
         for thread in 0..MAX_SESSION_THREADS {
             let name = format!("{session}.t-{thread}");
-            turn_inside(&house, &session, &name).await.unwrap();
+            turn_inside(&console, &session, &name).await.unwrap();
         }
     }
-    let (mut new, _) = begun(&house, "new").await;
+    let (mut new, _) = begun(&console, "new").await;
     let one_more = || turn("new", "one-more", 1, &json!({}));
     assert_eq!(denial(new.call("turn", one_more()).await), "limit");
-    let picture = house
+    let snapshot = console
         .bench
-        .until(|picture| picture.threads_full_at.is_some())
+        .wait_until(|snapshot| snapshot.threads_full_at.is_some())
         .await;
-    assert_eq!(picture.threads.len(), MAX_THREADS);
+    assert_eq!(snapshot.threads.len(), MAX_THREADS);
     let end = EndSession {
         delivery: cra_core::engine::command::DeliveryTime::Now,
         session: "s-3".parse().unwrap(),
         status: FinalStatus::Completed,
         summary: None,
     };
-    let agents = house.bench.runtime.agent_handle();
+    let agents = console.bench.runtime.agent_handle();
     agents.end_session(end).await.unwrap();
     assert_eq!(denial(new.call("turn", one_more()).await), "limit");
-    house.bench.clock.advance(ENDED_THREAD_TIME);
-    new.says("turn", one_more()).await;
-    let picture = house
+    console.bench.clock.advance(ENDED_THREAD_TIME);
+    new.call_ok("turn", one_more()).await;
+    let snapshot = console
         .bench
-        .until(|picture| of(&picture.threads, "new") == 1)
+        .wait_until(|snapshot| of(&snapshot.threads, "new") == 1)
         .await;
-    assert_eq!(picture.threads.len(), MAX_THREADS);
-    assert_eq!(of(&picture.threads, "s-3"), MAX_SESSION_THREADS - 1);
+    assert_eq!(snapshot.threads.len(), MAX_THREADS);
+    assert_eq!(of(&snapshot.threads, "s-3"), MAX_SESSION_THREADS - 1);
 }

@@ -8,9 +8,9 @@ use cra_core::memento::{SummaryShape, Thread};
 use cra_core::runtime::ThreadAction;
 use serde_json::{Value, json};
 
-use super::{Agent, House};
+use super::{Agent, TestConsole};
 
-/// A turn of `thread`, with these fields beside the message.
+/// A turn of `thread`, with these fields in addition to the message.
 pub(super) fn turn(session: &str, thread: &str, number: usize, fields: &Value) -> Value {
     let mut turn = json!({"message_id": format!("m-{number}"), "message": "go on"});
     let fields = fields.as_object().unwrap().clone();
@@ -34,25 +34,25 @@ fn signal(kind: &str) -> Value {
 }
 
 /// An agent whose session is open; nothing holds turns.
-pub(super) async fn begun(house: &House, session: &str) -> (Agent, Value) {
-    let mut agent = house.agent().await;
+pub(super) async fn begun(console: &TestConsole, session: &str) -> (Agent, Value) {
+    let mut agent = console.agent().await;
     let key = agent.begin(session).await["key"].clone();
     (agent, key)
 }
 
 /// The code of a denial.
-pub(super) fn denial(told: Result<Value, CallError>) -> String {
-    let Err(CallError::Fault(fault)) = told else {
-        panic!("{told:?}");
+pub(super) fn denial(reply: Result<Value, CallError>) -> String {
+    let Err(CallError::Fault(fault)) = reply else {
+        panic!("{reply:?}");
     };
     let code = fault.data.unwrap()["code"].clone();
     code.as_str().unwrap().to_owned()
 }
 
 /// The messages of the errors of a type that a session has on record.
-async fn errors(house: &House, session: &str, error_type: &str) -> Vec<String> {
-    let desk = house.bench.runtime.operator_handle();
-    let events = desk.events(session.parse().unwrap(), 0, 10_000).await;
+async fn errors(console: &TestConsole, session: &str, error_type: &str) -> Vec<String> {
+    let operator = console.bench.runtime.operator_handle();
+    let events = operator.events(session.parse().unwrap(), 0, 10_000).await;
     let errors = events.unwrap().into_iter().filter(|event| {
         event.event_type == "error_occurred" && event.payload["error_type"] == error_type
     });
@@ -62,49 +62,54 @@ async fn errors(house: &House, session: &str, error_type: &str) -> Vec<String> {
         .collect()
 }
 
-pub(super) async fn thread(house: &House, id: &str) -> Thread {
+pub(super) async fn thread(console: &TestConsole, id: &str) -> Thread {
     let find = |threads: &[std::sync::Arc<Thread>]| {
         let mut threads = threads.iter();
         threads.find(|thread| thread.id.as_str() == id).cloned()
     };
-    let picture = house.bench.until(|it| find(&it.threads).is_some()).await;
-    find(&picture.threads).unwrap().as_ref().clone()
+    let snapshot = console
+        .bench
+        .wait_until(|snapshot| find(&snapshot.threads).is_some())
+        .await;
+    find(&snapshot.threads).unwrap().as_ref().clone()
 }
 
 /// An operator writes the arc of a thread anew.
-async fn edit(house: &House, id: &str, arc: &str) {
-    let kept = thread(house, id).await;
+async fn edit(console: &TestConsole, id: &str, arc: &str) {
+    let kept = thread(console, id).await;
     let shape = SummaryShape {
         arc: arc.to_owned(),
         ..SummaryShape::default()
     };
     let if_match = kept.etag().unwrap();
     let act = ThreadAction::Edit { shape, if_match };
-    let desk = house.bench.runtime.operator_handle();
-    desk.act_on_thread(kept.id, act).await.unwrap();
+    let operator = console.bench.runtime.operator_handle();
+    operator.act_on_thread(kept.id, act).await.unwrap();
 }
 
 // covers D20
 #[tokio::test]
 async fn a_session_cannot_write_into_the_thread_of_another() {
-    let house = House::new().await;
-    let (mut victim, _) = begun(&house, "victim").await;
+    let console = TestConsole::new().await;
+    let (mut victim, _) = begun(&console, "victim").await;
     let calm = || heated("mine", 0.1);
-    victim.says("turn", turn("victim", "f", 1, &calm())).await;
+    victim
+        .call_ok("turn", turn("victim", "f", 1, &calm()))
+        .await;
     let own = json!({"session": "victim", "turn": {"message_id": "m-1", "message": "go"}});
-    victim.says("turn", own).await;
-    let (mut other, _) = begun(&house, "other").await;
+    victim.call_ok("turn", own).await;
+    let (mut other, _) = begun(&console, "other").await;
     let hijack = || json!({"proposed": {"arc": "hijacked"}});
     for name in ["f", "victim"] {
-        let told = other.call("turn", turn("other", name, 2, &hijack())).await;
+        let reply = other.call("turn", turn("other", name, 2, &hijack())).await;
         assert!(
-            told.is_err(),
-            "{name} was written by another session: {told:?}"
+            reply.is_err(),
+            "{name} was written by another session: {reply:?}"
         );
-        assert_eq!(denial(told), "thread");
+        assert_eq!(denial(reply), "thread");
     }
     let next = victim
-        .says("turn", turn("victim", "f", 3, &json!({})))
+        .call_ok("turn", turn("victim", "f", 3, &json!({})))
         .await;
     assert_eq!(next["memento"]["arc"], "mine");
 }
@@ -112,18 +117,18 @@ async fn a_session_cannot_write_into_the_thread_of_another() {
 // covers D20
 #[tokio::test]
 async fn new_threads_of_one_session_never_evict_those_of_another() {
-    let house = House::new().await;
-    let (mut victim, _) = begun(&house, "victim").await;
+    let console = TestConsole::new().await;
+    let (mut victim, _) = begun(&console, "victim").await;
     victim
-        .says("turn", turn("victim", "f", 1, &heated("mine", 0.9)))
+        .call_ok("turn", turn("victim", "f", 1, &heated("mine", 0.9)))
         .await;
     let frozen = victim
-        .says("turn", turn("victim", "f", 2, &heated("later", 0.9)))
+        .call_ok("turn", turn("victim", "f", 2, &heated("later", 0.9)))
         .await;
     assert_eq!(frozen["frozen"], true);
-    let (mut other, _) = begun(&house, "other").await;
+    let (mut other, _) = begun(&console, "other").await;
     for number in 0..=MAX_THREADS {
-        house.bench.clock.advance(Duration::from_millis(10));
+        console.bench.clock.advance(Duration::from_millis(10));
         let name = format!("new-{number}");
         // Some of them may be refused: that is another test.
         let _ = other
@@ -131,7 +136,7 @@ async fn new_threads_of_one_session_never_evict_those_of_another() {
             .await;
     }
     let next = victim
-        .says("turn", turn("victim", "f", 3, &json!({})))
+        .call_ok("turn", turn("victim", "f", 3, &json!({})))
         .await;
     assert_eq!(next["source"], "stored_latest");
     assert_eq!(
@@ -142,17 +147,17 @@ async fn new_threads_of_one_session_never_evict_those_of_another() {
 
 // covers D20
 #[tokio::test]
-async fn an_edit_of_an_operator_survives_a_client_that_sends_its_older_memento() {
-    let house = House::new().await;
-    let (mut agent, _) = begun(&house, "s-1").await;
+async fn operator_edit_survives_a_client_that_sends_its_older_memento() {
+    let console = TestConsole::new().await;
+    let (mut agent, _) = begun(&console, "s-1").await;
     let first = agent
-        .says("turn", turn("s-1", "t", 1, &heated("the agent's", 0.1)))
+        .call_ok("turn", turn("s-1", "t", 1, &heated("the agent's", 0.1)))
         .await;
-    edit(&house, "t", "the operator's").await;
+    edit(&console, "t", "the operator's").await;
     let mut older = first["memento"].clone();
     older["signals"] = json!({"updatedAt": "2026-01-01T00:00:00Z", "items": [signal("pivot")]});
     let next = agent
-        .says("turn", turn("s-1", "t", 2, &brings(&older)))
+        .call_ok("turn", turn("s-1", "t", 2, &brings(&older)))
         .await;
     assert_eq!(next["memento"]["arc"], "the operator's");
     assert_eq!(next["source"], "stored_latest");
@@ -166,52 +171,52 @@ async fn an_edit_of_an_operator_survives_a_client_that_sends_its_older_memento()
 
 // covers D20
 #[tokio::test]
-async fn an_edit_of_an_operator_survives_a_proposal_of_a_client_that_has_not_read_it() {
-    let house = House::new().await;
-    let (mut agent, _) = begun(&house, "s-1").await;
+async fn operator_edit_survives_a_proposal_of_a_client_that_has_not_read_it() {
+    let console = TestConsole::new().await;
+    let (mut agent, _) = begun(&console, "s-1").await;
     let first = heated("the agent's", 0.1);
-    agent.says("turn", turn("s-1", "t", 1, &first)).await;
-    edit(&house, "t", "the operator's").await;
+    agent.call_ok("turn", turn("s-1", "t", 1, &first)).await;
+    edit(&console, "t", "the operator's").await;
     let blind = json!({"proposed": {"arc": "blind"}});
-    let next = agent.says("turn", turn("s-1", "t", 2, &blind)).await;
+    let next = agent.call_ok("turn", turn("s-1", "t", 2, &blind)).await;
     assert_eq!(next["memento"]["arc"], "the operator's", "{next}");
     assert_eq!(next["summary"], "kept_before_edit");
     let notes = next["notes"].to_string();
-    assert!(notes.contains("an operator has edited"), "{notes}");
-    assert_eq!(thread(&house, "t").await.held_back_count, 1);
-    let next = agent.says("turn", turn("s-1", "t", 3, &blind)).await;
+    assert!(notes.contains("an operator edited the summary"), "{notes}");
+    assert_eq!(thread(&console, "t").await.held_back_count, 1);
+    let next = agent.call_ok("turn", turn("s-1", "t", 3, &blind)).await;
     assert_eq!(next["memento"]["arc"], "blind", "{next}");
 }
 
 // covers D20
 #[tokio::test]
-async fn an_edit_of_an_operator_survives_an_older_memento_that_comes_a_turn_later() {
-    let house = House::new().await;
-    let (mut agent, _) = begun(&house, "s-1").await;
+async fn operator_edit_survives_an_older_memento_one_turn_later() {
+    let console = TestConsole::new().await;
+    let (mut agent, _) = begun(&console, "s-1").await;
     let first = heated("the agent's", 0.1);
-    let first = agent.says("turn", turn("s-1", "t", 1, &first)).await;
-    edit(&house, "t", "the operator's").await;
+    let first = agent.call_ok("turn", turn("s-1", "t", 1, &first)).await;
+    edit(&console, "t", "the operator's").await;
     // The answer to this turn has the edit.
-    agent.says("turn", turn("s-1", "t", 2, &json!({}))).await;
+    agent.call_ok("turn", turn("s-1", "t", 2, &json!({}))).await;
     let mut stale = brings(&first["memento"]);
     stale["proposed"] = json!({"arc": "the agent's"});
-    let next = agent.says("turn", turn("s-1", "t", 3, &stale)).await;
+    let next = agent.call_ok("turn", turn("s-1", "t", 3, &stale)).await;
     assert_eq!(next["summary"], "kept_before_edit", "{next}");
     assert_eq!(next["memento"]["arc"], "the operator's");
     // A client that works with the newest memento goes on.
     let mut newest = brings(&next["memento"]);
     newest["proposed"] = json!({"arc": "after the edit"});
-    let next = agent.says("turn", turn("s-1", "t", 4, &newest)).await;
+    let next = agent.call_ok("turn", turn("s-1", "t", 4, &newest)).await;
     assert_eq!(next["memento"]["arc"], "after the edit", "{next}");
 }
 
 // covers D16, D20
 #[tokio::test]
 async fn a_calm_memento_of_long_ago_lifts_no_freeze_and_removes_no_points() {
-    let house = House::new().await;
-    let (mut agent, _) = begun(&house, "s-1").await;
+    let console = TestConsole::new().await;
+    let (mut agent, _) = begun(&console, "s-1").await;
     let peak = agent
-        .says("turn", turn("s-1", "t", 1, &heated("kept", 0.9)))
+        .call_ok("turn", turn("s-1", "t", 1, &heated("kept", 0.9)))
         .await;
     let mut calm = peak["memento"].clone();
     calm["mementoId"] = json!("of-2020");
@@ -220,7 +225,7 @@ async fn a_calm_memento_of_long_ago_lifts_no_freeze_and_removes_no_points() {
         "phase": "settled", "intensityBucket": "low", "updatedAt": "2020-01-01T00:00:00Z"}});
     let mut fields = brings(&calm);
     fields["proposed"] = json!({"arc": "thawed"});
-    let next = agent.says("turn", turn("s-1", "t", 2, &fields)).await;
+    let next = agent.call_ok("turn", turn("s-1", "t", 2, &fields)).await;
     assert_eq!(next["frozen"], true, "{next}");
     assert_eq!(next["memento"]["arc"], "kept");
     let points = next["memento"]["affect"]["points"].as_array().unwrap();
@@ -229,7 +234,7 @@ async fn a_calm_memento_of_long_ago_lifts_no_freeze_and_removes_no_points() {
     calm["mementoId"] = next["memento"]["mementoId"].clone();
     let mut fields = brings(&calm);
     fields["proposed"] = json!({"arc": "thawed"});
-    let next = agent.says("turn", turn("s-1", "t", 3, &fields)).await;
+    let next = agent.call_ok("turn", turn("s-1", "t", 3, &fields)).await;
     assert_eq!(
         (&next["frozen"], &next["memento"]["arc"]),
         (&json!(true), &json!("kept"))
@@ -239,10 +244,10 @@ async fn a_calm_memento_of_long_ago_lifts_no_freeze_and_removes_no_points() {
 // covers D14
 #[tokio::test]
 async fn the_signals_of_a_memento_that_is_ignored_do_not_decide() {
-    let house = House::new().await;
-    let (mut agent, _) = begun(&house, "s-1").await;
+    let console = TestConsole::new().await;
+    let (mut agent, _) = begun(&console, "s-1").await;
     let first = agent
-        .says("turn", turn("s-1", "t", 1, &heated("kept", 0.9)))
+        .call_ok("turn", turn("s-1", "t", 1, &heated("kept", 0.9)))
         .await;
     let signals = json!({"updatedAt": "2026-01-01T00:00:00Z", "items": [signal("decision_made")]});
     let mut foreign = first["memento"].clone();
@@ -253,173 +258,198 @@ async fn the_signals_of_a_memento_that_is_ignored_do_not_decide() {
         ignored["signals"] = signals.clone();
         let mut fields = brings(&ignored);
         fields["message"] = json!("ok thanks");
-        let told = agent.says("turn", turn("s-1", "t", number, &fields)).await;
+        let reply = agent
+            .call_ok("turn", turn("s-1", "t", number, &fields))
+            .await;
         assert_eq!(
-            (&told["decision"], &told["rule"]),
+            (&reply["decision"], &reply["rule"]),
             (&json!("skip"), &json!(5)),
-            "{told}"
+            "{reply}"
         );
-        assert_eq!(told["closed"], json!([]));
-        assert!(told["memento"].get("signals").is_none(), "{told}");
+        assert_eq!(reply["closed"], json!([]));
+        assert!(reply["memento"].get("signals").is_none(), "{reply}");
     }
-    let kept = thread(&house, "t").await;
+    let kept = thread(&console, "t").await;
     assert!(kept.turns[0].signals.is_empty());
 }
 
 #[tokio::test]
-async fn refused_writes_are_on_record_once_a_minute_and_counted_at_the_thread() {
-    let house = House::new().await;
-    let (mut victim, _) = begun(&house, "victim").await;
+async fn refused_writes_are_recorded_once_a_minute_and_counted_at_the_thread() {
+    let console = TestConsole::new().await;
+    let (mut victim, _) = begun(&console, "victim").await;
     victim
-        .says("turn", turn("victim", "f", 1, &json!({})))
+        .call_ok("turn", turn("victim", "f", 1, &json!({})))
         .await;
-    let (mut other, _) = begun(&house, "other").await;
+    let (mut other, _) = begun(&console, "other").await;
     for number in 2..7 {
-        let told = other
+        let reply = other
             .call("turn", turn("other", "f", number, &json!({})))
             .await;
-        assert_eq!(denial(told), "thread");
+        assert_eq!(denial(reply), "thread");
     }
-    let recorded = errors(&house, "other", "foreign_thread").await;
+    let recorded = errors(&console, "other", "foreign_thread").await;
     assert_eq!(
         recorded,
         ["the thread `f` was denied to this session: the thread belongs to another session"]
     );
-    house.bench.clock.advance(Duration::from_secs(61));
+    console.bench.clock.advance(Duration::from_secs(61));
     let hand_over = json!({"session": "other", "thread": "f", "to": "other"});
-    let told = other.call("thread.hand_over", hand_over).await;
-    assert_eq!(denial(told), "thread");
-    let recorded = errors(&house, "other", "foreign_thread").await;
-    assert!(recorded[1].contains("4 more like it"), "{recorded:?}");
+    let reply = other.call("thread.hand_over", hand_over).await;
+    assert_eq!(denial(reply), "thread");
+    let recorded = errors(&console, "other", "foreign_thread").await;
+    assert!(
+        recorded[1].ends_with(" (4 more since the last record)"),
+        "{recorded:?}"
+    );
     let counted = |thread: &Thread| thread.refused.as_ref().map_or(0, |refused| refused.count);
-    house
+    console
         .bench
-        .until(|it| it.threads.first().is_some_and(|it| counted(it) == 6))
+        .wait_until(|snapshot| {
+            snapshot
+                .threads
+                .first()
+                .is_some_and(|snapshot| counted(snapshot) == 6)
+        })
         .await;
-    let refused = thread(&house, "f").await.refused.unwrap();
+    let refused = thread(&console, "f").await.refused.unwrap();
     assert_eq!(refused.session.as_str(), "other");
 }
 
 #[tokio::test]
-async fn a_thread_goes_on_in_a_later_session_that_shows_the_same_key() {
-    let house = House::new().await;
-    let (mut first, key) = begun(&house, "s-1").await;
+async fn thread_continues_in_a_later_session_with_the_same_key() {
+    let console = TestConsole::new().await;
+    let (mut first, key) = begun(&console, "s-1").await;
     let calm = heated("ours", 0.1);
-    first.says("turn", turn("s-1", "t", 1, &calm)).await;
-    first.says("session.end", json!({"session": "s-1"})).await;
-    let house = house.again().await;
-    let (mut other, _) = begun(&house, "s-2").await;
-    let told = other.call("turn", turn("s-2", "t", 2, &json!({}))).await;
-    assert_eq!(denial(told), "thread");
-    let mut later = house.agent().await;
+    first.call_ok("turn", turn("s-1", "t", 1, &calm)).await;
+    first
+        .call_ok("session.end", json!({"session": "s-1"}))
+        .await;
+    let console = console.restart().await;
+    let (mut other, _) = begun(&console, "s-2").await;
+    let reply = other.call("turn", turn("s-2", "t", 2, &json!({}))).await;
+    assert_eq!(denial(reply), "thread");
+    let mut later = console.agent().await;
     let start = json!({"session": "s-3", "agent": "bot", "api_key": "sk-acme-3", "key": key});
-    later.says("session.start", start).await;
-    let next = later.says("turn", turn("s-3", "t", 3, &json!({}))).await;
+    later.call_ok("session.start", start).await;
+    let next = later.call_ok("turn", turn("s-3", "t", 3, &json!({}))).await;
     assert_eq!(next["memento"]["arc"], "ours");
-    let kept = thread(&house, "t").await;
+    let kept = thread(&console, "t").await;
     assert_eq!(kept.owner.unwrap().session.as_str(), "s-3");
 }
 
 #[tokio::test]
-async fn a_thread_is_handed_over_by_its_owner_and_taken_up_by_a_turn() {
-    let house = House::new().await;
-    let (mut owner, _) = begun(&house, "s-1").await;
+async fn thread_is_assigned_by_its_owner_and_claimed_by_a_turn() {
+    let console = TestConsole::new().await;
+    let (mut owner, _) = begun(&console, "s-1").await;
     owner
-        .says("turn", turn("s-1", "t", 1, &heated("ours", 0.1)))
+        .call_ok("turn", turn("s-1", "t", 1, &heated("ours", 0.1)))
         .await;
-    let (mut next, _) = begun(&house, "s-2").await;
+    let (mut next, _) = begun(&console, "s-2").await;
     let hand_over = |to: &str| json!({"session": "s-1", "thread": "t", "to": to});
-    let told = owner.refused("thread.hand_over", hand_over("s-9")).await;
+    let reply = owner.call_err("thread.hand_over", hand_over("s-9")).await;
     assert_eq!(
-        told,
+        reply,
         "session `s-9` does not exist, so the thread cannot be handed over"
     );
-    owner.says("thread.hand_over", hand_over("s-2")).await;
-    let taken_up = next.says("turn", turn("s-2", "t", 2, &json!({}))).await;
+    owner.call_ok("thread.hand_over", hand_over("s-2")).await;
+    let taken_up = next.call_ok("turn", turn("s-2", "t", 2, &json!({}))).await;
     assert_eq!(taken_up["memento"]["arc"], "ours");
-    let told = owner.call("turn", turn("s-1", "t", 3, &json!({}))).await;
-    assert_eq!(denial(told), "thread");
-    let desk = house.bench.runtime.operator_handle();
-    let events = desk.events("s-1".parse().unwrap(), 0, 1000).await.unwrap();
+    let reply = owner.call("turn", turn("s-1", "t", 3, &json!({}))).await;
+    assert_eq!(denial(reply), "thread");
+    let operator = console.bench.runtime.operator_handle();
+    let events = operator
+        .events("s-1".parse().unwrap(), 0, 1000)
+        .await
+        .unwrap();
     let handed = events
         .iter()
-        .find(|it| it.event_type == "thread_handed_over");
+        .find(|event| event.event_type == "thread_handed_over");
     let wanted = json!({"thread_id": "t", "from": "s-1", "to": "s-2", "by": "s-1"});
     assert_eq!(Value::Object(handed.unwrap().payload.clone()), wanted);
 }
 
 #[tokio::test]
 async fn a_session_at_its_limit_loses_its_own_oldest_thread_that_nothing_waits_in() {
-    let house = House::new().await;
-    let (mut agent, _) = begun(&house, "s-1").await;
+    let console = TestConsole::new().await;
+    let (mut agent, _) = begun(&console, "s-1").await;
     // The oldest is frozen, with a proposal that is held back.
     for number in [1, 2] {
         let hot = heated("kept", 0.9);
         agent
-            .says("turn", turn("s-1", "frozen", number, &hot))
+            .call_ok("turn", turn("s-1", "frozen", number, &hot))
             .await;
     }
     for number in 1..MAX_SESSION_THREADS {
-        house.bench.clock.advance(Duration::from_secs(1));
+        console.bench.clock.advance(Duration::from_secs(1));
         let name = format!("t-{number}");
-        agent.says("turn", turn("s-1", &name, 1, &json!({}))).await;
+        agent
+            .call_ok("turn", turn("s-1", &name, 1, &json!({})))
+            .await;
     }
-    agent.says("turn", turn("s-1", "more", 1, &json!({}))).await;
+    agent
+        .call_ok("turn", turn("s-1", "more", 1, &json!({})))
+        .await;
     let has = |threads: &[std::sync::Arc<Thread>], id: &str| {
         threads.iter().any(|thread| thread.id.as_str() == id)
     };
-    let picture = house.bench.until(|it| has(&it.threads, "more")).await;
-    assert_eq!(picture.threads.len(), MAX_SESSION_THREADS);
-    assert!(has(&picture.threads, "frozen") && has(&picture.threads, "t-2"));
-    assert!(!has(&picture.threads, "t-1"));
+    let snapshot = console
+        .bench
+        .wait_until(|snapshot| has(&snapshot.threads, "more"))
+        .await;
+    assert_eq!(snapshot.threads.len(), MAX_SESSION_THREADS);
+    assert!(has(&snapshot.threads, "frozen") && has(&snapshot.threads, "t-2"));
+    assert!(!has(&snapshot.threads, "t-1"));
     // Where every thread is frozen, one more is refused and that is on record.
-    let (mut hot, _) = begun(&house, "s-2").await;
+    let (mut hot, _) = begun(&console, "s-2").await;
     for number in 0..MAX_SESSION_THREADS {
         let name = format!("hot-{number}");
         for message in [1, 2] {
             let fields = heated("hot", 0.9);
-            hot.says("turn", turn("s-2", &name, message, &fields)).await;
+            hot.call_ok("turn", turn("s-2", &name, message, &fields))
+                .await;
         }
     }
-    let told = hot.call("turn", turn("s-2", "more-2", 1, &json!({}))).await;
-    assert_eq!(denial(told), "limit");
-    assert_eq!(errors(&house, "s-2", "thread_limit").await.len(), 1);
+    let reply = hot.call("turn", turn("s-2", "more-2", 1, &json!({}))).await;
+    assert_eq!(denial(reply), "limit");
+    assert_eq!(errors(&console, "s-2", "thread_limit").await.len(), 1);
 }
 
 #[tokio::test]
 async fn a_new_thread_cannot_take_the_name_of_another_live_session() {
-    let house = House::new().await;
-    let (mut victim, _) = begun(&house, "victim").await;
-    let (mut other, _) = begun(&house, "other").await;
-    let told = other
+    let console = TestConsole::new().await;
+    let (mut victim, _) = begun(&console, "victim").await;
+    let (mut other, _) = begun(&console, "other").await;
+    let reply = other
         .call("turn", turn("other", "victim", 1, &json!({})))
         .await;
-    assert_eq!(denial(told), "thread");
+    assert_eq!(denial(reply), "thread");
     let own = json!({"session": "victim", "turn": {"message_id": "m-1", "message": "go"}});
-    victim.says("turn", own).await;
+    victim.call_ok("turn", own).await;
 }
 
 #[tokio::test]
-async fn a_session_whose_name_is_taken_by_a_thread_has_an_own_thread_all_the_same() {
-    let house = House::new().await;
-    let (mut other, _) = begun(&house, "other").await;
+async fn session_named_like_an_existing_thread_still_gets_its_own_thread() {
+    let console = TestConsole::new().await;
+    let (mut other, _) = begun(&console, "other").await;
     let squats = heated("squat", 0.1);
-    other.says("turn", turn("other", "later", 1, &squats)).await;
+    other
+        .call_ok("turn", turn("other", "later", 1, &squats))
+        .await;
     // The name of the thread that the session gets cannot be taken before.
-    let told = other.call("turn", turn("other", "session:later", 1, &squats));
-    assert_eq!(denial(told.await), "thread");
-    let (mut later, _) = begun(&house, "later").await;
+    let reply = other.call("turn", turn("other", "session:later", 1, &squats));
+    assert_eq!(denial(reply.await), "thread");
+    let (mut later, _) = begun(&console, "later").await;
     let own = json!({"session": "later", "turn": {"message_id": "m-1", "message": "go"}});
-    let told = later.says("turn", own.clone()).await;
-    assert_eq!(told["memento"]["threadId"], "session:later", "{told}");
+    let reply = later.call_ok("turn", own.clone()).await;
+    assert_eq!(reply["memento"]["threadId"], "session:later", "{reply}");
     let next = json!({"session": "later", "turn": {"message_id": "m-2", "message": "go"}});
-    let told = later.says("turn", next).await;
-    assert_eq!(told["source"], "stored_latest");
-    let (mut third, _) = begun(&house, "third").await;
+    let reply = later.call_ok("turn", next).await;
+    assert_eq!(reply["source"], "stored_latest");
+    let (mut third, _) = begun(&console, "third").await;
     let hand_over = json!({"session": "later", "to": "third"});
-    later.says("thread.hand_over", hand_over).await;
+    later.call_ok("thread.hand_over", hand_over).await;
     let taken_up = turn("third", "session:later", 3, &json!({}));
-    third.says("turn", taken_up).await;
-    let kept = thread(&house, "later").await;
+    third.call_ok("turn", taken_up).await;
+    let kept = thread(&console, "later").await;
     assert_eq!(kept.owner.unwrap().session.as_str(), "other");
 }

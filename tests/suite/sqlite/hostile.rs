@@ -1,4 +1,4 @@
-//! Files that somebody made to do harm, and damaged pages.
+//! Malicious files and damaged pages.
 
 use std::fs;
 use std::path::Path;
@@ -17,11 +17,11 @@ use cra_core::store::{Store, StoreError};
 use cra_core::trace::verification::TrustAnchors;
 
 use super::{connect, of_sessions, recorded};
-use crate::support::{APART, Dice, acme, clock, key_of, retry_or_refuse};
+use crate::support::{Dice, SPLIT_ROWS, acme, clock, open_store_retrying, signer_with_seed};
 
-/// Does everything with a store that anybody does. Gives up where an error says to.
+/// Uses every operation of a store. Stops at the first error.
 fn use_all(folder: &Path) -> Result<(), String> {
-    let told = |error: &dyn std::fmt::Display| error.to_string();
+    let reply = |error: &dyn std::fmt::Display| error.to_string();
     let read = |reader: &SqliteReader| -> Result<(), StoreError> {
         let sessions = reader.sessions()?;
         reader.heads()?;
@@ -30,11 +30,16 @@ fn use_all(folder: &Path) -> Result<(), String> {
         reader.records(0, 100)?;
         reader.atlas("x")?;
         let log = reader.log()?.log;
-        for session in sessions.iter().map(|it| &it.session).chain([&log]).take(50) {
+        for session in sessions
+            .iter()
+            .map(|session| &session.session)
+            .chain([&log])
+            .take(50)
+        {
             reader.events(session, 0, 100)?;
             reader.hashes(session)?;
         }
-        let key = key_of(&log, 7).verifier();
+        let key = signer_with_seed(&log, 7).verifier();
         let report = reader.verify(TrustAnchors::nothing().with_key(key))?;
         if report.is_sound() {
             return Ok(());
@@ -47,8 +52,8 @@ fn use_all(folder: &Path) -> Result<(), String> {
         .enable_all()
         .build();
     let started = threads.unwrap().block_on(async {
-        let store = Arc::new(retry_or_refuse(folder).map_err(|e| told(&e))?);
-        let log = store.log().await.map_err(|e| told(&e))?.log;
+        let store = Arc::new(open_store_retrying(folder).map_err(|e| reply(&e))?);
+        let log = store.log().await.map_err(|e| reply(&e))?.log;
         let clock = clock();
         let runtime = Runtime::start(RuntimeParts {
             store,
@@ -58,11 +63,11 @@ fn use_all(folder: &Path) -> Result<(), String> {
             operator: "op-1".to_owned(),
             access: ConsoleAccess::Write,
             extensions: Registry::default(),
-            signer: key_of(&log, 7),
+            signer: signer_with_seed(&log, 7),
             head_file: None,
             webhooks: Webhooks::Off(NoticesOff::NoConsole),
         });
-        let runtime = runtime.await.map_err(|error| told(&error))?;
+        let runtime = runtime.await.map_err(|error| reply(&error))?;
         let distrusted = runtime
             .operator_handle()
             .snapshots()
@@ -77,20 +82,20 @@ fn use_all(folder: &Path) -> Result<(), String> {
         runtime.stop().await;
         Ok::<_, String>(())
     });
-    read.map_err(|error| told(&error)).and(started)
+    read.map_err(|error| reply(&error)).and(started)
 }
 
-/// As above, and never longer than anybody waits.
+/// Uses every operation of a store, within a time limit.
 fn use_in_time(folder: &Path, what: &str) -> Result<(), String> {
     let (done, outcome) = mpsc::channel();
     let folder = folder.to_owned();
     std::thread::spawn(move || {
-        // Whoever waited may have given up.
+        // The receiver may have timed out.
         let _ = done.send(use_all(&folder));
     });
     let outcome = outcome.recv_timeout(Duration::from_secs(20));
     let outcome = outcome.unwrap_or_else(|error| panic!("{what}: {error}"));
-    let panicked = outcome.as_ref().is_err_and(|told| told.contains("panic"));
+    let panicked = outcome.as_ref().is_err_and(|reply| reply.contains("panic"));
     assert!(!panicked, "{what}: {outcome:?}");
     outcome
 }
@@ -98,7 +103,7 @@ fn use_in_time(folder: &Path, what: &str) -> Result<(), String> {
 const ENDLESS: &str = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n)";
 
 #[tokio::test]
-async fn a_file_that_was_made_to_do_harm_is_refused_or_found_out() {
+async fn malicious_store_file_is_refused_or_detected() {
     let honest = recorded().await;
     let mut cases: Vec<String> = ["log", "sessions", "events", "seals", "atlases", "state"]
         .iter()
@@ -166,7 +171,7 @@ async fn a_file_that_was_made_to_do_harm_is_refused_or_found_out() {
         store
             .pragma_update(None, "legacy_alter_table", true)
             .unwrap();
-        store.execute_batch(APART).unwrap();
+        store.execute_batch(SPLIT_ROWS).unwrap();
         store
             .execute_batch(&sql)
             .unwrap_or_else(|error| panic!("{sql}: {error}"));
@@ -178,7 +183,7 @@ async fn a_file_that_was_made_to_do_harm_is_refused_or_found_out() {
 }
 
 #[tokio::test]
-async fn pages_that_are_damaged_give_an_error_or_a_verdict() {
+async fn damaged_pages_yield_an_error_or_a_verdict() {
     let honest = recorded().await;
     let whole = fs::read(honest.path().join(FILE_NAME)).unwrap();
     let records = of_sessions(honest.path());

@@ -1,4 +1,4 @@
-//! Events share rows. Nobody who reads a store should notice.
+//! Events share rows. Readers of a store must not notice.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use rusqlite::params;
 use tempfile::TempDir;
 
 use super::{connect, of_sessions, open_error, recorded};
-use crate::support::{APART, Bench, clock, open_again, signer};
+use crate::support::{Bench, SPLIT_ROWS, clock, reopen_store, signer};
 
 /// The tables of format 2, as they were.
 const SECOND_FORMAT: &str = include_str!("../../data/format-2.sql");
@@ -40,7 +40,7 @@ fn number(folder: &Path, query: &str) -> usize {
 }
 
 #[tokio::test]
-async fn every_window_shows_the_same_however_the_rows_are_cut() {
+async fn every_window_shows_the_same_events_for_any_row_size() {
     let folder = recorded().await;
     let reader = reader(folder.path());
     let all = reader.records(0, 10_000).unwrap();
@@ -49,10 +49,10 @@ async fn every_window_shows_the_same_however_the_rows_are_cut() {
     let session: SessionId = "s-1".parse().unwrap();
     let own: Vec<Record> = all
         .iter()
-        .filter(|it| it.session == session)
+        .filter(|entry| entry.session == session)
         .cloned()
         .collect();
-    let hashes: Vec<_> = own.iter().map(|it| it.hash).collect();
+    let hashes: Vec<_> = own.iter().map(|value| value.hash).collect();
     assert_eq!(reader.hashes(&session).unwrap(), hashes);
     let window = |records: &[Record], from: usize, limit: usize| {
         let window = records.iter().skip(from).take(limit);
@@ -68,7 +68,7 @@ async fn every_window_shows_the_same_however_the_rows_are_cut() {
     }
     // And with a row for each of them.
     let apart = copy_of(folder.path());
-    connect(apart.path()).execute_batch(APART).unwrap();
+    connect(apart.path()).execute_batch(SPLIT_ROWS).unwrap();
     let apart = self::reader(apart.path());
     assert_eq!(apart.records(0, 10_000).unwrap(), all);
     assert_eq!(apart.session_records(&session, 2, 3).unwrap(), own[2..5]);
@@ -80,7 +80,7 @@ async fn every_window_shows_the_same_however_the_rows_are_cut() {
 }
 
 #[tokio::test]
-async fn people_with_a_sqlite_shell_see_every_event_in_a_row_of_its_own() {
+async fn sqlite_view_shows_every_event_in_its_own_row() {
     let folder = recorded().await;
     let records = reader(folder.path()).records(0, 10_000).unwrap();
     let store = connect(folder.path());
@@ -97,16 +97,16 @@ async fn people_with_a_sqlite_shell_see_every_event_in_a_row_of_its_own() {
         ))
     });
     let shown: Vec<(String, u64, String, String)> = shown.unwrap().map(Result::unwrap).collect();
-    let expected = records.into_iter().map(|it| {
-        let (session, hash) = (it.session.to_string(), it.hash.to_string());
-        (session, it.sequence, it.text, hash)
+    let expected = records.into_iter().map(|record| {
+        let (session, hash) = (record.session.to_string(), record.hash.to_string());
+        (session, record.sequence, record.text, hash)
     });
     assert_eq!(shown, expected.collect::<Vec<_>>());
 }
 
-/// What an insider can do within a row, without computing anything anew.
+/// Changes of an insider within a row, without new hashes.
 #[tokio::test]
-async fn lines_of_a_row_cannot_be_moved_dropped_doubled_or_added() {
+async fn lines_of_a_row_cannot_be_moved_dropped_duplicated_or_added() {
     let folder = recorded().await;
     assert!(is_sound(folder.path()));
     let (position, lines, hashes): (i64, String, Vec<u8>) = connect(folder.path())
@@ -179,7 +179,7 @@ fn second_format(folder: &Path) -> TempDir {
     store.pragma_update(None, "journal_mode", "WAL").unwrap();
     store.execute_batch(SECOND_FORMAT).unwrap();
     let newer = copy_of(folder);
-    connect(newer.path()).execute_batch(APART).unwrap();
+    connect(newer.path()).execute_batch(SPLIT_ROWS).unwrap();
     let newer = newer.path().join(FILE_NAME);
     store
         .execute("ATTACH ?1 AS newer", [newer.to_str().unwrap()])
@@ -191,7 +191,7 @@ fn second_format(folder: &Path) -> TempDir {
     older
 }
 
-/// What a store keeps of its log, apart from the file beside it.
+/// Log state of a store, without its head file.
 fn log_of(reader: &SqliteReader) -> LogState {
     LogState {
         head_file_note: None,
@@ -200,11 +200,11 @@ fn log_of(reader: &SqliteReader) -> LogState {
 }
 
 #[tokio::test]
-async fn a_store_of_the_second_format_is_brought_up_to_date_whole() {
+async fn store_of_the_second_format_is_migrated_completely() {
     let folder = recorded().await;
     let before = reader(folder.path());
     let older = second_format(folder.path());
-    let store = Arc::new(open_again(older.path()));
+    let store = Arc::new(reopen_store(older.path()));
     let mended = store.log().await.unwrap().repair_note.unwrap();
     let moved = before.records(0, 10_000).unwrap();
     let expected = format!("from format 2 to format 3: {} events moved", moved.len());
@@ -229,13 +229,13 @@ async fn a_store_of_the_second_format_is_brought_up_to_date_whole() {
     assert!(report.is_sound(), "{report:?}");
     drop(store);
     assert_eq!(
-        open_again(older.path()).log().await.unwrap().repair_note,
+        reopen_store(older.path()).log().await.unwrap().repair_note,
         None
     );
 }
 
 #[tokio::test]
-async fn bringing_the_second_format_up_to_date_mends_nothing_and_hides_nothing() {
+async fn migration_of_the_second_format_repairs_nothing_and_hides_nothing() {
     let folder = recorded().await;
     for sql in [
         "DELETE FROM events WHERE position = 5",
@@ -247,10 +247,10 @@ async fn bringing_the_second_format_up_to_date_mends_nothing_and_hides_nothing()
     ] {
         let older = second_format(folder.path());
         connect(older.path()).execute_batch(sql).unwrap();
-        drop(open_again(older.path()));
+        drop(reopen_store(older.path()));
         assert!(!is_sound(older.path()), "{sql}");
     }
-    // What is no record at all is left where it is.
+    // Rows that are not records are left unchanged.
     for sql in [
         "UPDATE events SET record = 'x' WHERE position = 5",
         "UPDATE events SET hash = x'00' WHERE position = 5",
@@ -259,8 +259,8 @@ async fn bringing_the_second_format_up_to_date_mends_nothing_and_hides_nothing()
     ] {
         let older = second_format(folder.path());
         connect(older.path()).execute_batch(sql).unwrap();
-        let told = open_error(older.path());
-        assert!(told.contains("damaged"), "{sql}: {told}");
+        let reply = open_error(older.path());
+        assert!(reply.contains("damaged"), "{sql}: {reply}");
         assert_eq!(number(older.path(), "PRAGMA user_version"), 2, "{sql}");
     }
     assert!(!of_sessions(folder.path()).is_empty());

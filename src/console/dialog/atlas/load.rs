@@ -162,7 +162,7 @@ impl LoadDialog {
             LoadPhase::Asking => {}
         }
         if self.arms_at(now).is_some() {
-            return Some("arming");
+            return Some("just opened, wait a moment");
         }
         if self.seen < self.rows.len() {
             return Some("more below (PgDn)");

@@ -26,10 +26,10 @@ impl DecisionBlocker<'_> {
         match self {
             Self::ReadOnly => "read-only",
             // In this dialog a colon is typed as text.
-            Self::Trouble(RecordTrouble::Chain(_)) => "chain broken: Esc, then :ack-broken-chain",
+            Self::Trouble(RecordTrouble::Chain(_)) => "chain broken; Esc, then :ack-broken-chain",
             Self::Trouble(RecordTrouble::Store(_)) => "cannot write records",
             Self::TimeUp => "time is up",
-            Self::Arming => "arming",
+            Self::Arming => "just opened, wait a moment",
         }
     }
 }

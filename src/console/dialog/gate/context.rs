@@ -17,6 +17,7 @@ use super::markdown;
 use crate::base::id::GateId;
 use crate::base::text::one_line;
 use crate::console::cells::wrap;
+use crate::console::names::event_words;
 use crate::console::theme::{Appearance, Meaning};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::SessionSummary;
@@ -145,7 +146,7 @@ impl ContextPane {
         let rows: Vec<String> = events
             .iter()
             .map(|event| {
-                let kind = one_line(&event.event_type);
+                let kind = one_line(&event_words(&event.event_type));
                 format!("{} {kind}: {}", event.sequence, summary::sentence(event))
             })
             .collect();

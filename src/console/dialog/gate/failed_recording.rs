@@ -5,6 +5,7 @@
 
 use super::GateDialog;
 use crate::base::text::one_line;
+use crate::console::names::event_words;
 use crate::console::request::{ConsoleRequest, TrailPurpose};
 use crate::console::theme::Appearance;
 use crate::trace::event::Event;
@@ -49,8 +50,9 @@ impl FailedRecording {
             DiskState::Reading => "reading back from disk...".to_owned(),
             DiskState::Nothing => "read back: this decision is not on disk".to_owned(),
             DiskState::Record { kind, sequence } => {
+                let kind = event_words(kind);
                 format!(
-                    "read back: {kind} is on disk as event {sequence}, although the write failed"
+                    "read back: `{kind}` is on disk as event {sequence}, although the write failed"
                 )
             }
             DiskState::Unknown(why) => {

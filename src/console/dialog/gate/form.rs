@@ -144,7 +144,7 @@ impl AnswerForm {
         let refuses = missing.is_none() && self.fields.iter().any(AnswerField::refuses);
         let broken = broken.map(|broken| {
             if refuses {
-                format!("{broken}: Enter denies the request")
+                format!("{broken} (Enter denies the request)")
             } else {
                 broken
             }

@@ -55,7 +55,7 @@ impl GateDialog {
             | DecisionStep::Claimed(_)
             | DecisionStep::Writing(_) => {
                 let lacks = self.form.missing_text();
-                lacks.unwrap_or_else(|| "draft complete, NOT SENT".to_owned())
+                lacks.unwrap_or_else(|| "ready, NOT SENT".to_owned())
             }
         };
         let risk = risk_text(&self.held);

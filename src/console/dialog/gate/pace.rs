@@ -41,8 +41,8 @@ impl GateDialog {
     pub(super) fn pace(&self, now: Timestamp) -> String {
         let count = self.passes_in_window(now).count();
         let these = match self.members().len() {
-            0 => "this one".to_owned(),
-            count => format!("these {count}"),
+            0 => "this request".to_owned(),
+            count => format!("these {count} requests"),
         };
         let here = format!("{} on {these} so far", seconds(self.viewing_time(now)));
         if count == 0 {

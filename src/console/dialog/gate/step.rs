@@ -266,6 +266,16 @@ impl PassCare {
         }
     }
 
+    /// Text for the method on the review sheet.
+    pub(crate) fn method_text(self) -> &'static str {
+        match self {
+            Self::Direct | Self::Reviewed => "in the console",
+            Self::Batch => "in the console, as a batch",
+            Self::Challenged => "in the console, with the typed hash",
+            Self::Named | Self::Override => "in the console, with hash and action",
+        }
+    }
+
     /// Name of the method in the record.
     pub(crate) fn method(self) -> &'static str {
         match self {

@@ -11,6 +11,7 @@ use super::step::{DecisionStep, GatePane};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::cells::{asker_text, clip, coordinate, fit, width};
+use crate::console::names::action_words;
 use crate::console::screen::queue::risk_text;
 use crate::console::theme::{Appearance, Focus, Mark, Meaning, of_tier};
 
@@ -180,7 +181,7 @@ impl GateDialog {
 
     /// Text with the action, the agent and the session.
     fn request_summary(&self) -> String {
-        let (action, agent) = (one_line(self.held.action()), one_line(&self.held.agent));
+        let (action, agent) = (action_words(&self.held), one_line(&self.held.agent));
         format!("{action} for {agent}, session {}", self.held.session)
     }
 
@@ -209,7 +210,7 @@ impl GateDialog {
                 Some(DecisionBlocker::Trouble(_) | DecisionBlocker::TimeUp) => {
                     ("DISABLED", Meaning::Error)
                 }
-                Some(DecisionBlocker::Arming) => ("ARMING", Meaning::Waiting),
+                Some(DecisionBlocker::Arming) => ("WAIT", Meaning::Waiting),
             },
         }
     }

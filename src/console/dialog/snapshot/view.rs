@@ -108,7 +108,7 @@ fn steps(opened: &OpenSnapshot, cells: usize, look: Appearance) -> Line<'static>
             SnapshotPage::Validate if unclear > 0 => format!("3 VALIDATE !{unclear}"),
             SnapshotPage::Validate => "3 VALIDATE".to_owned(),
             SnapshotPage::Engage => "4 ENGAGE".to_owned(),
-            SnapshotPage::Artifacts => format!("5 ARTIFACTS ({artifacts})"),
+            SnapshotPage::Artifacts => format!("5 ARTIFACTS {artifacts}"),
         };
         (page, name)
     });
@@ -170,7 +170,7 @@ fn file_state_lines(checklist: &Checklist, cells: usize, look: Appearance) -> Ve
         .collect();
     let faults = match checklist.faults.len() {
         0 => String::new(),
-        faults => format!("; {} in the file", counted(faults, "fault")),
+        faults => format!("; {} in the file", counted(faults, "problem")),
     };
     let (text, meaning) = if unclear.is_empty() && faults.is_empty() {
         (answers_all(checklist, ""), Meaning::Passed)

@@ -2,6 +2,7 @@
 
 use crate::atlas::Atlas;
 use crate::base::text::one_line;
+use crate::console::names::event_words;
 use crate::console::theme::Meaning;
 use crate::runtime::notices::{AtlasNoticeSummary, NoticeSummary};
 
@@ -16,7 +17,7 @@ pub(super) fn notice_texts(
     let triggers: Vec<_> = wish
         .triggers
         .iter()
-        .map(|trigger| trigger.as_str())
+        .map(|trigger| event_words(trigger.as_str()))
         .collect();
     if triggers.is_empty() {
         return None;
@@ -32,7 +33,7 @@ pub(super) fn notice_texts(
 
 fn delivery_text(own: &AtlasNoticeSummary) -> (String, Meaning) {
     let error = own.error.as_deref().map(one_line);
-    let error = error.map(|error| format!("; last: {error}"));
+    let error = error.map(|error| format!("; last error: {error}"));
     let error = error.unwrap_or_default();
     match (own.failed, own.waiting) {
         (0, 0) => ("none waiting".to_owned(), Meaning::Dim),

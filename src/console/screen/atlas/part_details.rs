@@ -16,6 +16,7 @@ use crate::base::pattern::Patterns;
 use crate::base::text::one_line;
 use crate::console::cells::{clip, counted};
 use crate::console::evidence::policy_word;
+use crate::console::names::trigger_words;
 use crate::console::theme::{Appearance, Meaning, of_tier};
 use crate::runtime::notices::NoticeSummary;
 use crate::runtime::snapshot::RuntimeSnapshot;
@@ -234,7 +235,8 @@ fn add_checkpoint(page: &mut PartDetails, checkpoint: &Checkpoint) {
         &checkpoint.name,
         &format!(
             "checkpoint, {}, {mode}, priority {}",
-            checkpoint.kind, checkpoint.priority
+            trigger_words(checkpoint.kind),
+            checkpoint.priority
         ),
     );
     page.add("FIRES", &trigger_text(&checkpoint.trigger), Meaning::Text);

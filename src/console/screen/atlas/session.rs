@@ -75,7 +75,7 @@ fn session_state_text(session: &SessionSummary) -> (String, Meaning) {
     let pending: Vec<_> = session.pending.iter().map(ToString::to_string).collect();
     match &session.entry {
         StartState::Open if pending.is_empty() => ("open".to_owned(), Meaning::Passed),
-        StartState::Open => (format!("waiting: {}", pending.join(", ")), Meaning::Waiting),
+        StartState::Open => (format!("held: {}", pending.join(", ")), Meaning::Waiting),
         StartState::Held(gate) => (format!("start held at {gate}"), Meaning::Waiting),
         StartState::Lapsed { .. } => {
             let words = "start gate expired; held again at the next request";

@@ -384,14 +384,13 @@ fn consequence_lines(snapshot: &RuntimeSnapshot) -> Vec<PageLine> {
     let mut lines = Vec::new();
     if !snapshot.held.is_empty() {
         let held = counted(snapshot.held.len(), "held request");
-        let words = format!(
-            "{held} under the old Atlas: can then only be denied, until that Atlas is loaded again."
-        );
+        let words =
+            format!("{held} from the old Atlas: only deny works until that Atlas is loaded again.");
         lines.push(PageLine::new(Meaning::Waiting, words));
     }
     if !snapshot.sessions.is_empty() {
         let agents = counted(snapshot.sessions.len(), "active session");
-        let words = format!("{agents} must pass the start gates again at the next request.");
+        let words = format!("{agents} must pass the start gates again.");
         lines.push(PageLine::new(Meaning::Text, words));
     }
     lines

@@ -399,7 +399,7 @@ pub(super) fn came(came: &EvaluationOutcome) -> (String, Meaning) {
         EvaluationOutcome::Denied(reason) => {
             (format!("DENIED {}", one_line(reason)), Meaning::Denied)
         }
-        EvaluationOutcome::Waiting => ("waiting".to_owned(), Meaning::Waiting),
+        EvaluationOutcome::Waiting => ("HELD".to_owned(), Meaning::Waiting),
     }
 }
 

@@ -4,6 +4,7 @@
 use super::QueueScreen;
 use crate::base::id::GateId;
 use crate::base::text::one_line;
+use crate::console::names::event_words;
 use crate::console::request::{ConsoleRequest, TrailPurpose};
 use crate::runtime::snapshot::SessionList;
 use crate::trace::event::Event;
@@ -61,7 +62,8 @@ impl QueueScreen {
                 let texts = events
                     .iter()
                     .rev()
-                    .map(|event| format!("{} {}", event.sequence, one_line(&event.event_type)));
+                    .map(|event| (event.sequence, event_words(&event.event_type)))
+                    .map(|(sequence, words)| format!("{sequence} {}", one_line(&words)));
                 texts.collect()
             }
             Err(problem) => vec![format!("cannot read the record: {}", one_line(problem))],

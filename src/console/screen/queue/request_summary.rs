@@ -173,17 +173,20 @@ fn if_yes(held: &Held) -> String {
         }
         Some((_, Some(first))) => {
             let first = one_line(first);
-            format!("2 of 2 after {first}: records {}", records(held).join(", "))
+            format!(
+                "2 of 2 after {first}: records {}",
+                records(held).join(" and ")
+            )
         }
-        None => format!("records {}", records(held).join(", ")),
+        None => format!("records {}", records(held).join(" and ")),
     };
     let listed = |names: Vec<String>| names.join(", ");
     let unlocks: Vec<String> = unlocks.map(|name| one_line(name)).collect();
     let injects: Vec<String> = injects.map(|name| one_line(name)).collect();
     if overrules(held) {
-        text.push_str("; the denied agent may then try once more");
+        text.push_str("; the agent may then try once more");
     }
-    for (verb, names) in [("unlocks", unlocks), ("injects", injects)] {
+    for (verb, names) in [("unlocks", unlocks), ("gives", injects)] {
         if !names.is_empty() {
             text = format!("{text}; {verb} {}", listed(names));
         }

@@ -161,8 +161,8 @@ fn draw_list(
         lines.push(waiting_line(queue, cells, look));
     }
     if queue.hidden_critical > 0 {
-        let hidden = counted(queue.hidden_critical, "critical request");
-        let text = format!("CRITICAL {hidden} hidden by the filter: Esc to clear");
+        let hidden = counted(queue.hidden_critical, "request");
+        let text = format!("CRITICAL: {hidden} hidden by the filter: Esc to clear");
         lines.push(Line::styled(
             clip(&text, cells, look),
             look.style(Meaning::Banner),

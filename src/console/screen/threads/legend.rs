@@ -9,7 +9,7 @@ use crate::memento::{
 /// Returns the lines of the legend.
 pub(crate) fn lines() -> Vec<PageLine> {
     let mut lines = Vec::new();
-    head(&mut lines, "PHASE");
+    head(&mut lines, "PHASE: the trend of the intensity");
     for phase in AffectPhase::ALL {
         entry(&mut lines, phase.as_str(), of_phase(phase));
     }
@@ -26,7 +26,10 @@ pub(crate) fn lines() -> Vec<PageLine> {
         let words = format!("{} ({})", rule.description(), rule.decision().as_str());
         entry(&mut lines, &format!("rule {}", rule.number()), &words);
     }
-    head(&mut lines, "SIGNALS");
+    head(
+        &mut lines,
+        "SIGNALS: name, confidence/source, as in high/model",
+    );
     for kind in SignalKind::ALL {
         let set = match kind.category() {
             SignalCategory::Must => "must",
@@ -34,7 +37,7 @@ pub(crate) fn lines() -> Vec<PageLine> {
             SignalCategory::Skip => "skip",
         };
         let words = format!("{} ({set})", kind.description());
-        entry(&mut lines, kind.as_str(), &words);
+        entry(&mut lines, &kind.as_str().replace('_', " "), &words);
     }
     head(&mut lines, "INPUTS");
     entry(
@@ -46,7 +49,7 @@ pub(crate) fn lines() -> Vec<PageLine> {
     entry(
         &mut lines,
         "freeze",
-        "(phase=peak or intensity=high) and decision!=must, with the values before the turn",
+        "(peak or high) and not must, as before the turn",
     );
     lines
 }
@@ -65,7 +68,7 @@ fn entry(lines: &mut Vec<PageLine>, name: &str, words: &str) {
 fn of_phase(phase: AffectPhase) -> &'static str {
     match phase {
         AffectPhase::Rising => "rises by 0.1 or more since the previous message",
-        AffectPhase::Peak => "highest: 0.8 or more and steady, or one message of 0.7 or more",
+        AffectPhase::Peak => "0.8 or more and steady, or one message of 0.7 or more",
         AffectPhase::Downshift => "falls by 0.1 or more since the previous message",
         AffectPhase::Settled => "calm",
     }

@@ -199,10 +199,10 @@ fn draw_empty(snapshot: &RuntimeSnapshot, frame: &mut Frame, area: Rect, look: A
     let sessions = usize::try_from(snapshot.chain.sessions).unwrap_or(usize::MAX);
     let sessions = counted(sessions, "session");
     let lines = vec![
-        Line::styled("No conversation yet.", look.style(Meaning::Strong)),
+        Line::styled("No threads yet.", look.style(Meaning::Strong)),
         Line::from(format!("Searched the records of {sessions}.")),
         Line::default(),
-        Line::from("The first turn that an agent reports starts one."),
+        Line::from("An agent starts a thread with the first turn it reports."),
         Line::from(vec![
             Span::styled("Try: ", look.style(Meaning::Dim)),
             Span::styled("cra turn FILE", look.style(Meaning::Key)),
@@ -334,7 +334,7 @@ fn sums(snapshot: &RuntimeSnapshot, look: Appearance, now: Timestamp) -> Line<'s
     Line::from(vec![
         Span::styled(format!(" FROZEN {frozen} "), look.style(meaning)),
         Span::styled(
-            format!("  must last hour {}", must.count()),
+            format!("  must turns in 1 h: {}", must.count()),
             look.style(Meaning::Dim),
         ),
     ])
@@ -361,7 +361,7 @@ fn draw_memento(
     let hint = Line::styled(hint, look.style(Meaning::Waiting)).right_aligned();
     let name = match threads.showing {
         MementoContent::Kept => format!(" Memento v{} ", thread.version),
-        MementoContent::Proposed => format!(" Summary and {} held back ", thread.held_back.len()),
+        MementoContent::Proposed => format!(" {} saved for later ", thread.held_back.len()),
     };
     let back = format!("{} = back ", look.mark(Mark::Bullet));
     let typed = threads.typed(&thread.id).is_some();

@@ -94,7 +94,7 @@ fn of(event: &Event, agent: &str, snapshot: &RuntimeSnapshot) -> Option<Explanat
 
 /// Note for the explanation of a held request.
 pub(crate) const HELD_NOTE: &str =
-    "Evaluated for the time it was held, with its session's current state.";
+    "Evaluated for the time of the request, with the session's current state.";
 
 fn held<'s>(
     session: &SessionId,

@@ -2,6 +2,7 @@
 
 use crate::atlas::document::{GuidanceBlock, GuidanceFormat};
 use crate::base::text::{LineFeeds, one_line, sanitize};
+use crate::console::cells::counted;
 use crate::engine::held::Held;
 use crate::runtime::snapshot::SessionSummary;
 
@@ -83,10 +84,10 @@ fn aspects(session: &SessionSummary) -> [Remark; 4] {
             .join(", "),
     };
     let permissions = if session.allowed.is_empty() && session.denied.is_empty() {
-        "no gate-specific permissions".to_owned()
+        "not changed by any gate".to_owned()
     } else {
         let (allowed, denied) = (listed(&session.allowed), listed(&session.denied));
-        format!("allowed by gates: {allowed}; denied: {denied}")
+        format!("allowed by gates: {allowed}; denied by gates: {denied}")
     };
     let (unlocked, locked) = (listed(&session.unlocked), listed(&session.locked));
     let context = if session.contexts.is_empty() && session.guidance.is_empty() {
@@ -95,14 +96,16 @@ fn aspects(session: &SessionSummary) -> [Remark; 4] {
         let (contexts, guidance) = (listed(&session.contexts), listed(&session.guidance));
         format!("given: {contexts}; guidance: {guidance}")
     };
-    let (actions, events) = (session.actions, session.events);
+    let number = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    let actions = counted(number(session.actions), "action");
+    let events = counted(number(session.events), "event");
     [
         plain("PERMISSIONS", permissions),
-        plain("ABILITIES", format!("unlocked {unlocked}; locked {locked}")),
-        plain("CONTEXT", context),
         plain(
-            "AUDIT",
-            format!("{actions} actions run; {events} events recorded"),
+            "CAPABILITIES",
+            format!("unlocked: {unlocked}; locked: {locked}"),
         ),
+        plain("CONTEXT", context),
+        plain("AUDIT", format!("{actions} run; {events} recorded")),
     ]
 }

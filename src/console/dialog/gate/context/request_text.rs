@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::base::text::{LineFeeds, is_deceptive, one_line, sanitize};
 use crate::console::cells::counted;
+use crate::console::names::{action_words, trigger_words};
 use crate::engine::held::{Held, HeldSubject, HeldText};
 
 /// Maximum length of the form with one row per value. Deep nesting makes that form many times longer
@@ -21,7 +22,7 @@ pub(crate) fn hidden_chars_text(count: usize) -> String {
 /// Returns the request as it will run, and its number of hidden characters.
 pub(crate) fn request_text(held: &Held) -> (String, usize) {
     match &held.subject {
-        HeldSubject::SessionStart => ("session_start".to_owned(), 0),
+        HeldSubject::SessionStart => (action_words(held), 0),
         HeldSubject::Moment(moment) => {
             let (request, hidden) = shown(&moment.label, &moment.data);
             match &moment.text {
@@ -109,7 +110,8 @@ pub(crate) fn describe(held: &Held) -> String {
     add(format!("tier    {}", held.tier().as_str()));
     for (at, gate) in held.gates.iter().enumerate() {
         let id = gate.name();
-        add(format!("gate {id} ({}): {}", gate.origin.kind(), gate.why));
+        let kind = trigger_words(gate.origin.kind());
+        add(format!("gate {id} ({kind}): {}", gate.why));
         if let Some(answers) = held.answered.get(&at) {
             add(format!(
                 "  answered by the agent: {}",

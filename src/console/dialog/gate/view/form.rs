@@ -13,6 +13,7 @@ use super::super::{FormFocus, GateDialog, GatePane};
 use super::question;
 use crate::base::text::{LineFeeds, one_line, sanitize};
 use crate::console::cells::{coordinate, width, wrap};
+use crate::console::names::trigger_words;
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 
 /// Maximum rows of a text field.
@@ -253,7 +254,7 @@ fn group_head(
         return Vec::new();
     };
     let id = one_line(&gate.name());
-    let kind = one_line(gate.origin.kind());
+    let kind = one_line(&trigger_words(gate.origin.kind()));
     let used = width(&id) + width(&kind) + 4;
     let rule = look.mark(Mark::Rule).repeat(cells.saturating_sub(used));
     let mut lines = vec![Line::from(vec![

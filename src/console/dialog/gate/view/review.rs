@@ -16,6 +16,7 @@ use super::question::labelled;
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::cells::{coordinate, counted, fit, width, wrap};
+use crate::console::names::{action_words, event_words, field_words};
 use crate::console::theme::{Appearance, Focus, Meaning};
 use crate::engine::approval::Approver;
 use crate::engine::held::Held;
@@ -93,7 +94,7 @@ fn sheet_lines(
 ) -> Vec<Line<'static>> {
     let held = &dialog.held;
     let what = dialog.request_summary();
-    let method = dialog.care().method();
+    let method = dialog.care().method_text();
     let by = format!("{}, {method}", one_line(&dialog.decision_context.operator));
     let mut lines = Vec::new();
     if dialog.is_batch() {
@@ -188,7 +189,7 @@ pub(super) fn member_lines(
             "{}  hash {}  {} for {}/{}",
             held.id,
             held.request_hash.short(4),
-            one_line(held.action()),
+            action_words(held),
             one_line(&held.agent),
             held.session
         );
@@ -222,7 +223,7 @@ fn answers(dialog: &GateDialog, at: usize) -> PlannedAnswers {
 /// Builds the lines of a record, field by field.
 fn record_lines(record: &PlannedRecord, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     const NAME: usize = 22;
-    let name = format!("  {}", record.event_type);
+    let name = format!("  {}", event_words(&record.event_type));
     let mut lines = vec![Line::styled(name, look.style(Meaning::Strong))];
     let fields = record.fields.iter();
     for (name, value) in fields.filter(|(name, _)| !SHARED_FIELDS.contains(&name.as_str())) {
@@ -237,10 +238,14 @@ fn record_lines(record: &PlannedRecord, cells: usize, look: Appearance) -> Vec<L
         }
         let rows = wrap(&description, cells.saturating_sub(NAME + 4));
         for (at, row) in rows.into_iter().enumerate() {
-            let name = if at == 0 { name.as_str() } else { "" };
+            let name = if at == 0 {
+                field_words(name)
+            } else {
+                String::new()
+            };
             lines.push(Line::from(vec![
                 Span::styled(
-                    format!("    {}", fit(name, NAME, look)),
+                    format!("    {}", fit(&name, NAME, look)),
                     look.style(Meaning::Dim),
                 ),
                 Span::raw(row),

@@ -77,9 +77,9 @@ pub(super) fn differs(
         // Only the folder differs.
         let (_, meaning) = atlases.files.folder.difference(snapshot)?.description();
         let words = if cells >= 80 {
-            "files != live"
+            "files not loaded"
         } else {
-            "!= live"
+            "not loaded"
         };
         return Some((words.to_owned(), meaning));
     };
@@ -94,7 +94,7 @@ pub(super) fn differs(
             let name = clip(&file_name(atlas), 24, look);
             format!("{name} newer than live {}", one_line(&atlas.version))
         }
-        Some(_) | None => "!= live".to_owned(),
+        Some(_) | None => "newer file".to_owned(),
     };
     Some((words, meaning))
 }
@@ -197,7 +197,7 @@ fn standing(
 fn state_of(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot, at: usize) -> (String, Meaning) {
     if let Some(shadow) = &snapshot.watched.shadow {
         let (looked, differ) = (shadow.evaluated, shadow.different);
-        let words = format!("SHADOW: {looked} evaluated, {differ} differ: S to show");
+        let words = format!("SHADOW: {differ} of {looked} differ: S to show");
         return (words, Meaning::Waiting);
     }
     let change = atlases.files.folder.difference(snapshot);
@@ -247,14 +247,14 @@ fn behind(snapshot: &RuntimeSnapshot) -> usize {
 fn pending(snapshot: &RuntimeSnapshot, state: Meaning) -> Option<(String, Meaning)> {
     let behind = behind(snapshot);
     if behind > 0 {
-        let words = format!("{behind} under an older Atlas: deny, or let expire");
+        let words = format!("{behind} held under an old Atlas: deny only");
         return Some((words, Meaning::Waiting));
     }
     let held = snapshot.held.len();
     // There is something to load.
     let newer = matches!(state, Meaning::Warning | Meaning::Waiting);
     (held > 0 && newer).then(|| {
-        let words = format!("{held} held stay under the current Atlases");
+        let words = format!("{held} held: deny only after load");
         (words, Meaning::Text)
     })
 }

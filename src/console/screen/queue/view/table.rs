@@ -8,6 +8,7 @@ use super::super::{QueueScreen, RequestState, risk_text};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::cells::{asker_text, fit, span, width};
+use crate::console::names::action_words;
 use crate::console::theme::{Appearance, Focus, Meaning, of_tier};
 use crate::console::thread_text;
 use crate::engine::held::Held;
@@ -170,7 +171,7 @@ impl QueueColumns {
         if self.checkpoint > 0 {
             spans.push(plain(&gates_text(held), self.checkpoint));
         }
-        spans.push(plain(&one_line(held.action()), self.action));
+        spans.push(plain(&action_words(held), self.action));
         if self.all {
             spans.extend(self.who(snapshot, held, look));
             let questions: usize = held.gates.iter().map(|gate| gate.questions.len()).sum();

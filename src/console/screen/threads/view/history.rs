@@ -64,7 +64,7 @@ fn why(turned: &ProcessedTurn) -> String {
     let signals: Vec<_> = turned
         .signals
         .iter()
-        .map(|signal| signal.as_str())
+        .map(|signal| signal.as_str().replace('_', " "))
         .collect();
     if signals.is_empty() {
         return turned.decided.rule.description().to_owned();

@@ -229,14 +229,15 @@ fn signals(thread: &Thread, last: &ProcessedTurn) -> String {
             let items = signals.items.iter();
             let names = items.map(|signal| {
                 let (sure, by) = (signal.confidence.as_str(), signal.source.as_str());
-                format!("{} {sure}/{by}", signal.kind.as_str())
+                let name = signal.kind.as_str().replace('_', " ");
+                format!("{name} {sure}/{by}")
             });
             names.collect()
         }
         Some(_) | None => last
             .signals
             .iter()
-            .map(|signal| signal.as_str().to_owned())
+            .map(|signal| signal.as_str().replace('_', " "))
             .collect(),
     };
     if names.is_empty() {
@@ -279,12 +280,12 @@ fn guardrail(
     now: Timestamp,
 ) -> Vec<Span<'static>> {
     let count = usize::try_from(thread.held_back_count).unwrap_or(usize::MAX);
-    let held_back = format!("{} held back", counted(count, "update"));
+    let held_back = format!("{count} saved for later");
     let Some(since) = thread.frozen_since else {
         let text = if count == 0 {
             "not frozen: the summary updates normally".to_owned()
         } else {
-            format!("not frozen; {held_back}")
+            format!("not frozen; {} saved for later", counted(count, "update"))
         };
         return vec![Span::styled(text, look.style(Meaning::Text))];
     };
@@ -298,7 +299,7 @@ fn guardrail(
     let text = if cells >= 58 {
         format!(" since {since}{lasting}, {held_back}")
     } else {
-        format!(" since {since}, {count} held back")
+        format!(" since {since}, {count} for later")
     };
     vec![
         Span::styled("*** SUMMARY FROZEN ***", look.style(Meaning::Frozen)),
@@ -331,5 +332,5 @@ pub(super) fn thaws(thawed_by: ThawCondition, after: (AffectPhase, Intensity)) -
     if phase == AffectPhase::Peak || intensity == Intensity::High {
         return thawed_by.description();
     }
-    "the next turn: no longer peak or high"
+    "the next turn: phase and intensity have dropped"
 }

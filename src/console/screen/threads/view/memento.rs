@@ -9,7 +9,7 @@ use crate::console::cells::{clip, counted, fit, wrap};
 use crate::console::dialog::gate::hidden_chars_text;
 use crate::console::theme::{Appearance, Mark, Meaning};
 use crate::console::thread_text::{offered_text, refused_text, unverified_text};
-use crate::memento::{ChangeSide, HeldProposal, KeptReason, SummaryShape, Thread};
+use crate::memento::{BaselineSource, ChangeSide, HeldProposal, KeptReason, SummaryShape, Thread};
 
 /// Width of the labels in cells.
 const LABEL: usize = 10;
@@ -84,7 +84,7 @@ fn notes(
     let source = thread
         .turns
         .first()
-        .map_or("-", |turned| turned.source.as_str());
+        .map_or("-", |turned| source_text(turned.source));
     let etag = thread.etag().unwrap_or_default();
     let version = thread.version;
     notes.push((
@@ -118,6 +118,16 @@ fn notes(
         rows.map(move |row| Line::styled(row, look.style(meaning)))
     });
     rows.collect()
+}
+
+/// Text for the memento that the last turn started with.
+fn source_text(source: BaselineSource) -> &'static str {
+    match source {
+        BaselineSource::RequestRef => "named by the agent",
+        BaselineSource::Request => "sent by the agent",
+        BaselineSource::StoredLatest => "stored by cra",
+        BaselineSource::EmptySeed => "empty",
+    }
 }
 
 /// Returns the number of escaped characters in a summary.
@@ -182,7 +192,7 @@ fn newest_proposal_short(
     look: Appearance,
 ) -> Vec<Line<'static>> {
     let changes = kept.changes(&kept.updated_with(&held.proposed));
-    let mut name = "HELD BACK";
+    let mut name = "FOR LATER";
     let mut rows = Vec::new();
     for change in changes {
         let mark = match change.side {
@@ -214,10 +224,10 @@ fn title(
     look: Appearance,
 ) -> Vec<Line<'static>> {
     let why = match &held.why {
-        KeptReason::AtPeak => "held back by the peak guardrail",
-        KeptReason::OnlyAcknowledged => "only an acknowledgement",
+        KeptReason::AtPeak => "saved for later by the peak guardrail",
+        KeptReason::OnlyAcknowledged => "only an acknowledgment",
         KeptReason::BeforeEdit => "the agent had not read the operator's edit",
-        KeptReason::NothingProposed | KeptReason::Invalid(_) => "held back",
+        KeptReason::NothingProposed | KeptReason::Invalid(_) => "saved for later",
     };
     let bullet = look.mark(Mark::Bullet);
     // The agent chose the message name.
@@ -297,7 +307,7 @@ pub(super) fn proposed(thread: &Thread, cells: usize, look: Appearance) -> Vec<L
     let kept = latest.shape();
     let mut rows = Vec::new();
     if thread.held_back.is_empty() {
-        let taken = "Nothing is held back now: the summary updates normally.";
+        let taken = "No proposal is saved for later. The summary updates normally.";
         let taken = wrap(taken, cells).into_iter();
         rows.extend(taken.map(|row| Line::styled(row, look.style(Meaning::Dim))));
     }

@@ -80,7 +80,7 @@ fn first(difference: &SessionDiff, cells: usize, look: Appearance) -> Vec<Line<'
     };
     let side = |step: &Option<StepSummary>| match step {
         None => "ends here".to_owned(),
-        Some(step) => format!("{} {}: {}", step.sequence, step.event_type, step.summary),
+        Some(step) => format!("{} {}", step.sequence, step.summary),
     };
     let part = |label: &'static str, step: &Option<StepSummary>, meaning| {
         let text = clip(&side(step), cells.saturating_sub(3), look);
@@ -100,14 +100,14 @@ fn first(difference: &SessionDiff, cells: usize, look: Appearance) -> Vec<Line<'
         String::new()
     };
     let common = match difference.common {
-        0 => "They differ from step 1:".to_owned(),
-        1 => "The first step is the same. They differ from step 2:".to_owned(),
-        _ => format!("The first {steps} are the same. They differ after that:"),
+        0 => "The sessions differ from step 1:".to_owned(),
+        1 => "The first step is the same. The sessions differ from step 2:".to_owned(),
+        _ => format!("The first {steps} are the same. The sessions differ after that:"),
     };
     vec![
         Line::from(common),
-        part("a  ", &divergence.a, Meaning::Strong),
-        part("b  ", &divergence.b, Meaning::Strong),
+        part("A  ", &divergence.a, Meaning::Strong),
+        part("B  ", &divergence.b, Meaning::Strong),
         Line::default(),
         Line::styled(
             clip(&format!("{differences}{more}"), cells, look),
@@ -180,7 +180,7 @@ fn sums(difference: &SessionDiff, cells: usize, look: Appearance) -> Vec<Line<'s
                 "{} tried, {} blocked, {} failed",
                 sum.attempted, sum.blocked, sum.failed
             ),
-            format!("{} passed, {} not", sum.passed, sum.not_passed),
+            format!("{} passed, {} not passed", sum.passed, sum.not_passed),
             format!(
                 "by {}",
                 if sum.decided_by.is_empty() {
@@ -197,5 +197,5 @@ fn sums(difference: &SessionDiff, cells: usize, look: Appearance) -> Vec<Line<'s
         ])
     };
     let (a, b) = &difference.sums;
-    vec![Line::default(), line("a  ", a), line("b  ", b)]
+    vec![Line::default(), line("A  ", a), line("B  ", b)]
 }

@@ -52,7 +52,7 @@ pub(super) fn draw(
         }
         EventRead::Gone => {
             let words = format!(
-                "Event {} is missing from the record: event numbers have no gaps.",
+                "Event {} was removed from the record: cra numbers events without gaps.",
                 opened.place
             );
             let rows = wrap(&words, cells).into_iter();

@@ -68,8 +68,8 @@ fn draw_panel(
         position(opened),
         opened.stop_on.words(),
         match opened.play {
-            Playback::Paused => "plays",
-            Playback::Playing(_) => "pauses",
+            Playback::Paused => "play",
+            Playback::Playing(_) => "pause",
         }
     );
     let second = vec![
@@ -101,7 +101,7 @@ fn sums(opened: &OpenSession, look: Appearance) -> String {
     let count =
         |number: u64, noun: &str| counted(usize::try_from(number).unwrap_or(usize::MAX), noun);
     let parts = [
-        count(tally.waits, "gate"),
+        count(tally.waits, "checkpoint"),
         format!("{} signed", tally.signed),
         format!("{} denied", tally.denied),
         format!("{} expired/withdrawn", tally.lapsed),

@@ -80,7 +80,7 @@ fn is_imported(trace: &TraceScreen, session: &SessionId) -> bool {
 /// Returns the verification result and its meaning.
 fn words(trace: &TraceScreen, opened: &OpenSession) -> (String, String, Meaning) {
     if let Some(problem) = opened.problem.as_ref().or(trace.problem.as_ref()) {
-        let words = "cra cannot read this part of the record. r to retry.";
+        let words = "cra cannot read this part of the record. Press r to retry.";
         return (
             format!("! {}", one_line(problem)),
             words.to_owned(),
@@ -95,14 +95,14 @@ fn words(trace: &TraceScreen, opened: &OpenSession) -> (String, String, Meaning)
         let missing = opened.outline.tally().missing;
         if missing > 0 {
             let missing = counted(usize::try_from(missing).unwrap_or(usize::MAX), "event");
-            let words = "Event numbers have no gaps: the missing events were removed.";
+            let words = "cra numbers events without gaps: the missing events were removed.";
             return (
-                format!("{missing} MISSING, v: verify"),
+                format!("{missing} MISSING: v to verify"),
                 words.to_owned(),
                 Meaning::Error,
             );
         }
-        let words = "v reads every event again and checks every hash.";
+        let words = "v to check the hash of every event.";
         return (
             "not verified yet".to_owned(),
             words.to_owned(),
