@@ -17,7 +17,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cra_core::gateway::proof::AnswerSigner;
+use cra_core::gateway::protocol::proof::AnswerSigner;
 use cra_core::trace::note::Signer;
 use serde_json::json;
 

@@ -1,24 +1,18 @@
 //! Servers for agents. Each server translates its own protocol into calls of [`crate::runtime::AgentHandle`].
 //!
 //! A server has only that handle and plain data: it cannot decide, and it does not know the console. All
-//! servers translate what an agent sends into a [`call::AgentCall`]. The [`agent_connection::AgentConnection`] knows which
-//! sessions a connection may act for.
+//! servers translate what an agent sends into a [`protocol::call::AgentCall`]. The
+//! [`transport::agent_connection::AgentConnection`] knows which sessions a connection may act for.
+//!
+//! - [`protocol`]: the calls, their faults, and the proof of an answer. It does no I/O.
+//! - [`transport`]: the servers (socket, HTTP, MCP) and the clients that carry calls.
+//! - [`agents`]: the coding agents, one adapter each: events, tools, answers, settings.
+//! - [`hook`]: one step of a coding agent, from its event to a verdict of the console.
+//! - [`connect`]: the hook entries in the settings of coding agents.
 
-mod admission;
-pub mod agent_connection;
-pub mod call;
-mod caller_limits;
-pub mod client;
+pub mod agents;
 pub mod connect;
-pub mod gateway_state;
 pub mod hook;
-pub mod http;
-pub mod mcp;
-pub mod proof;
-mod questions;
-pub mod rejected_answers;
-pub mod rpc;
+pub mod protocol;
 pub mod simulated_agents;
-pub mod socket_lock;
-pub mod unix_server;
-mod wording;
+pub mod transport;

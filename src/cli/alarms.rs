@@ -15,12 +15,12 @@ use crate::base::clock::Timestamp;
 use crate::base::limits::{MAX_THREADS, PASSING_ALARM_TIME};
 use crate::base::text::one_line;
 use crate::console::AlarmReceiver;
+use crate::gateway::agents::CodingAgent;
 use crate::gateway::connect::registry::{ConnectedAgent, ConnectionRegistry};
-use crate::gateway::gateway_state::{ConnectionShortage, GatewayState};
-use crate::gateway::hook::Host;
-use crate::gateway::proof::{AnswerSigner, AnswerVerifier};
-use crate::gateway::rejected_answers::{self, RejectedAnswer, RejectedAnswerReports};
-use crate::gateway::unix_server::BoundSocket;
+use crate::gateway::protocol::proof::{AnswerSigner, AnswerVerifier};
+use crate::gateway::protocol::rejected_answers::{self, RejectedAnswer, RejectedAnswerReports};
+use crate::gateway::transport::gateway_state::{ConnectionShortage, GatewayState};
+use crate::gateway::transport::unix_server::BoundSocket;
 use crate::runtime::OperatorHandle;
 use crate::runtime::snapshot::{ClockStepAt, RuntimeSnapshot};
 use crate::store::key;
@@ -231,7 +231,7 @@ fn disconnected_agents(gateway: &GatewayState, snapshot: &RuntimeSnapshot) -> Ve
     held.map(|held| {
         let (session, gate) = (&held.session, &held.id);
         // Only an agent whose hook was stopped may have continued.
-        let is_hooked = Host::ALL.iter().any(|host| host.as_str() == held.agent);
+        let is_hooked = CodingAgent::from_name(&held.agent).is_some();
         let then = if is_hooked {
             "its hook was stopped: check the agent"
         } else {
@@ -336,12 +336,17 @@ mod tests {
 
     use super::*;
     use crate::base::clock_step::ClockStep;
+    use crate::gateway::agents::CodingAgent;
     use crate::gateway::connect::{ConnectScope, HookConfig, connect};
-    use crate::gateway::gateway_state::ShortageOutcome;
-    use crate::gateway::hook::{Host, OfflineBehavior};
+    use crate::gateway::hook::OfflineBehavior;
+    use crate::gateway::transport::gateway_state::ShortageOutcome;
     use crate::trace::note::Signer;
 
     /// Key of the watching console.
+    fn cursor() -> CodingAgent {
+        CodingAgent::from_name("cursor").unwrap()
+    }
+
     fn key() -> AnswerVerifier {
         let log = Signer::new("cra/log-1", &[7; 32]).unwrap();
         AnswerSigner::derive(&log).verifier()
@@ -360,11 +365,11 @@ mod tests {
             place: Vec::new(),
             key: Some(key().to_string()),
         };
-        let changed = connect("", Host::Cursor, &wiring).unwrap();
+        let changed = connect("", cursor(), &wiring).unwrap();
         fs::write(&file, changed.text).unwrap();
         let mut known = ConnectionRegistry::default();
         known.add(ConnectedAgent {
-            agent: Host::Cursor,
+            agent: cursor(),
             scope: ConnectScope::User,
             file: file.clone(),
             wiring,
@@ -543,7 +548,7 @@ mod tests {
         );
         let connected = ConnectionRegistry::load(folder.path()).unwrap();
         let mut known = connected.clone();
-        known.disconnect(Host::Cursor, &file);
+        known.disconnect(cursor(), &file);
         known.save(folder.path()).unwrap();
         assert_eq!(watched.find_alarms(folder.path()), [""; 0]);
         // After it is connected again, it is watched again.

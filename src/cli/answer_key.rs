@@ -4,7 +4,7 @@ use super::console::signer;
 use super::error::Failure;
 use super::settings::Settings;
 use super::trace::in_runtime;
-use crate::gateway::proof::{AnswerSigner, AnswerVerifier};
+use crate::gateway::protocol::proof::{AnswerSigner, AnswerVerifier};
 use crate::store;
 use crate::store::key;
 

@@ -12,10 +12,10 @@ use super::error::{ConnectFailure, Failure, verdict};
 use super::exit;
 use super::settings::Settings;
 use crate::base::text::{LineFeeds, one_line, sanitize};
+use crate::gateway::agents::CodingAgent;
 use crate::gateway::connect::file::SettingsFile;
 use crate::gateway::connect::registry::{ConnectedAgent, ConnectionRegistry, FILE_NAME};
 use crate::gateway::connect::{self, ConnectScope, HookConfig, settings_file};
-use crate::gateway::hook::Host;
 
 /// Placeholder for a key that is created only when the change is written.
 const NO_KEY_YET: &str = "CREATED-WHEN-THIS-IS-WRITTEN";
@@ -25,7 +25,7 @@ const CONTEXT_LINES: usize = 3;
 
 /// A settings file to change.
 struct SettingsTarget {
-    host: Host,
+    agent: CodingAgent,
     scope: ConnectScope,
     /// Path as the user gave it.
     file: PathBuf,
@@ -37,15 +37,15 @@ struct SettingsTarget {
 
 impl SettingsTarget {
     fn new(settings: &Settings, change: &SettingsChangeArgs) -> Result<Self, Failure> {
-        let (host, scope) = (change.agent.into(), change.scope.into());
+        let (agent, scope) = (change.agent, change.scope.into());
         let folders = Settings::agent_folders(change.dir.as_deref())?;
-        let file = settings_file(host, scope, &folders);
+        let file = settings_file(agent, scope, &folders);
         let found =
             SettingsFile::read(&file).map_err(|error| ConnectFailure::File(file.clone(), error))?;
         let store = settings.data_dir()?;
         Ok(Self {
             known: load_connections(&store)?,
-            host,
+            agent,
             scope,
             file,
             found,
@@ -101,14 +101,14 @@ pub(super) fn connect(settings: &Settings, given: &ConnectArgs) -> Result<u8, Fa
         key: Some(pinned_key(settings, &given.change)?),
     };
     let form = |error| ConnectFailure::Form(target.file.clone(), error);
-    let changed = connect::connect(target.found.text(), target.host, &wiring).map_err(form)?;
+    let changed = connect::connect(target.found.text(), target.agent, &wiring).map_err(form)?;
     let mut made = changed.created;
     if target.found.text.is_none() {
         made.insert(0, String::new());
     }
     let mut known = target.known.clone();
     known.add(ConnectedAgent {
-        agent: target.host,
+        agent: target.agent,
         scope: target.scope,
         file: target.file.clone(),
         wiring,
@@ -145,13 +145,13 @@ fn pinned_key(settings: &Settings, change: &SettingsChangeArgs) -> Result<String
 pub(super) fn disconnect(settings: &Settings, given: &DisconnectArgs) -> Result<u8, Failure> {
     let target = SettingsTarget::new(settings, &given.change)?;
     let mut known = target.known.clone();
-    let earlier = known.disconnect(target.host, &target.file);
+    let earlier = known.disconnect(target.agent, &target.file);
     let made = earlier
         .as_ref()
         .map(|connection| connection.made.as_slice());
     let form = |error| ConnectFailure::Form(target.file.clone(), error);
     let text = target.found.text();
-    let without = connect::disconnect(text, target.host, made).map_err(form)?;
+    let without = connect::disconnect(text, target.agent, made).map_err(form)?;
     let ours = earlier.as_ref().is_some_and(ConnectedAgent::created_file);
     let gone =
         target.found.text.is_none() || (ours && without != text && connect::is_blank(&without));
@@ -264,7 +264,7 @@ fn report(
     if change.json {
         let backup = backup.map(|path| path.to_string_lossy().into_owned());
         let report = json!({
-            "agent": target.host.as_str(),
+            "agent": target.agent.as_str(),
             "scope": target.scope.as_str(),
             "file": target.file.to_string_lossy(),
             "changes": outcome != ChangeOutcome::Unchanged,
@@ -276,7 +276,7 @@ fn report(
         let written = written.map_err(io::Error::from);
         return verdict(exit::OK, written.and_then(|()| writeln!(out)));
     }
-    let (agent, name) = (target.host.as_str(), target.name());
+    let (agent, name) = (target.agent.as_str(), target.name());
     let written = match outcome {
         ChangeOutcome::Unchanged => writeln!(out, "Nothing to do: {name} is up to date."),
         ChangeOutcome::Shown | ChangeOutcome::Declined => writeln!(out, "\nNothing was written."),
@@ -298,14 +298,15 @@ fn report(
 /// Remaining manual steps after hooks were added.
 fn advice(target: &SettingsTarget, new: Option<&str>) -> String {
     let mut advice = String::new();
-    let ours = new.is_some_and(|text| connect::read_hook_config(text, target.host).is_some());
+    let ours = new.is_some_and(|text| connect::read_hook_config(text, target.agent).is_some());
     if !ours {
         return advice;
     }
-    if target.host == Host::Codex {
-        advice += "\n  Codex runs only trusted hooks: open /hooks in Codex and trust each hook";
+    if let Some(step) = target.agent.adapter().trust_advice() {
+        advice += "\n  ";
+        advice += step;
     }
-    if target.scope == ConnectScope::Project && target.host != Host::ClaudeCode {
+    if target.scope == ConnectScope::Project && target.agent.adapter().shares_project_file() {
         advice += "\n  the file names a program on this machine: do not commit it to git";
     }
     advice

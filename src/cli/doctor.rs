@@ -17,17 +17,16 @@ use super::error::{Failure, verdict};
 use super::exit;
 use super::settings::{Settings, SocketOwner};
 use crate::base::text::one_line;
-use crate::gateway::connect::agent_limits::agent_limits;
-use crate::gateway::connect::codex_trust::{CodexTrust, codex_trust};
+use crate::gateway::agents::CodingAgent;
 use crate::gateway::connect::file::SettingsFile;
 use crate::gateway::connect::registry::{ConnectionRegistry, disabled_elsewhere};
 use crate::gateway::connect::{
     ConnectScope, Folders, HookConfig, SettingsState, inspect, read_hook_config, settings_file,
 };
-use crate::gateway::hook::{Host, OfflineBehavior};
-use crate::gateway::http::read_address;
-use crate::gateway::proof::AnswerVerifier;
-use crate::gateway::rejected_answers::{FOLDER_NAME, RejectedAnswerReports};
+use crate::gateway::hook::OfflineBehavior;
+use crate::gateway::protocol::proof::AnswerVerifier;
+use crate::gateway::protocol::rejected_answers::{FOLDER_NAME, RejectedAnswerReports};
+use crate::gateway::transport::http::read_address;
 
 mod console;
 
@@ -38,7 +37,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Settings of an agent that mention `cra`.
 struct ConnectionFinding {
-    host: Host,
+    agent: CodingAgent,
     scope: ConnectScope,
     file: PathBuf,
     wiring: Option<HookConfig>,
@@ -49,10 +48,10 @@ struct ConnectionFinding {
 
 /// Reports good and bad findings.
 pub(super) fn doctor(settings: &Settings, given: &DoctorArgs) -> Result<u8, Failure> {
-    let mut hosts: Vec<Host> = given.agents.iter().map(|agent| (*agent).into()).collect();
-    let named = !hosts.is_empty();
+    let mut agents: Vec<CodingAgent> = given.agents.clone();
+    let named = !agents.is_empty();
     if !named {
-        hosts = Host::ALL.to_vec();
+        agents = CodingAgent::ALL.to_vec();
     }
     let folders = Settings::agent_folders(given.dir.as_deref())?;
     let store = settings.data_dir()?;
@@ -62,16 +61,16 @@ pub(super) fn doctor(settings: &Settings, given: &DoctorArgs) -> Result<u8, Fail
         place: settings.console_options()?,
         key: key.as_ref().ok().cloned().flatten(),
     };
-    let findings: Vec<_> = candidates(&hosts, &folders, &known)
+    let findings: Vec<_> = candidates(&agents, &folders, &known)
         .into_iter()
-        .filter_map(|(host, scope, file)| examine(host, scope, file, &folders, &known, &own))
+        .filter_map(|(agent, scope, file)| examine(agent, scope, file, &folders, &known, &own))
         .collect();
     let findings = mark_duplicate_hooks(findings);
-    let connected = |host: &Host| findings.iter().any(|finding| finding.host == *host);
-    let missing: Vec<Host> = hosts
+    let connected = |agent: &CodingAgent| findings.iter().any(|finding| finding.agent == *agent);
+    let missing: Vec<CodingAgent> = agents
         .iter()
         .copied()
-        .filter(|host| !connected(host))
+        .filter(|agent| !connected(agent))
         .collect();
     let socket = settings.socket(SocketOwner::Console)?;
     let console = match key {
@@ -100,7 +99,7 @@ pub(super) fn doctor(settings: &Settings, given: &DoctorArgs) -> Result<u8, Fail
         http,
         findings,
         missing,
-        hosts,
+        agents,
     };
     let mut out = BufWriter::new(io::stdout().lock());
     let written = if given.json {
@@ -135,31 +134,31 @@ struct DoctorReport {
     /// HTTP address for agents and its check, if HTTP is enabled.
     http: Option<(SocketAddr, Result<(), String>)>,
     findings: Vec<ConnectionFinding>,
-    missing: Vec<Host>,
-    hosts: Vec<Host>,
+    missing: Vec<CodingAgent>,
+    agents: Vec<CodingAgent>,
 }
 
 /// Places where hooks may be: this project, this user, and every recorded connection.
 fn candidates(
-    hosts: &[Host],
+    agents: &[CodingAgent],
     folders: &Folders,
     known: &ConnectionRegistry,
-) -> Vec<(Host, ConnectScope, PathBuf)> {
+) -> Vec<(CodingAgent, ConnectScope, PathBuf)> {
     let mut found = Vec::new();
-    for host in hosts {
+    for agent in agents {
         let usual =
-            ConnectScope::ALL.map(|scope| (*host, scope, settings_file(*host, scope, folders)));
+            ConnectScope::ALL.map(|scope| (*agent, scope, settings_file(*agent, scope, folders)));
         found.extend(usual);
         let others = known
             .connections
             .iter()
-            .filter(|connection| connection.agent == *host);
+            .filter(|connection| connection.agent == *agent);
         for other in others {
             if !found
                 .iter()
-                .any(|(host, _, file)| *host == other.agent && *file == other.file)
+                .any(|(agent, _, file)| *agent == other.agent && *file == other.file)
             {
-                found.push((*host, other.scope, other.file.clone()));
+                found.push((*agent, other.scope, other.file.clone()));
             }
         }
     }
@@ -168,20 +167,20 @@ fn candidates(
 
 /// Checks one settings file. `None` if it does not mention `cra`.
 fn examine(
-    host: Host,
+    agent: CodingAgent,
     scope: ConnectScope,
     file: PathBuf,
     folders: &Folders,
     known: &ConnectionRegistry,
     own: &OwnConsole,
 ) -> Option<ConnectionFinding> {
-    let remembered = known.find(host, &file);
+    let remembered = known.find(agent, &file);
     let text = match (SettingsFile::read(&file), remembered) {
         (Ok(found), _) => found.text().to_owned(),
         (Err(_), None) => return None,
         (Err(error), Some(connection)) => {
             return Some(ConnectionFinding {
-                host,
+                agent,
                 scope,
                 file,
                 wiring: Some(connection.wiring.clone()),
@@ -191,7 +190,7 @@ fn examine(
         }
     };
     let wiring = remembered.map(|connection| connection.wiring.clone());
-    let wiring = wiring.or_else(|| read_hook_config(&text, host));
+    let wiring = wiring.or_else(|| read_hook_config(&text, agent));
     let assumed = wiring.clone().unwrap_or_else(|| HookConfig {
         program: PathBuf::new(),
         timeout: 0,
@@ -199,7 +198,7 @@ fn examine(
         place: Vec::new(),
         key: None,
     });
-    let problems = match inspect(&text, host, &assumed) {
+    let problems = match inspect(&text, agent, &assumed) {
         Ok(SettingsState::Absent) | Err(_) if remembered.is_none() => return None,
         Ok(SettingsState::Absent) => vec!["the hooks were removed".to_owned()],
         Err(error) => vec![error.to_string()],
@@ -207,7 +206,7 @@ fn examine(
         Ok(SettingsState::Intact) => Vec::new(),
     };
     let mut finding = ConnectionFinding {
-        host,
+        agent,
         scope,
         file,
         wiring,
@@ -223,11 +222,11 @@ fn examine(
 fn mark_duplicate_hooks(mut findings: Vec<ConnectionFinding>) -> Vec<ConnectionFinding> {
     let wired: Vec<_> = findings
         .iter()
-        .map(|finding| (finding.host, finding.wiring.clone()))
+        .map(|finding| (finding.agent, finding.wiring.clone()))
         .collect();
     for finding in &mut findings {
-        let other = |(host, wiring): &&(Host, Option<HookConfig>)| {
-            *host == finding.host && wiring.is_some() && *wiring != finding.wiring
+        let other = |(agent, wiring): &&(CodingAgent, Option<HookConfig>)| {
+            *agent == finding.agent && wiring.is_some() && *wiring != finding.wiring
         };
         if finding.scope == ConnectScope::Project && wired.iter().any(|entry| other(&entry)) {
             let trouble =
@@ -246,7 +245,7 @@ impl ConnectionFinding {
             let same_place = wiring.place == own.place;
             // The key of another console is not known here.
             let key = own.key.as_ref().filter(|_| same_place);
-            self.problems.extend(wiring.key_problem(self.host, key));
+            self.problems.extend(wiring.key_problem(self.agent, key));
             self.fixable = self.problems.len();
             if !same_place {
                 let asks = match wiring.place.as_slice() {
@@ -257,21 +256,13 @@ impl ConnectionFinding {
                 self.problems.push(trouble);
             }
         }
-        let off = disabled_elsewhere(self.host, &self.file, Some(folders));
+        let off = disabled_elsewhere(self.agent, &self.file, Some(folders));
         self.problems.extend(off);
-        if self.host == Host::Codex {
-            let config = folders.codex().join("config.toml");
-            let config = fs::read_to_string(config).unwrap_or_default();
-            let trouble = match codex_trust(&config, &self.file) {
-                CodexTrust::Trusted => None,
-                CodexTrust::Missing => Some(
-                    "Codex does not trust the hooks yet and does not run them: open /hooks in Codex",
-                ),
-                CodexTrust::Off => Some(
-                    "the hooks are switched off in Codex: open /hooks in Codex, or config.toml",
-                ),
-            };
-            self.problems.extend(trouble.map(str::to_owned));
+        let agent = self.agent.adapter();
+        if let Some(trust) = agent.trust_file(folders) {
+            let trust = fs::read_to_string(trust).unwrap_or_default();
+            let problem = agent.trust_problem(&trust, &self.file);
+            self.problems.extend(problem.map(str::to_owned));
         }
     }
 
@@ -345,7 +336,7 @@ impl DoctorReport {
         let findings = self.findings.iter().map(|finding| {
             let wiring = finding.wiring.as_ref();
             json!({
-                "agent": finding.host.as_str(),
+                "agent": finding.agent.as_str(),
                 "scope": finding.scope.as_str(),
                 "file": finding.file.to_string_lossy(),
                 "program": wiring.map(|wiring| wiring.program.to_string_lossy()),
@@ -355,11 +346,11 @@ impl DoctorReport {
                 "problems": finding.problems,
             })
         });
-        let agents = self.hosts.iter().map(|host| {
-            let bounds = agent_limits(*host);
+        let agents = self.agents.iter().map(|agent| {
+            let bounds = agent.adapter().limits();
             json!({
-                "agent": host.as_str(),
-                "connected": !self.missing.contains(host),
+                "agent": agent.as_str(),
+                "connected": !self.missing.contains(agent),
                 "hook_late": bounds.on_late_hook,
                 "hook_broken": bounds.on_broken_hook,
                 "asks_its_user": bounds.asks_user,
@@ -450,19 +441,19 @@ impl DoctorReport {
             } else {
                 "PROBLEM"
             };
-            let (host, scope) = (finding.host.as_str(), finding.scope.as_str());
+            let (agent, scope) = (finding.agent.as_str(), finding.scope.as_str());
             let file = one_line(&finding.file.to_string_lossy());
-            writeln!(out, "{mark:<8} {host:<12} {scope:<8} {file}")?;
+            writeln!(out, "{mark:<8} {agent:<12} {scope:<8} {file}")?;
             writeln!(out, "{:8} {}", "", finding.describe_wiring())?;
             for problem in &finding.problems {
                 writeln!(out, "{:8} - {}", "", one_line(problem))?;
             }
             if finding.fixable > 0 {
-                writeln!(out, "{:8} fix it: cra connect {host} --scope {scope}", "")?;
+                writeln!(out, "{:8} fix it: cra connect {agent} --scope {scope}", "")?;
             }
         }
         if !self.missing.is_empty() {
-            let names: Vec<_> = self.missing.iter().map(|host| host.as_str()).collect();
+            let names: Vec<_> = self.missing.iter().map(|agent| agent.as_str()).collect();
             writeln!(out, "-        not connected: {}", names.join(", "))?;
         }
         writeln!(
@@ -471,9 +462,9 @@ impl DoctorReport {
              {:<12} {:<10} {:<12} {:<22} NOT COVERED",
             "AGENT", "HOOK LATE", "HOOK BROKEN", "ASKS ITS USER"
         )?;
-        for host in &self.hosts {
-            let limits = agent_limits(*host);
-            let name = host.as_str();
+        for agent in &self.agents {
+            let limits = agent.adapter().limits();
+            let name = agent.as_str();
             let (late, broken, ask, unseen) = (
                 limits.on_late_hook,
                 limits.on_broken_hook,

@@ -9,7 +9,7 @@ use crate::atlas::diagnostic::ReportColour;
 use crate::base::json::StrictJsonError;
 use crate::console::ConsoleError;
 use crate::engine::RestoreError;
-use crate::gateway::socket_lock::SocketError;
+use crate::gateway::transport::socket_lock::SocketError;
 use crate::runtime::StartError;
 use crate::runtime::maintenance::MaintenanceError;
 use crate::runtime::snapshot_file::SnapshotFileError;

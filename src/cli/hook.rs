@@ -10,11 +10,10 @@ use super::args::HookArgs;
 use super::error::{ConnectFailure, Failure};
 use super::settings::{Settings, SocketOwner};
 use crate::base::limits::MAX_MESSAGE_BYTES;
-use crate::gateway::client::ConnectionCanceller;
 use crate::gateway::hook::{
-    self, AnswerCommand, HookEvent, HookOptions, HookOutput, Host, Transport,
+    self, AnswerCommand, ConsoleSocket, HookEvent, HookOptions, HookOutput,
 };
-use crate::gateway::proof::ProofError;
+use crate::gateway::protocol::proof::ProofError;
 
 /// Longest time for an agent to send its payload.
 const PAYLOAD_TIME: Duration = Duration::from_secs(10);
@@ -24,9 +23,8 @@ pub(super) fn hook(settings: &Settings, hook: &HookArgs) -> u8 {
     let begun = Instant::now();
     let (answered, watched) = mpsc::channel();
     let done = answered.clone();
-    let host = Host::from(hook.agent);
     let timer = hook.timer.map(Duration::from_secs);
-    let timer = timer.unwrap_or(host.default_timeout());
+    let timer = timer.unwrap_or(hook.agent.adapter().default_timeout());
     let first = begun + (timer / 2).min(PAYLOAD_TIME);
     let (settings, hook) = (settings.clone(), hook.clone());
     let asking = thread::Builder::new().spawn(move || {
@@ -79,16 +77,16 @@ fn answer(
     begun: Instant,
     progress: &Sender<HookProgress>,
 ) -> Result<HookOutput, String> {
-    let options = options(settings, hook, begun).map_err(|failure| failure.report())?;
+    let (options, socket) = options(settings, hook, begun).map_err(|failure| failure.report())?;
     let payload =
         payload().map_err(|error| format!("cra hook cannot read the payload: {error}"))?;
-    match HookEvent::read(options.host, &payload) {
+    match HookEvent::read(options.agent, &payload) {
         Ok(event) => {
             let (until, late) = hook::too_late(&event, &options);
             let _ = progress.send(HookProgress::Read(until, late));
-            Ok(hook::answer_event(&event, &options))
+            Ok(hook::answer_event(&event, &options, &socket))
         }
-        Err(unreadable) => Ok(HookOutput::unreadable(options.host, &unreadable)),
+        Err(unreadable) => Ok(HookOutput::unreadable(options.agent, &unreadable)),
     }
 }
 
@@ -112,30 +110,35 @@ fn print(printed: &HookOutput) -> u8 {
     code
 }
 
-fn options(settings: &Settings, hook: &HookArgs, begun: Instant) -> Result<HookOptions, Failure> {
+fn options(
+    settings: &Settings,
+    hook: &HookArgs,
+    begun: Instant,
+) -> Result<(HookOptions, ConsoleSocket), Failure> {
     let folder = settings.data_dir()?;
     let secret = hook::secret(&folder);
     let key = match &hook.key {
         Some(key) => key.parse().map_err(|error: ProofError| error.to_string()),
         None => Err("it is missing".to_owned()),
     };
-    Ok(HookOptions {
-        host: hook.agent.into(),
+    let options = HookOptions {
+        agent: hook.agent,
         started_at: begun,
         timeout: hook.timer.map(Duration::from_secs),
         offline: hook.offline.into(),
-        socket: settings.socket(SocketOwner::Console)?,
-        key,
-        folder: folder.clone(),
         secret: secret.map_err(|error| Failure::Read(folder.join("hook.key"), error))?,
         api_key: hook.api_key.clone(),
-        canceller: ConnectionCanceller::default(),
         answer_command: AnswerCommand {
             program: std::env::current_exe().map_err(ConnectFailure::Program)?,
             location_args: settings.console_options()?,
         },
-        transport: Transport::Direct,
-    })
+    };
+    let socket = ConsoleSocket {
+        path: settings.socket(SocketOwner::Console)?,
+        key,
+        folder,
+    };
+    Ok((options, socket))
 }
 
 fn payload() -> io::Result<Vec<u8>> {

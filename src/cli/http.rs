@@ -6,8 +6,8 @@ use std::path::Path;
 use super::error::Failure;
 use crate::base::limits::MAX_HTTP_CONNECTIONS;
 use crate::base::open_files::raise_open_file_limit;
-use crate::gateway::gateway_state::GatewayState;
-use crate::gateway::http::{HttpResources, HttpServer, remove_address_file};
+use crate::gateway::transport::gateway_state::GatewayState;
+use crate::gateway::transport::http::{HttpResources, HttpServer, remove_address_file};
 use crate::runtime::Runtime;
 
 /// Starts the server, if it is enabled.

@@ -10,9 +10,9 @@ use super::args::{McpArgs, McpProxyArgs};
 use super::error::Failure;
 use super::exit;
 use super::settings::{Settings, SocketOwner};
-use crate::gateway::mcp::ConsoleIdentity;
-use crate::gateway::mcp::proxy::{self, ProxyOptions};
-use crate::gateway::mcp::tool_server;
+use crate::gateway::transport::mcp::ConsoleIdentity;
+use crate::gateway::transport::mcp::proxy::{self, ProxyOptions};
+use crate::gateway::transport::mcp::tool_server;
 
 /// Runs the proxy until the agent or the server is gone.
 pub(super) fn run_proxy(settings: &Settings, given: McpProxyArgs) -> Result<u8, Failure> {

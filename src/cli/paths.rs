@@ -12,7 +12,7 @@ use super::exit;
 use super::settings::{Settings, SocketOwner};
 use crate::base::text::one_line;
 use crate::gateway::connect::registry;
-use crate::gateway::http::{ADDRESS_FILE, TOKEN_FILE};
+use crate::gateway::transport::http::{ADDRESS_FILE, TOKEN_FILE};
 use crate::runtime::notices::SECRET_FILE;
 use crate::store::key;
 

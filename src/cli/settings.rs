@@ -11,6 +11,7 @@ use super::config::{Config, NoticeDelivery};
 use super::error::{Failure, NoticeFailure};
 use crate::atlas::ManifestTransform;
 use crate::console::{Appearance, ColourMode, Glyphs, Theme};
+use crate::gateway::agents::CodingAgent;
 use crate::gateway::connect::Folders;
 use crate::runtime::extension::Registry;
 use crate::runtime::notices::{NoticesOff, SecretSource, Webhooks};
@@ -194,14 +195,16 @@ impl Settings {
             let path = std::env::var_os(name).filter(|path| !path.is_empty());
             path.and_then(|path| std::path::absolute(path).ok())
         };
+        let agents = CodingAgent::ALL.iter();
+        let variables = agents.filter_map(|agent| agent.adapter().folder_variable());
         // Normalized without the file system: a folder that does not exist yet has no canonical path.
         let project = std::path::absolute(project).map_err(failed)?;
         Ok(Folders {
             project: project.components().collect(),
             home: etcetera::home_dir().map_err(|_| Failure::NoHome)?,
-            claude: moved("CLAUDE_CONFIG_DIR"),
-            codex: moved("CODEX_HOME"),
-            copilot: moved("COPILOT_HOME"),
+            moved: variables
+                .filter_map(|name| Some((name, moved(name)?)))
+                .collect(),
         })
     }
 

@@ -1,8 +1,8 @@
 //! Hook entries in the settings of agents: added, removed and inspected.
 //!
 //! Only entries that run `cra hook AGENT` are ever changed. Everything else in a settings file stays as it
-//! was written: other hooks, the order of names, indentation. A text that is not strict JSON is refused,
-//! because its comments and trailing commas could not be kept.
+//! was written: other hooks, the order of names, indentation, comments. Comments and trailing commas are
+//! accepted only if the agent reads them; otherwise the file is refused, because the agent may ignore it.
 //!
 //! Only [`mod@file`] and [`registry`] read or write files.
 
@@ -11,22 +11,21 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use self::hook_entry::{HookEntry, command_words};
-use self::json_text::{JsonNode, JsonText};
-use super::hook::{Host, OfflineBehavior};
-use super::proof::AnswerVerifier;
+use self::hook_entry::command_words;
+use self::json_text::{JsonNode, JsonSyntax, JsonText};
+use super::agents::CodingAgent;
+use super::agents::hook_event::EventMeaning;
+use super::agents::settings::{HOOK_NAME, HookEntry};
+use super::hook::OfflineBehavior;
+use super::protocol::proof::AnswerVerifier;
 
-pub mod agent_limits;
-mod agent_table;
-pub mod codex_trust;
 pub mod file;
 mod hook_entry;
 mod json_text;
 pub mod registry;
 mod shell_words;
 
-pub(super) use agent_table::intercepts;
-pub use agent_table::{ConnectScope, Folders, event_names, settings_file};
+pub use super::agents::settings::{ConnectScope, Folders};
 pub use json_text::JsonEditError;
 pub(super) use shell_words::quote;
 
@@ -50,8 +49,15 @@ pub struct HookConfig {
 impl HookConfig {
     /// Describes the problem with the pinned key, given the console's own key.
     #[must_use]
-    pub fn key_problem(&self, host: Host, current: Option<&AnswerVerifier>) -> Option<String> {
-        let way = format!("so every step is denied; run cra connect {}", host.as_str());
+    pub fn key_problem(
+        &self,
+        agent: CodingAgent,
+        current: Option<&AnswerVerifier>,
+    ) -> Option<String> {
+        let way = format!(
+            "so every step is denied; run cra connect {}",
+            agent.as_str()
+        );
         match (&self.key, current) {
             (None, _) => Some(format!("its hooks have no key of the console, {way}")),
             (Some(pinned), Some(current)) if *pinned != current.to_string() => Some(format!(
@@ -83,19 +89,48 @@ pub enum SettingsState {
     Changed(Vec<String>),
 }
 
+/// Returns the settings file of an agent.
+#[must_use]
+pub fn settings_file(agent: CodingAgent, scope: ConnectScope, folders: &Folders) -> PathBuf {
+    agent.adapter().settings_file(scope, folders)
+}
+
+/// Returns the names of the events that an agent is connected to.
+pub fn event_names(agent: CodingAgent) -> impl Iterator<Item = &'static str> {
+    agent.adapter().events().iter().map(|(name, _)| *name)
+}
+
+/// Returns whether the hooks of an agent intercept input, output and actions.
+pub(super) fn intercepts(agent: CodingAgent) -> (bool, bool, bool) {
+    let events = agent.adapter().events();
+    let has = |wanted: EventMeaning| events.iter().any(|(_, meaning)| *meaning == wanted);
+    (
+        has(EventMeaning::Prompt),
+        has(EventMeaning::Output),
+        has(EventMeaning::BeforeTool),
+    )
+}
+
+/// Returns the event before a tool call.
+fn tool_event(agent: CodingAgent) -> &'static str {
+    let mut events = agent.adapter().events().iter();
+    let found = events.find(|(_, meaning)| *meaning == EventMeaning::BeforeTool);
+    found.map_or("", |(name, _)| *name)
+}
+
 /// Adds our entries to a text, and removes outdated entries of ours.
 ///
 /// # Errors
 /// Fails when other parts of the text could not be preserved.
 pub fn connect(
     text: &str,
-    host: Host,
+    agent: CodingAgent,
     wiring: &HookConfig,
 ) -> Result<EditedSettings, JsonEditError> {
-    let mut text = JsonText::read(text)?;
+    let mut text = JsonText::read(text, syntax(agent))?;
     let mut made = Vec::new();
     let root = text.root()?;
-    if agent_table::has_version(host) && root.member("version").is_none() {
+    if agent.adapter().has_version() && root.member("version").is_none() {
         text.add_member(&root, "version", &1);
         made.push("version".to_owned());
     }
@@ -104,14 +139,14 @@ pub fn connect(
         text.add_member(&root, "hooks", &serde_json::Map::new());
         made.push("hooks".to_owned());
     }
-    let wanted = hook_entry::all_entries(host, wiring);
+    let wanted = hook_entry::all_entries(agent, wiring);
     for name in event_members(&text)? {
         if !wanted.iter().any(|(event, _)| *event == name) {
-            take_out(&mut text, host, &name)?;
+            take_out(&mut text, agent, &name)?;
         }
     }
     for (event, entry) in &wanted {
-        put_in(&mut text, host, event, entry, &mut made)?;
+        put_in(&mut text, agent, event, entry, &mut made)?;
     }
     Ok(EditedSettings {
         text: text.as_str().to_owned(),
@@ -126,20 +161,20 @@ pub fn connect(
 /// Fails when other parts of the text could not be preserved.
 pub fn disconnect(
     text: &str,
-    host: Host,
+    agent: CodingAgent,
     made: Option<&[String]>,
 ) -> Result<String, JsonEditError> {
     let given = text;
-    let mut text = JsonText::read(text)?;
+    let mut text = JsonText::read(text, syntax(agent))?;
     let ours = |name: &str| made.is_none_or(|made| made.iter().any(|created| created == name));
     let mut found = false;
     for event in event_members(&text)? {
-        if !take_out(&mut text, host, &event)? {
+        if !take_out(&mut text, agent, &event)? {
             continue;
         }
         found = true;
         let hooks = hooks(&text)?;
-        let empty = hooks.member(&event).is_some_and(JsonNode::is_empty);
+        let empty = hooks.member(&event).is_some_and(|list| text.is_blank(list));
         if let (true, true, Some(at)) = (
             empty,
             ours(&format!("hooks/{event}")),
@@ -152,7 +187,9 @@ pub fn disconnect(
         return Ok(given.to_owned());
     }
     let root = text.root()?;
-    let empty = root.member("hooks").is_some_and(JsonNode::is_empty);
+    let empty = root
+        .member("hooks")
+        .is_some_and(|hooks| text.is_blank(hooks));
     if let (true, true, Some(at)) = (empty, ours("hooks"), root.position("hooks")) {
         text.remove(&root, at);
     }
@@ -171,12 +208,22 @@ pub fn disconnect(
     Ok(text.as_str().to_owned())
 }
 
-/// Returns true if a text is an empty object.
+/// Returns the syntax in which an agent reads its settings.
+fn syntax(agent: CodingAgent) -> JsonSyntax {
+    if agent.adapter().reads_comments() {
+        JsonSyntax::WithComments
+    } else {
+        JsonSyntax::Strict
+    }
+}
+
+/// Returns true if a text is an empty object without comments.
 #[must_use]
 pub fn is_blank(text: &str) -> bool {
-    JsonText::read(text)
-        .and_then(|text| text.root())
-        .is_ok_and(|root| root.is_empty())
+    JsonText::read(text, JsonSyntax::WithComments).is_ok_and(|text| {
+        let empty = text.root().is_ok_and(|root| root.is_empty());
+        empty && !text.has_comments()
+    })
 }
 
 /// Compares the entries in a text with the expected ones.
@@ -185,20 +232,20 @@ pub fn is_blank(text: &str) -> bool {
 /// Fails when the text cannot be read.
 pub fn inspect(
     text: &str,
-    host: Host,
+    agent: CodingAgent,
     wiring: &HookConfig,
 ) -> Result<SettingsState, JsonEditError> {
-    let text = JsonText::read(text)?;
-    let wanted = hook_entry::all_entries(host, wiring);
+    let text = JsonText::read(text, syntax(agent))?;
+    let wanted = hook_entry::all_entries(agent, wiring);
     let (mut missing, mut wrong) = (Vec::new(), Vec::new());
     for (event, entry) in &wanted {
-        let found = ours_in(&text, host, event)?;
+        let found = ours_in(&text, agent, event)?;
         match found.as_slice() {
             [] => missing.push(format!("{event} is missing")),
             [one] if one.alone && one.value == serde_json::to_value(entry).unwrap_or_default() => {}
             [one] if one.alone => wrong.push(format!(
                 "{event} was edited{}",
-                describe_timeout_mismatch(host, one)
+                describe_timeout_mismatch(agent, one)
             )),
             [_] => wrong.push(format!(
                 "{event} was edited: its entry has other hooks, too"
@@ -208,7 +255,7 @@ pub fn inspect(
     }
     for event in event_members(&text)? {
         let known = wanted.iter().any(|(name, _)| *name == event);
-        if !known && !ours_in(&text, host, &event)?.is_empty() {
+        if !known && !ours_in(&text, agent, &event)?.is_empty() {
             wrong.push(format!("{event} is not expected"));
         }
     }
@@ -216,7 +263,7 @@ pub fn inspect(
         return Ok(SettingsState::Absent);
     }
     wrong.extend(missing);
-    wrong.extend(off_in(&text, host)?);
+    wrong.extend(off_in(&text, agent)?);
     Ok(if wrong.is_empty() {
         SettingsState::Intact
     } else {
@@ -226,27 +273,25 @@ pub fn inspect(
 
 /// Describes the settings in a text that disable our hooks. An unreadable text disables nothing.
 #[must_use]
-pub fn disabling_settings(text: &str, host: Host) -> Vec<String> {
-    let text = JsonText::read(text);
-    text.and_then(|text| off_in(&text, host))
+pub fn disabling_settings(text: &str, agent: CodingAgent) -> Vec<String> {
+    let text = JsonText::read(text, syntax(agent));
+    text.and_then(|text| off_in(&text, agent))
         .unwrap_or_default()
 }
 
-fn off_in(text: &JsonText, host: Host) -> Result<Vec<String>, JsonEditError> {
+fn off_in(text: &JsonText, agent: CodingAgent) -> Result<Vec<String>, JsonEditError> {
     let root = text.root()?;
     let at = |path: &[&str]| {
         let node = path.iter().try_fold(&root, |node, name| node.member(name));
         node.map(|node| text.value(node))
     };
-    let off = agent_table::switches(host).iter();
+    let off = agent.adapter().off_switches().iter();
     let off = off.filter(|(path, off)| at(path).is_some_and(|value| value == *off));
-    let named = agent_table::disabled_hook_lists(host)
-        .iter()
-        .filter(|path| {
-            let listed = at(path);
-            let listed = listed.as_ref().and_then(Value::as_array);
-            listed.is_some_and(|names| names.iter().any(|name| name == hook_entry::NAME))
-        });
+    let named = agent.adapter().disabled_hook_lists().iter().filter(|path| {
+        let listed = at(path);
+        let listed = listed.as_ref().and_then(Value::as_array);
+        listed.is_some_and(|names| names.iter().any(|name| name == HOOK_NAME))
+    });
     let paths = off.map(|(path, _)| path).chain(named);
     Ok(paths
         .map(|path| format!("hooks are switched off by `{}`", path.join(".")))
@@ -255,16 +300,16 @@ fn off_in(text: &JsonText, host: Host) -> Result<Vec<String>, JsonEditError> {
 
 /// Returns the settings of our hooks in a text, as the entry for the event before tools states them.
 #[must_use]
-pub fn read_hook_config(text: &str, host: Host) -> Option<HookConfig> {
-    let text = JsonText::read(text).ok()?;
-    let found = ours_in(&text, host, agent_table::tool_event(host)).ok()?;
+pub fn read_hook_config(text: &str, agent: CodingAgent) -> Option<HookConfig> {
+    let text = JsonText::read(text, syntax(agent)).ok()?;
+    let found = ours_in(&text, agent, tool_event(agent)).ok()?;
     let words = command_words(&found.first()?.handler);
     hook_entry::parse_hook_config(&words)
 }
 
 /// Describes the difference between the agent's timeout and the hook's own, or returns an empty text.
-fn describe_timeout_mismatch(host: Host, one: &OwnEntry) -> String {
-    let pinned = agent_table::handler_timeout_s(host, &one.handler);
+fn describe_timeout_mismatch(agent: CodingAgent, one: &OwnEntry) -> String {
+    let pinned = agent.adapter().handler_timeout_s(&one.handler);
     let told =
         hook_entry::parse_hook_config(&command_words(&one.handler)).map(|wiring| wiring.timeout);
     match (pinned, told) {
@@ -317,7 +362,11 @@ fn is_list(node: &JsonNode) -> bool {
     matches!(node.kind, json_text::JsonKind::Array(_))
 }
 
-fn ours_in(text: &JsonText, host: Host, event: &str) -> Result<Vec<OwnEntry>, JsonEditError> {
+fn ours_in(
+    text: &JsonText,
+    agent: CodingAgent,
+    event: &str,
+) -> Result<Vec<OwnEntry>, JsonEditError> {
     let hooks = hooks(text)?;
     let Some(list) = hooks.member(event) else {
         return Ok(Vec::new());
@@ -333,7 +382,7 @@ fn ours_in(text: &JsonText, host: Host, event: &str) -> Result<Vec<OwnEntry>, Js
         let alone = handlers.len() == 1;
         for (inner, handler) in handlers.into_iter().enumerate() {
             let handler = text.value(handler);
-            if hook_entry::is_ours(host, &handler) {
+            if hook_entry::is_ours(agent, &handler) {
                 found.push(OwnEntry {
                     item,
                     inner,
@@ -348,10 +397,10 @@ fn ours_in(text: &JsonText, host: Host, event: &str) -> Result<Vec<OwnEntry>, Js
 }
 
 /// Removes our entries from one event. Returns true if there were any.
-fn take_out(text: &mut JsonText, host: Host, event: &str) -> Result<bool, JsonEditError> {
+fn take_out(text: &mut JsonText, agent: CodingAgent, event: &str) -> Result<bool, JsonEditError> {
     let mut found = false;
     // Positions change with every removal.
-    while let Some(one) = ours_in(text, host, event)?.pop() {
+    while let Some(one) = ours_in(text, agent, event)?.pop() {
         found = true;
         let hooks = hooks(text)?;
         let Some(list) = hooks.member(event) else {
@@ -371,12 +420,12 @@ fn take_out(text: &mut JsonText, host: Host, event: &str) -> Result<bool, JsonEd
 
 fn put_in(
     text: &mut JsonText,
-    host: Host,
+    agent: CodingAgent,
     event: &str,
     entry: &HookEntry,
     made: &mut Vec<String>,
 ) -> Result<(), JsonEditError> {
-    let found = ours_in(text, host, event)?;
+    let found = ours_in(text, agent, event)?;
     if let [one] = found.as_slice()
         && one.alone
     {
@@ -390,7 +439,7 @@ fn put_in(
         }
         return Ok(());
     }
-    take_out(text, host, event)?;
+    take_out(text, agent, event)?;
     let hooks = hooks(text)?;
     if let Some(list) = hooks.member(event) {
         text.add_item(list, entry);

@@ -6,82 +6,32 @@
 //! where the agent permits that: the agent's own rules and questions stay in force. Only a step that an
 //! operator let pass is explicitly allowed.
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use self::verdict::HookVerdict;
-use super::client::{CallError, ConnectionCanceller};
-use super::proof::AnswerVerifier;
-use super::wording::{KeyRemedy, denial_text};
+use super::agents::CodingAgent;
+use super::agents::hook_output::{self, HookVerdict};
+use super::protocol::call::CallError;
+use super::protocol::wording::{KeyRemedy, denial_text};
+use super::transport::agent_connection::AgentConnection;
 use crate::base::digest::Digest;
 
 mod answer_command;
 mod answer_sender;
-mod hook_event;
-mod hook_output;
+mod console_calls;
 mod secret;
-mod tool_actions;
 mod verdict;
 mod wrapper;
 
+pub use super::agents::hook_event::{HookEvent, HookEventKind, UnreadablePayload};
+pub use super::agents::hook_output::HookOutput;
+pub use super::agents::tool_actions::{ToolAction, actions};
 pub use answer_command::{AnswerCommand, AnswerLine};
 pub use answer_sender::{AnswerOutcome, AnswerSender, send_answers};
-pub use hook_event::{HookEvent, HookEventKind, UnreadablePayload};
-pub use hook_output::HookOutput;
+pub use console_calls::ConsoleSocket;
 pub use secret::secret;
 pub(super) use secret::secret_named;
-pub use tool_actions::{ToolAction, actions};
-
-/// An agent that runs hooks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Host {
-    /// Claude Code.
-    ClaudeCode,
-    /// Codex CLI.
-    Codex,
-    /// Gemini CLI.
-    Gemini,
-    /// Cursor.
-    Cursor,
-    /// GitHub Copilot: CLI, cloud agent, VS Code.
-    Copilot,
-}
-
-impl Host {
-    /// All agents.
-    pub const ALL: [Self; 5] = [
-        Self::ClaudeCode,
-        Self::Codex,
-        Self::Gemini,
-        Self::Cursor,
-        Self::Copilot,
-    ];
-
-    /// Returns its name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::Cursor => "cursor",
-            Self::Copilot => "copilot",
-        }
-    }
-
-    /// Returns its default hook timeout.
-    #[must_use]
-    pub fn default_timeout(self) -> Duration {
-        match self {
-            Self::ClaudeCode | Self::Codex => Duration::from_mins(10),
-            Self::Gemini | Self::Cursor => Duration::from_mins(1),
-            Self::Copilot => Duration::from_secs(30),
-        }
-    }
-}
 
 /// Behaviour when no console runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,67 +65,42 @@ impl OfflineBehavior {
 #[derive(Clone, Debug)]
 pub struct HookOptions {
     /// Agent that runs the hook.
-    pub host: Host,
+    pub agent: CodingAgent,
     /// Time at which the agent began to wait.
     pub started_at: Instant,
     /// Time that the agent waits, if known.
     pub timeout: Option<Duration>,
     /// Behaviour when no console runs.
     pub offline: OfflineBehavior,
-    /// Socket of the console.
-    pub socket: PathBuf,
-    /// Key that verifies the console's answers. Without a usable key, the reason; everything is denied
-    /// then.
-    pub key: Result<AnswerVerifier, String>,
-    /// Folder of the store, where a rejected answer is reported.
-    pub folder: PathBuf,
     /// Secret from which session keys are derived. Each hook is a separate process: it proves with this
     /// secret that a session belongs to it.
     pub secret: Digest,
     /// Key that the agent presents, if an Atlas requires one.
     pub api_key: Option<String>,
-    /// Handle by which the process that waits for the hook can cancel it.
-    pub canceller: ConnectionCanceller,
     /// Command by which the agent answers a checkpoint from its shell.
     pub answer_command: AnswerCommand,
-    /// Way in which the agent reaches the hook.
-    pub transport: Transport,
 }
 
-/// Way in which an agent reaches its hook.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
-    /// The agent runs the program.
-    Direct,
-    /// The agent posts to the console over HTTP.
-    Rest,
-}
-
-impl Transport {
-    /// Returns its name in the record.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Direct => "direct",
-            Self::Rest => "rest",
-        }
-    }
-}
-
-/// Runs a hook: reads the agent's payload and returns the answer.
+/// Asks the console at a socket about an event, and returns the answer for the agent.
 #[must_use]
-pub fn run_hook(payload: &[u8], options: &HookOptions) -> HookOutput {
-    match HookEvent::read(options.host, payload) {
-        Ok(told) => answer_event(&told, options),
-        Err(unreadable) => HookOutput::unreadable(options.host, &unreadable),
-    }
+pub fn answer_event(
+    event: &HookEvent,
+    options: &HookOptions,
+    socket: &ConsoleSocket,
+) -> HookOutput {
+    let verdict = verdict::decide_over_socket(event, options, socket);
+    hook_output::encode(event, &verdict)
 }
 
-/// Returns the answer to an event of an agent.
-#[must_use]
-pub fn answer_event(told: &HookEvent, options: &HookOptions) -> HookOutput {
-    let verdict = verdict::decide(told, options);
-    hook_output::encode(told, &verdict)
+/// Asks this process' own console about an event of an admitted caller, and returns the answer for the
+/// agent.
+pub(super) async fn answer_event_here(
+    event: &HookEvent,
+    options: &HookOptions,
+    caller: AgentConnection,
+) -> HookOutput {
+    let verdict = verdict::decide_here(event, options, caller).await;
+    hook_output::encode(event, &verdict)
 }
 
 /// Returns the deadline for an answer, and the output if none came by then.
@@ -183,7 +108,7 @@ pub fn answer_event(told: &HookEvent, options: &HookOptions) -> HookOutput {
 pub fn too_late(told: &HookEvent, options: &HookOptions) -> (Instant, HookOutput) {
     let reason = denial_text(
         &CallError::TimedOut,
-        KeyRemedy::Connect(options.host.as_str()),
+        KeyRemedy::Connect(options.agent.as_str()),
     );
     let printed = hook_output::encode(told, &HookVerdict::Deny { reason });
     (verdict::answer_deadline(told, options), printed)

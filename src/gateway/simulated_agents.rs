@@ -8,7 +8,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::client::{CallError, GatewayClient};
+use super::protocol::call::CallError;
+use super::transport::client::GatewayClient;
 use crate::base::id::SessionId;
 use crate::base::json::{self, StrictJsonError};
 use crate::memento::{MementoError, Turn};

@@ -68,13 +68,20 @@ fn every_response_type_is_recorded_as_it_was_chosen_and_shown() {
         for (name, value) in record.as_object().unwrap() {
             // The sheet says method, hash and Atlas once, above the records.
             let words = match name.as_str() {
-                "approval_method" => format!("op-1, {}", value.as_str().unwrap()),
+                "approval_method" => "op-1, in the console".to_owned(),
                 "request_hash" => value.as_str().unwrap().chars().take(16).collect(),
                 // The sheet says the source in words.
                 "justification_source" => "(your answers)".to_owned(),
                 "judged_under" => value[0]["atlas_id"].as_str().unwrap().to_owned(),
                 _ => {
-                    assert!(sheet.contains(name), "{name}: {sheet}");
+                    let label = match name.as_str() {
+                        "checkpoint_id" => "checkpoint".to_owned(),
+                        "injected_contexts" => "contexts given".to_owned(),
+                        "unlocked_capabilities" => "capabilities unlocked".to_owned(),
+                        "validation_result" => "validation".to_owned(),
+                        other => other.replace('_', " "),
+                    };
+                    assert!(sheet.contains(&label), "{label}: {sheet}");
                     value.to_string()
                 }
             };

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use cra_core::gateway::call::{AgentCall, AuthenticatedCall};
-use cra_core::gateway::proof::AnswerSigner;
-use cra_core::gateway::rpc;
+use cra_core::gateway::protocol::call::{AgentCall, AuthenticatedCall};
+use cra_core::gateway::protocol::proof::AnswerSigner;
+use cra_core::gateway::protocol::rpc;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};

@@ -5,10 +5,11 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use cra_core::gateway::agents::CodingAgent;
 use cra_core::gateway::connect::{
     self, ConnectScope, Folders, HookConfig, SettingsState, event_names, settings_file,
 };
-use cra_core::gateway::hook::{HookEvent, Host, OfflineBehavior};
+use cra_core::gateway::hook::{HookEvent, OfflineBehavior};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -16,6 +17,10 @@ use tempfile::TempDir;
 use super::cli::{CommandOutput, command, command_output};
 use super::impostor::{Impostor, Trick, another_key};
 use super::socket::TestConsole;
+
+fn agent(name: &str) -> CodingAgent {
+    CodingAgent::from_name(name).unwrap()
+}
 
 /// A home, and a project in it.
 struct Home(TempDir);
@@ -39,13 +44,11 @@ impl Home {
         Folders {
             project: self.project(),
             home: self.path(),
-            claude: None,
-            codex: None,
-            copilot: None,
+            moved: std::collections::BTreeMap::new(),
         }
     }
 
-    fn file(&self, host: Host, scope: ConnectScope) -> PathBuf {
+    fn file(&self, host: CodingAgent, scope: ConnectScope) -> PathBuf {
         settings_file(host, scope, &self.folders())
     }
 
@@ -74,7 +77,7 @@ impl Home {
     }
 
     /// Writes settings, and the folder they are in.
-    fn settings(&self, host: Host, scope: ConnectScope, text: &str) -> PathBuf {
+    fn settings(&self, host: CodingAgent, scope: ConnectScope, text: &str) -> PathBuf {
         let file = self.file(host, scope);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(&file, text).unwrap();
@@ -116,15 +119,16 @@ fn handler(settings: &Value, event: &str) -> Value {
 }
 
 /// Unit of an agent's timeouts: the key, and units per second.
-fn unit(host: Host) -> (&'static str, u64) {
-    match host {
-        Host::ClaudeCode | Host::Codex | Host::Cursor => ("timeout", 1),
-        Host::Gemini => ("timeout", 1000),
-        Host::Copilot => ("timeoutSec", 1),
+fn unit(host: CodingAgent) -> (&'static str, u64) {
+    match host.as_str() {
+        "claude-code" | "codex" | "cursor" => ("timeout", 1),
+        "gemini" => ("timeout", 1000),
+        "copilot" => ("timeoutSec", 1),
+        other => panic!("no case for {other}"),
     }
 }
 
-const CLAUDE: (Host, ConnectScope) = (Host::ClaudeCode, ConnectScope::Project);
+const CLAUDE: (CodingAgent, ConnectScope) = (CodingAgent::ALL[0], ConnectScope::Project);
 
 /// A user's settings, formatted differently from ours.
 const THEIRS: &str = "{\n\t\"zebra\": 1.50, \"model\":\"opus\",\n\t\"hooks\": {\n\t\t\"PreToolUse\": [\n\t\t\t\
@@ -133,7 +137,7 @@ const THEIRS: &str = "{\n\t\"zebra\": 1.50, \"model\":\"opus\",\n\t\"hooks\": {\
 
 #[test]
 fn every_agent_is_connected_and_disconnected_in_both_scopes() {
-    for host in Host::ALL {
+    for host in CodingAgent::ALL {
         for scope in ConnectScope::ALL {
             let home = Home::new();
             let (agent, wide) = (host.as_str(), scope.as_str());
@@ -184,7 +188,7 @@ fn every_agent_is_connected_and_disconnected_in_both_scopes() {
 /// The files as each agent gets them, to be read.
 #[test]
 fn settings_written_for_each_agent_match_the_snapshots() {
-    for host in Host::ALL {
+    for host in CodingAgent::ALL {
         let home = Home::new();
         home.cra(&["connect", host.as_str(), "--yes"]).succeeds();
         let written = read(&home.file(host, ConnectScope::Project));
@@ -200,11 +204,11 @@ fn settings_written_for_each_agent_match_the_snapshots() {
 #[test]
 fn gates_are_pinned_and_fail_closed() {
     let gates = [
-        (Host::ClaudeCode, ["UserPromptSubmit", "PreToolUse"]),
-        (Host::Codex, ["UserPromptSubmit", "PreToolUse"]),
-        (Host::Gemini, ["BeforeAgent", "BeforeTool"]),
-        (Host::Cursor, ["beforeSubmitPrompt", "preToolUse"]),
-        (Host::Copilot, ["userPromptSubmitted", "preToolUse"]),
+        (agent("claude-code"), ["UserPromptSubmit", "PreToolUse"]),
+        (agent("codex"), ["UserPromptSubmit", "PreToolUse"]),
+        (agent("gemini"), ["BeforeAgent", "BeforeTool"]),
+        (agent("cursor"), ["beforeSubmitPrompt", "preToolUse"]),
+        (agent("copilot"), ["userPromptSubmitted", "preToolUse"]),
     ];
     for (host, gates) in gates {
         let home = Home::new();
@@ -227,11 +231,12 @@ fn gates_are_pinned_and_fail_closed() {
             let line = handler.get("command").or(handler.get("bash")).unwrap();
             let line = line.as_str().unwrap();
             assert!(line.contains("--offline ask"), "{line}");
-            let closed = match host {
-                Host::ClaudeCode | Host::Codex | Host::Gemini => line.ends_with("; exit 2; }"),
-                Host::Cursor => handler["failClosed"] == true,
+            let closed = match host.as_str() {
+                "claude-code" | "codex" | "gemini" => line.ends_with("; exit 2; }"),
+                "cursor" => handler["failClosed"] == true,
                 // Copilot itself denies when a gate hook fails.
-                Host::Copilot => is_gate,
+                "copilot" => is_gate,
+                other => panic!("no case for {other}"),
             };
             assert_eq!(closed, is_gate, "{} {event}: {line}", host.as_str());
         }
@@ -242,7 +247,12 @@ fn gates_are_pinned_and_fail_closed() {
 /// Nothing is written down that its hook would not understand.
 #[test]
 fn every_event_in_written_settings_is_known_to_its_hook() {
-    for host in [Host::ClaudeCode, Host::Codex, Host::Gemini, Host::Cursor] {
+    for host in [
+        agent("claude-code"),
+        agent("codex"),
+        agent("gemini"),
+        agent("cursor"),
+    ] {
         for event in event_names(host) {
             let payload = json!({
                 "session_id": "s", "hook_event_name": event, "prompt": "p", "tool_name": "Bash",
@@ -361,6 +371,112 @@ fn our_entries_are_recognized_in_every_spelling() {
     assert_eq!(parse(&file)["hooks"]["PreToolUse"], rest);
 }
 
+/// Settings in the way that people write them for Gemini.
+const COMMENTED: [&str; 9] = [
+    "{\n  // mine\n  \"theme\": \"dark\", // after\n  /* block */\n}\n",
+    "{\n  \"theme\": \"dark\" // no comma\n}\n",
+    "{\n  \"theme\": \"dark\",\n}\n",
+    "{ // nothing else\n}\n",
+    "// before\n{}\n// behind\n",
+    "{\r\n\t\"theme\": \"dark\", // crlf\r\n}\r\n",
+    "{\n  \"hooks\": {\n    // none yet\n  },\n}\n",
+    "{\n  \"hooks\": {\n    \"BeforeTool\": [\n      { \"hooks\": [{ \"command\": \"x\", }], }, // theirs\n    ],\n  },\n}\n",
+    "{\"a\": [1, 2, /* three */], \"b\": \"// no comment\",}",
+];
+
+#[test]
+fn comments_and_trailing_commas_of_gemini_are_kept_and_come_back_byte_for_byte() {
+    let gemini = agent("gemini");
+    for text in COMMENTED {
+        let home = Home::new();
+        let file = home.settings(gemini, ConnectScope::Project, text);
+        home.cra(&["connect", "gemini", "--yes"]).succeeds();
+        let with = read(&file);
+        for comment in [
+            "mine",
+            "after",
+            "block",
+            "no comma",
+            "nothing else",
+            "crlf",
+            "theirs",
+        ] {
+            assert_eq!(
+                text.contains(comment),
+                with.contains(comment),
+                "{comment}: {with}"
+            );
+        }
+        assert!(with.contains(" hook gemini "), "{with}");
+        let said = home.cra(&["connect", "gemini", "--yes"]);
+        said.succeeds();
+        assert_eq!(read(&file), with, "a second time changes nothing");
+        home.cra(&["connect", "gemini", "--timeout", "50", "--yes"])
+            .succeeds();
+        home.cra(&["disconnect", "gemini", "--yes"]).succeeds();
+        assert_eq!(read(&file), text);
+    }
+}
+
+/// A user may write around our entries, and disconnects later.
+#[test]
+fn comments_that_a_user_adds_around_our_entries_stay() {
+    let gemini = agent("gemini");
+    let wiring = HookConfig {
+        program: "/usr/bin/cra".into(),
+        timeout: 60,
+        offline: OfflineBehavior::Deny,
+        place: Vec::new(),
+        key: None,
+    };
+    let first = connect::connect("{\n  \"a\": 1\n}\n", gemini, &wiring).unwrap();
+    let edits = [
+        ("\"hooks\": {", "// one\n  \"hooks\": { // two"),
+        ("\"BeforeTool\": [", "/* three */ \"BeforeTool\": [ // four"),
+        ("\n}\n", ", // five\n  \"b\": 2, // six\n}\n"),
+    ];
+    let mut text = first.text;
+    for (old, new) in edits {
+        assert!(text.contains(old), "{text}");
+        text = text.replacen(old, new, 1);
+    }
+    let without = connect::disconnect(&text, gemini, Some(&first.created)).unwrap();
+    for comment in [
+        "// one",
+        "// two",
+        "/* three */",
+        "// four",
+        "// five",
+        "// six",
+    ] {
+        assert!(without.contains(comment), "{comment} is not in\n{without}");
+    }
+    assert!(!without.contains("cra"), "{without}");
+    // What is left is read by the agent, and connects again.
+    let again = connect::connect(&without, gemini, &wiring).unwrap();
+    let state = connect::inspect(&again.text, gemini, &wiring).unwrap();
+    assert_eq!(state, SettingsState::Intact);
+}
+
+#[test]
+fn a_commented_file_with_a_key_twice_or_a_broken_value_is_refused() {
+    let gemini = agent("gemini");
+    for (text, place) in [
+        ("{\n  \"a\": 1, // one\n  \"\\u0061\": 2,\n}\n", "line 3"),
+        ("{\n  // c\n  'a': 1\n}\n", "line 3"),
+        ("{\n  \"a\": 0x10\n}\n", "line 2"),
+        ("{\n  \"a\": 1 \"b\": 2\n}\n", "line 2"),
+        ("{ /* never closed\n}\n", "line 1"),
+        ("{,}", "line 1"),
+    ] {
+        let home = Home::new();
+        let file = home.settings(gemini, ConnectScope::Project, text);
+        home.cra(&["connect", "gemini", "--yes"])
+            .fails(1, &[place, "help: "]);
+        assert_eq!(read(&file), text);
+    }
+}
+
 #[test]
 fn settings_that_cannot_be_preserved_are_refused_with_the_location() {
     let refused = [
@@ -422,7 +538,7 @@ fn symlink_is_written_through_and_a_dangling_one_is_refused() {
     let home = Home::new();
     let real = home.path().join("dotfiles.json");
     fs::write(&real, "{}\n").unwrap();
-    let file = home.file(Host::Cursor, ConnectScope::User);
+    let file = home.file(agent("cursor"), ConnectScope::User);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     symlink(&real, &file).unwrap();
     home.cra(&["connect", "cursor", "--scope", "user", "--yes"])
@@ -451,7 +567,7 @@ fn connected_hooks_ask_the_named_console() {
         data.to_str().unwrap(),
     ];
     home.cra(&words).succeeds();
-    let settings = parse(&home.file(Host::Codex, ConnectScope::Project));
+    let settings = parse(&home.file(agent("codex"), ConnectScope::Project));
     let line = handler(&settings, "PreToolUse")["command"].clone();
     let reply = format!("--data-dir '{}' --socket ", data.display());
     assert!(line.as_str().unwrap().contains(&reply), "{line}");
@@ -470,7 +586,7 @@ fn connected_hooks_ask_the_named_console() {
 fn hook_that_cannot_run_denies() {
     let home = Home::new();
     home.cra(&["connect", "gemini", "--yes"]).succeeds();
-    let settings = parse(&home.file(Host::Gemini, ConnectScope::Project));
+    let settings = parse(&home.file(agent("gemini"), ConnectScope::Project));
     let line = handler(&settings, "BeforeTool")["command"]
         .as_str()
         .unwrap()
@@ -530,7 +646,7 @@ async fn doctor_reports_problems_and_accepts_correct_settings() {
     ] {
         assert!(text.out.contains(words), "{words} is not in\n{}", text.out);
     }
-    let file = home.file(Host::Cursor, ConnectScope::Project);
+    let file = home.file(agent("cursor"), ConnectScope::Project);
     let good = read(&file);
     let edits = [
         (
@@ -589,7 +705,7 @@ async fn doctor_reports_missing_or_other_programs_and_the_trust_state_of_codex()
         .succeeds();
     let doctor = || home.cra(&["doctor", "codex", "--json", "--socket", socket]);
     assert!(problems(&doctor())[0].contains("does not trust the hooks yet"));
-    let file = home.file(Host::Codex, ConnectScope::Project);
+    let file = home.file(agent("codex"), ConnectScope::Project);
     let trusted = format!(
         "[hooks.state.\"{}:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:0\"\n",
         file.display()
@@ -625,7 +741,7 @@ async fn doctor_checks_every_file_that_can_disable_hooks() {
     let doctor = |agent| home.cra(&["doctor", agent, "--json", "--socket", socket]);
     let off = json!({"disableAllHooks": true}).to_string();
     let shared = home.project().join(".claude/settings.json");
-    let users = home.file(Host::ClaudeCode, ConnectScope::User);
+    let users = home.file(agent("claude-code"), ConnectScope::User);
     for other in [shared, users] {
         assert_eq!(doctor("claude-code").code, 0);
         fs::create_dir_all(other.parent().unwrap()).unwrap();
@@ -642,7 +758,7 @@ async fn doctor_checks_every_file_that_can_disable_hooks() {
     // By its name.
     assert_eq!(doctor("gemini").code, 0);
     let users = home.settings(
-        Host::Gemini,
+        agent("gemini"),
         ConnectScope::User,
         r#"{"hooksConfig": {"disabled": ["cra"]}}"#,
     );
@@ -692,7 +808,7 @@ async fn doctor_reports_hooks_that_pin_no_key_or_another_key() {
     let doctor = || home.cra(&["doctor", "cursor", "--json", "--socket", socket]);
     assert_eq!((doctor().code, problems(&doctor())), (0, Vec::new()));
     assert_eq!(doctor().json()["console"]["key"], console.key());
-    let file = home.file(Host::Cursor, ConnectScope::Project);
+    let file = home.file(agent("cursor"), ConnectScope::Project);
     let list = home.path().join(".local/share/cra/connections.json");
     let other = another_key();
     pin(&file, &list, &console.key(), Some(&other));
@@ -745,7 +861,7 @@ async fn doctor_rejects_answers_of_other_processes_and_reports_rejected_answers(
     assert!(reply.contains("did not come from the console"), "{reply}");
     assert_eq!(output.json()["rejected_answers"], Value::Null);
     // The entry itself, as the agent runs it.
-    let settings = parse(&home.file(Host::ClaudeCode, ConnectScope::Project));
+    let settings = parse(&home.file(agent("claude-code"), ConnectScope::Project));
     let line = handler(&settings, "PreToolUse")["command"].clone();
     let payload = json!({"session_id": "s", "cwd": "/src", "hook_event_name": "PreToolUse",
         "tool_name": "Bash", "tool_input": {"command": "git push --force"}, "tool_use_id": "t"});
@@ -778,7 +894,7 @@ fn key_rotation_lists_every_agent_that_pins_the_old_key() {
     let home = Home::new();
     home.cra(&["connect", "gemini", "--yes"]).succeeds();
     let old = home.key();
-    let file = home.file(Host::Gemini, ConnectScope::Project);
+    let file = home.file(agent("gemini"), ConnectScope::Project);
     assert!(
         read(&file).contains(&format!("--key {old}")),
         "{}",
@@ -831,7 +947,7 @@ proptest! {
     /// exactly the same after disconnecting.
     #[test]
     fn connect_and_disconnect_preserve_all_other_settings(settings in any_json(), pretty in any::<bool>(), at in 0..5_usize) {
-        let host = Host::ALL[at];
+        let host = CodingAgent::ALL[at];
         let settings = match settings {
             Value::Object(_) => settings,
             Value::Array(lists) => json!({"a": 1, "hooks": {"Stop": lists, "x": 2}}),

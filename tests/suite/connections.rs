@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use cra_core::base::limits::MAX_RUNNING_PER_SESSION;
 use cra_core::engine::held::Held;
-use cra_core::gateway::client::{CallError, GatewayClient};
-use cra_core::gateway::gateway_state::{GatewayState, ShortageOutcome};
-use cra_core::gateway::socket_lock::SocketLock;
-use cra_core::gateway::unix_server::UnixServer;
+use cra_core::gateway::protocol::call::CallError;
+use cra_core::gateway::transport::client::GatewayClient;
+use cra_core::gateway::transport::gateway_state::{GatewayState, ShortageOutcome};
+use cra_core::gateway::transport::socket_lock::SocketLock;
+use cra_core::gateway::transport::unix_server::UnixServer;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;

@@ -4,8 +4,10 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use cra_core::gateway::call::{AuthenticatedCall, names};
-use cra_core::gateway::http::{HttpError, HttpResources, HttpServer, TOKEN_FILE, document};
+use cra_core::gateway::protocol::call::{AuthenticatedCall, names};
+use cra_core::gateway::transport::http::{
+    HttpError, HttpResources, HttpServer, TOKEN_FILE, document,
+};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
@@ -56,8 +58,14 @@ impl Web {
     }
 
     async fn with_atlas(atlas: &str) -> Self {
+        Self::with_connections(atlas, 8).await
+    }
+
+    async fn with_connections(atlas: &str, connections: usize) -> Self {
         let console = TestConsole::with_atlas(atlas).await;
-        let server = open(&console, "127.0.0.1:0").await.unwrap();
+        let server = open_for(&console, "127.0.0.1:0", connections)
+            .await
+            .unwrap();
         let token = std::fs::read_to_string(console.folder().join(TOKEN_FILE)).unwrap();
         Self {
             console,
@@ -108,13 +116,21 @@ impl Web {
 }
 
 async fn open(console: &TestConsole, address: &str) -> Result<HttpServer, HttpError> {
+    open_for(console, address, 8).await
+}
+
+async fn open_for(
+    console: &TestConsole,
+    address: &str,
+    connections: usize,
+) -> Result<HttpServer, HttpError> {
     let runtime = &console.bench.runtime;
     let behind = HttpResources {
         gateway: console.gateway.clone(),
         records: runtime.record_stream(),
         folder: console.folder().to_owned(),
         socket: console.path(),
-        connections: 8,
+        connections,
     };
     let address: SocketAddr = address.parse().unwrap();
     HttpServer::start(address, behind).await

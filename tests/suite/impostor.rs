@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use cra_core::gateway::proof::AnswerSigner;
+use cra_core::gateway::protocol::proof::AnswerSigner;
 use cra_core::trace::note::Signer;
 use serde_json::{Value, json};
 

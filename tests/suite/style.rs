@@ -223,7 +223,8 @@ const BANNED_WORDS: [&str; 7] = [
 
 /// Files whose doc comments are texts for users: help of commands, and descriptions of tools.
 fn has_help_texts(source: &Source) -> bool {
-    source.name.starts_with("src/cli/args") || source.name == "src/gateway/mcp/tool_server.rs"
+    source.name.starts_with("src/cli/args")
+        || source.name == "src/gateway/transport/mcp/tool_server.rs"
 }
 
 fn comment(line: &str) -> Option<&str> {

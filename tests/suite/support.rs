@@ -14,8 +14,8 @@ use cra_core::engine::command::{
     ActionRequest, DecisionRequest, OperatorReply, Ruling, StartSession,
 };
 use cra_core::engine::held::Held;
-use cra_core::gateway::gateway_state::GatewayState;
-use cra_core::gateway::proof::AnswerSigner;
+use cra_core::gateway::protocol::proof::AnswerSigner;
+use cra_core::gateway::transport::gateway_state::GatewayState;
 use cra_core::runtime::extension::Registry;
 use cra_core::runtime::notices::{NoticesOff, Webhooks};
 use cra_core::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};

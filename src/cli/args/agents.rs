@@ -3,39 +3,24 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::PossibleValue;
 use clap::{Args as ClapArgs, ValueEnum};
 use serde_json::{Map, Value};
 
 use crate::base::id::{GateId, SessionId};
 use crate::base::json;
+use crate::gateway::agents::CodingAgent;
 use crate::gateway::connect::ConnectScope;
-use crate::gateway::hook::{Host, OfflineBehavior};
-use crate::gateway::proof::AnswerVerifier;
+use crate::gateway::hook::OfflineBehavior;
+use crate::gateway::protocol::proof::AnswerVerifier;
 
-/// An agent that runs hooks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum AgentArg {
-    /// Claude Code
-    ClaudeCode,
-    /// Codex CLI
-    Codex,
-    /// Gemini CLI
-    Gemini,
-    /// Cursor
-    Cursor,
-    /// GitHub Copilot
-    Copilot,
-}
+impl ValueEnum for CodingAgent {
+    fn value_variants<'a>() -> &'a [Self] {
+        const { &Self::ALL }
+    }
 
-impl From<AgentArg> for Host {
-    fn from(agent: AgentArg) -> Self {
-        match agent {
-            AgentArg::ClaudeCode => Self::ClaudeCode,
-            AgentArg::Codex => Self::Codex,
-            AgentArg::Gemini => Self::Gemini,
-            AgentArg::Cursor => Self::Cursor,
-            AgentArg::Copilot => Self::Copilot,
-        }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.as_str()).help(self.adapter().title()))
     }
 }
 
@@ -79,7 +64,7 @@ impl From<ScopeArg> for ConnectScope {
 pub(in crate::cli) struct HookArgs {
     /// The agent that runs the hook
     #[arg(value_name = "AGENT")]
-    pub(in crate::cli) agent: AgentArg,
+    pub(in crate::cli) agent: CodingAgent,
 
     /// Seconds that the agent waits for this hook (default: the agent's own timeout). cra answers before
     /// that
@@ -142,7 +127,7 @@ fn answers(typed: &str) -> Result<Map<String, Value>, String> {
 pub(in crate::cli) struct SettingsChangeArgs {
     /// The agent
     #[arg(value_name = "AGENT")]
-    pub(in crate::cli) agent: AgentArg,
+    pub(in crate::cli) agent: CodingAgent,
 
     /// One project, or all projects of this user
     #[arg(long, value_enum, default_value_t = ScopeArg::Project)]
@@ -178,10 +163,10 @@ Settings files:
 CLAUDE_CONFIG_DIR, CODEX_HOME and COPILOT_HOME move the user's files, as they do for the agents.
 
 cra changes only entries that run `cra hook AGENT`. It keeps the old content next to the file as
-.cra-backup, and never overwrites a backup. It rejects a file with comments or trailing commas,
-because they would be lost. A second run changes nothing; with another --timeout it changes only
-the entries of cra. The console raises an alarm when an entry is edited or removed; `cra doctor`
-shows details.
+.cra-backup, and never overwrites a backup. It keeps comments and trailing commas in the settings
+of Gemini, and rejects them in other files, because those agents may ignore such a file. A second
+run changes nothing; with another --timeout it changes only the entries of cra. The console raises
+an alarm when an entry is edited or removed; `cra doctor` shows details.
 
 Each entry contains the console's public key: the hook accepts only answers that this key verifies.
 After a change of the key (`cra trace key --rotate` or `--new`) every step is denied until you
@@ -218,7 +203,7 @@ pub(in crate::cli) struct DisconnectArgs {
 pub(in crate::cli) struct DoctorArgs {
     /// Agents to check (default: all)
     #[arg(value_name = "AGENT")]
-    pub(in crate::cli) agents: Vec<AgentArg>,
+    pub(in crate::cli) agents: Vec<CodingAgent>,
 
     /// Project folder (default: the current folder)
     #[arg(long, value_name = "PROJECT")]

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::ANSWER_TIMEOUT;
 use crate::base::text::one_line;
-use crate::gateway::call::STATUS;
-use crate::gateway::client::BlockingClient;
-use crate::gateway::proof::AnswerVerifier;
+use crate::gateway::protocol::call::STATUS;
+use crate::gateway::protocol::proof::AnswerVerifier;
+use crate::gateway::transport::client::BlockingClient;
 use crate::store::StoreUrl;
 use crate::store::key;
 

@@ -41,8 +41,8 @@ impl ConnectFailure {
     pub(super) fn help(&self) -> &'static str {
         match self {
             Self::Form(_, JsonEditError::Syntax { .. }) => {
-                "cra changes only strict JSON, because comments and trailing commas would be lost; remove them, \
-                 or add the entries by hand: cra connect AGENT --dry-run in an empty folder shows them"
+                "correct the syntax; cra accepts comments and trailing commas only where the agent reads them. Or \
+                 add the entries by hand: cra connect AGENT --dry-run in an empty folder shows them"
             }
             Self::Form(
                 _,

@@ -1,9 +1,9 @@
 //! Failures of servers for agents.
 
 use super::Failure;
-use crate::gateway::http::HttpError;
-use crate::gateway::mcp::proxy::ProxyError;
-use crate::gateway::mcp::tool_server::ToolServerError;
+use crate::gateway::transport::http::HttpError;
+use crate::gateway::transport::mcp::proxy::ProxyError;
+use crate::gateway::transport::mcp::tool_server::ToolServerError;
 
 /// Reason why a server for agents does not start, or stops.
 #[derive(Debug, thiserror::Error)]

@@ -1,102 +1,60 @@
-//! One hook entry: its text, and how it is recognised.
+//! The command line of a hook: its words, and how it is recognised.
 
 use std::path::Path;
 
-use serde::Serialize;
 use serde_json::Value;
 
-use super::agent_table::{self, EventPhase};
 use super::{HookConfig, shell_words};
-use crate::gateway::hook::{Host, OfflineBehavior};
+use crate::gateway::agents::CodingAgent;
+use crate::gateway::agents::hook_event::EventMeaning;
+use crate::gateway::agents::settings::{HookEntry, HookLine};
+use crate::gateway::hook::OfflineBehavior;
 
-/// An entry of an event's list, with its fields in the order that people expect.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub(super) enum HookEntry {
-    /// Handlers that share a matcher. Our entry has none, so it runs for every tool.
-    Group { hooks: [HookHandler; 1] },
-    /// A single handler.
-    Plain(HookHandler),
-}
-
-#[derive(Debug, Default, Serialize)]
-pub(super) struct HookHandler {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'static str>,
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    kind: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    command: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bash: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    timeout: Option<u64>,
-    #[serde(rename = "timeoutSec", skip_serializing_if = "Option::is_none")]
-    timeout_sec: Option<u64>,
-    #[serde(rename = "failClosed", skip_serializing_if = "Option::is_none")]
-    fail_closed: Option<bool>,
-    #[serde(rename = "statusMessage", skip_serializing_if = "Option::is_none")]
-    status: Option<&'static str>,
-}
+/// Timeout in seconds of an event at which nothing is held.
+const OTHER_TIMEOUT_S: u64 = 30;
 
 /// Returns all entries of an agent with their events.
-pub(super) fn all_entries(host: Host, wiring: &HookConfig) -> Vec<(&'static str, HookEntry)> {
-    let events = agent_table::events(host).iter();
-    let entries = events.map(|(event, when)| (*event, entry(host, *when, wiring)));
+pub(super) fn all_entries(
+    agent: CodingAgent,
+    wiring: &HookConfig,
+) -> Vec<(&'static str, HookEntry)> {
+    let events = agent.adapter().events().iter();
+    let entries = events.map(|(event, meaning)| {
+        let timeout_s = timeout_s(agent, *meaning, wiring.timeout);
+        let line = HookLine {
+            meaning: *meaning,
+            command: command(agent, *meaning, timeout_s, wiring),
+            timeout_s,
+        };
+        (*event, agent.adapter().entry(line))
+    });
     entries.collect()
 }
 
-fn entry(host: Host, when: EventPhase, wiring: &HookConfig) -> HookEntry {
-    let timer = agent_table::timeout_s(host, when, wiring.timeout);
-    let command = command(host, when, wiring);
-    let status = (when == EventPhase::BeforeTool).then_some("Waiting for the operator (cra)");
-    let shared = HookHandler {
-        kind: Some("command"),
-        command: Some(command.clone()),
-        timeout: Some(timer),
-        ..HookHandler::default()
-    };
-    match host {
-        Host::ClaudeCode | Host::Codex => HookEntry::Group {
-            hooks: [HookHandler { status, ..shared }],
-        },
-        Host::Gemini => HookEntry::Group {
-            hooks: [HookHandler {
-                name: Some(NAME),
-                timeout: Some(timer * 1000),
-                ..shared
-            }],
-        },
-        // A hook that only reports must not stop the agent when it breaks.
-        Host::Cursor => HookEntry::Plain(HookHandler {
-            kind: None,
-            fail_closed: when.is_gate().then_some(true),
-            ..shared
-        }),
-        Host::Copilot => HookEntry::Plain(HookHandler {
-            command: None,
-            bash: Some(command),
-            timeout: None,
-            timeout_sec: Some(timer),
-            ..shared
-        }),
+/// Returns the timeout of an event's hook in seconds.
+fn timeout_s(agent: CodingAgent, meaning: EventMeaning, gate_timeout_s: u64) -> u64 {
+    match meaning {
+        EventMeaning::End => agent.adapter().end_timeout_s(),
+        meaning if meaning.is_gate() => gate_timeout_s,
+        _ => OTHER_TIMEOUT_S,
     }
 }
 
-/// Name of our hooks, for agents whose hooks have names.
-pub(super) const NAME: &str = "cra";
-
-/// Builds the command line of a hook. Claude Code, Codex and Gemini continue when a hook cannot be run or
-/// dies, but stop when it exits with 2: the shell exits with 2 in that case. Cursor and Copilot stop
-/// without help.
-fn command(host: Host, when: EventPhase, wiring: &HookConfig) -> String {
-    let timer = agent_table::timeout_s(host, when, wiring.timeout).to_string();
+/// Builds the command line of a hook. Some agents continue when a hook cannot be run or dies, but stop when
+/// it exits with 2: the shell exits with 2 in that case.
+fn command(
+    agent: CodingAgent,
+    meaning: EventMeaning,
+    timeout_s: u64,
+    wiring: &HookConfig,
+) -> String {
+    let timer = timeout_s.to_string();
     let program = wiring.program.to_string_lossy();
     let offline = wiring.offline.as_str();
     let first = [
         &*program,
         "hook",
-        host.as_str(),
+        agent.as_str(),
         "--timer",
         &timer,
         "--offline",
@@ -109,13 +67,11 @@ fn command(host: Host, when: EventPhase, wiring: &HookConfig) -> String {
     let words = words.chain(key.into_iter().flatten());
     let words: Vec<_> = words.map(shell_words::quote).collect();
     let line = words.join(" ");
-    match host {
-        Host::ClaudeCode | Host::Codex | Host::Gemini if when.is_gate() => {
-            // Codex ignores the exit code of a denial without a message.
-            format!("{line} || {{ echo 'cra: its hook failed, so nothing goes on' >&2; exit 2; }}")
-        }
-        Host::ClaudeCode | Host::Codex | Host::Gemini | Host::Cursor | Host::Copilot => line,
+    if !meaning.is_gate() || !agent.adapter().needs_exit_code() {
+        return line;
     }
+    // Codex ignores the exit code of a denial without a message.
+    format!("{line} || {{ echo 'cra: its hook failed, so nothing goes on' >&2; exit 2; }}")
 }
 
 /// Returns the command line of a handler as words.
@@ -130,14 +86,14 @@ pub(super) fn command_words(handler: &Value) -> Vec<String> {
 }
 
 /// Returns true if a handler runs our hook for that agent, with any program path and any other arguments.
-pub(super) fn is_ours(host: Host, handler: &Value) -> bool {
+pub(super) fn is_ours(agent: CodingAgent, handler: &Value) -> bool {
     let words = command_words(handler);
     let Some(program) = program_index(&words) else {
         return false;
     };
     let rest = words.get(program..).unwrap_or_default();
     rest.windows(2)
-        .any(|pair| pair == ["hook", host.as_str()].map(str::to_owned))
+        .any(|pair| pair == ["hook", agent.as_str()].map(str::to_owned))
 }
 
 fn program_index(words: &[String]) -> Option<usize> {

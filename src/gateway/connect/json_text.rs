@@ -1,12 +1,19 @@
-//! A JSON text that is changed in one place, while the rest stays as it was written.
+//! A JSON text that is changed in one place, while the rest stays as it was written, comments included.
 
 use std::ops::Range;
 
+use jsonc_parser::ast;
+use jsonc_parser::common::Ranged;
+use jsonc_parser::tokens::{Token, TokenAndRange};
+use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{PrettyFormatter, Serializer};
 
 use crate::base::json;
+
+/// Mark that some editors put at the beginning of a file.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Reason why a text cannot be changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -111,58 +118,86 @@ impl JsonNode {
     }
 }
 
+/// Syntax of a settings file, as its agent reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum JsonSyntax {
+    /// JSON alone.
+    Strict,
+    /// JSON with comments and trailing commas.
+    WithComments,
+}
+
 /// A JSON text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct JsonText(String);
+#[derive(Clone, Debug)]
+pub(super) struct JsonText {
+    text: String,
+    syntax: JsonSyntax,
+    parsed: Result<ParsedText, JsonEditError>,
+}
+
+/// Structure of a text. Both copies have the length and the lines of the text.
+#[derive(Clone, Debug)]
+struct ParsedText {
+    root: JsonNode,
+    /// The text with spaces in place of comments.
+    without_comments: String,
+    /// The text with spaces in place of comments and trailing commas.
+    strict: String,
+}
 
 impl JsonText {
     /// Reads a text that is an object. A blank text counts as an empty object.
-    pub(super) fn read(text: &str) -> Result<Self, JsonEditError> {
-        let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
-        if bare.trim().is_empty() {
-            return Ok(Self("{}\n".to_owned()));
-        }
-        // Numbers stay as they are written. If a key occurs twice, the agent may use either value.
-        json::check_keys(bare.as_bytes()).map_err(|error| {
-            let (line, column) = error.place(bare.as_bytes());
-            match error {
-                json::StrictJsonError::Ambiguous(fault) => JsonEditError::DuplicateName {
-                    line,
-                    name: fault.path,
-                },
-                error => JsonEditError::Syntax {
-                    line,
-                    column,
-                    what: error.message(),
-                },
-            }
-        })?;
-        let text = Self(text.to_owned());
+    pub(super) fn read(text: &str, syntax: JsonSyntax) -> Result<Self, JsonEditError> {
+        let bare = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+        let text = if bare.trim().is_empty() { "{}\n" } else { text };
+        let text = Self {
+            text: text.to_owned(),
+            syntax,
+            parsed: parse(text, syntax),
+        };
         text.check_object("the file", &text.root()?)?;
         Ok(text)
     }
 
     pub(super) fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
 
-    /// Parses the whole text.
+    /// Returns the structure of the whole text.
     pub(super) fn root(&self) -> Result<JsonNode, JsonEditError> {
-        let mut walk = JsonTextParser {
-            text: &self.0,
-            at: 0,
-        };
-        walk.value().ok_or_else(|| JsonEditError::Syntax {
-            line: self.line(walk.at),
-            column: 1,
-            what: "cannot be read".to_owned(),
-        })
+        match &self.parsed {
+            Ok(parsed) => Ok(parsed.root.clone()),
+            Err(error) => Err(error.clone()),
+        }
+    }
+
+    /// Returns true if the text has a comment.
+    pub(super) fn has_comments(&self) -> bool {
+        self.has_comment(0..self.text.len())
+    }
+
+    /// Returns true if a value has neither children nor comments in it.
+    pub(super) fn is_blank(&self, node: &JsonNode) -> bool {
+        node.is_empty() && !self.has_comment(node.span.clone())
+    }
+
+    fn has_comment(&self, span: Range<usize>) -> bool {
+        let parsed = self.parsed.as_ref();
+        parsed.is_ok_and(|parsed| parsed.without_comments.get(span.clone()) != self.text.get(span))
+    }
+
+    /// Returns the position of a comma, outside comments.
+    fn comma(&self, span: Range<usize>) -> Option<usize> {
+        let parsed = self.parsed.as_ref().ok()?;
+        let found = parsed.without_comments.get(span.clone())?.find(',')?;
+        Some(span.start + found)
     }
 
     /// Returns the value of a node.
     pub(super) fn value(&self, node: &JsonNode) -> Value {
-        let written = self.0.get(node.span.clone()).unwrap_or_default();
-        serde_json::from_str(written).unwrap_or_default()
+        let parsed = self.parsed.as_ref().ok();
+        let written = parsed.and_then(|parsed| parsed.strict.get(node.span.clone()));
+        serde_json::from_str(written.unwrap_or_default()).unwrap_or_default()
     }
 
     /// Checks that a value is an object in which each name occurs once.
@@ -199,7 +234,7 @@ impl JsonText {
     }
 
     fn line(&self, at: usize) -> usize {
-        let before = self.0.get(..at).unwrap_or_default();
+        let before = self.text.get(..at).unwrap_or_default();
         before.matches('\n').count() + 1
     }
 
@@ -219,22 +254,33 @@ impl JsonText {
         let nl = self.newline();
         let children = parent.children();
         let (Some(first), Some(last)) = (children.first(), children.last()) else {
+            let inside = parent.span.start + 1..parent.span.end - 1;
+            // Comments in an empty object stay behind the new child.
+            let commented = self.has_comment(inside.clone());
             let added = match self.indent_unit() {
                 Some(unit) => {
                     let outer = self.indent(parent.span.start);
                     let inner = format!("{outer}{unit}");
                     let value = self.pretty(value, &inner, &unit);
-                    format!("{nl}{inner}{name}{value}{nl}{outer}")
+                    let end = if commented {
+                        String::new()
+                    } else {
+                        format!("{nl}{outer}")
+                    };
+                    format!("{nl}{inner}{name}{value}{end}")
                 }
                 None => format!("{name}{}", compact(value)),
             };
-            self.replace_span(parent.span.start + 1..parent.span.end - 1, &added);
+            let gone = if commented {
+                inside.start..inside.start
+            } else {
+                inside
+            };
+            self.replace_span(gone, &added);
             return;
         };
-        let gap = self.0.get(parent.span.start + 1..first.start);
-        let added = match gap.unwrap_or_default().rsplit_once('\n') {
-            Some((_, inner)) => {
-                let inner = inner.to_owned();
+        let added = match self.child_indent(parent.span.start + 1..first.start) {
+            Some(inner) => {
                 let unit = self.indent_unit().unwrap_or_default();
                 let value = self.pretty(value, &inner, &unit);
                 format!(",{nl}{inner}{name}{value}")
@@ -244,9 +290,18 @@ impl JsonText {
         self.replace_span(last.end..last.end, &added);
     }
 
+    /// Returns the indentation before a first child; `None` if it is on the line of its parent.
+    fn child_indent(&self, gap: Range<usize>) -> Option<String> {
+        let (_, line) = self.text.get(gap)?.rsplit_once('\n')?;
+        let blank = line
+            .chars()
+            .take_while(|letter| matches!(letter, ' ' | '\t'));
+        Some(blank.collect())
+    }
+
     /// Replaces one value by another.
     pub(super) fn replace(&mut self, node: &JsonNode, value: &impl Serialize) {
-        let written = self.0.get(node.span.clone()).unwrap_or_default();
+        let written = self.text.get(node.span.clone()).unwrap_or_default();
         let one_line = !written.contains('\n');
         let new = match self.indent_unit() {
             Some(unit) if !one_line => {
@@ -258,27 +313,64 @@ impl JsonText {
         self.replace_span(node.span.clone(), &new);
     }
 
-    /// Removes a child together with its comma.
+    /// Removes a child together with its comma. Comments around it stay.
     pub(super) fn remove(&mut self, parent: &JsonNode, at: usize) {
         let children = parent.children();
-        let before = at.checked_sub(1).and_then(|index| children.get(index));
-        let gone = match (before, children.get(at), children.get(at + 1)) {
-            (_, None, _) => return,
-            (_, Some(child), Some(next)) => child.start..next.start,
-            (Some(before), Some(child), None) => before.end..child.end,
-            (None, Some(_), None) => parent.span.start + 1..parent.span.end - 1,
+        let Some(child) = children.get(at).cloned() else {
+            return;
         };
-        self.replace_span(gone, "");
+        let before = at.checked_sub(1).and_then(|index| children.get(index));
+        match (before, children.get(at + 1)) {
+            (_, Some(next)) if !self.has_comment(child.end..next.start) => {
+                self.replace_span(child.start..next.start, "");
+            }
+            (_, Some(next)) => {
+                let comma = self.comma(child.end..next.start);
+                self.replace_span(child.start..comma.map_or(child.end, |comma| comma + 1), "");
+            }
+            (Some(before), None) if !self.has_comment(before.end..child.start) => {
+                self.replace_span(before.end..child.end, "");
+            }
+            (Some(before), None) => {
+                let comma = self.comma(before.end..child.start);
+                self.replace_span(child, "");
+                if let Some(comma) = comma {
+                    self.replace_span(comma..comma + 1, "");
+                }
+            }
+            (None, None) => self.remove_only_child(parent, child),
+        }
+    }
+
+    fn remove_only_child(&mut self, parent: &JsonNode, child: Range<usize>) {
+        let inside = parent.span.start + 1..parent.span.end - 1;
+        if !self.has_comment(inside.start..child.start) && !self.has_comment(child.end..inside.end)
+        {
+            self.replace_span(inside, "");
+            return;
+        }
+        if let Some(comma) = self.comma(child.end..inside.end) {
+            self.replace_span(comma..comma + 1, "");
+        }
+        let gap = self.text.get(inside.start..child.start).unwrap_or_default();
+        // The end of a line comment stays: without it the comment would take what follows.
+        let kept = if self.has_comment(inside.start..child.start) {
+            gap.len()
+        } else {
+            gap.trim_end().len()
+        };
+        self.replace_span(inside.start + kept..child.end, "");
     }
 
     fn replace_span(&mut self, span: Range<usize>, new: &str) {
-        if self.0.get(span.clone()).is_some() {
-            self.0.replace_range(span, new);
+        if self.text.get(span.clone()).is_some() {
+            self.text.replace_range(span, new);
+            self.parsed = parse(&self.text, self.syntax);
         }
     }
 
     fn newline(&self) -> &'static str {
-        if self.0.contains("\r\n") {
+        if self.text.contains("\r\n") {
             "\r\n"
         } else {
             "\n"
@@ -291,14 +383,17 @@ impl JsonText {
         let Some(first) = root.children().first().cloned() else {
             return Some("  ".to_owned());
         };
-        let gap = self.0.get(root.span.start + 1..first.start)?;
-        let (_, unit) = gap.rsplit_once('\n')?;
-        Some(if unit.is_empty() { "  " } else { unit }.to_owned())
+        let unit = self.child_indent(root.span.start + 1..first.start)?;
+        Some(if unit.is_empty() {
+            "  ".to_owned()
+        } else {
+            unit
+        })
     }
 
     /// Returns the indentation of the line at a position.
     fn indent(&self, at: usize) -> String {
-        let before = self.0.get(..at).unwrap_or_default();
+        let before = self.text.get(..at).unwrap_or_default();
         let line = before.rsplit('\n').next().unwrap_or_default();
         let blank = line
             .chars()
@@ -321,105 +416,138 @@ fn compact(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Parser for a text that is known to be JSON.
-struct JsonTextParser<'t> {
-    text: &'t str,
-    at: usize,
+/// Parses a text that is valid in its syntax, and in which no key occurs twice.
+fn parse(text: &str, syntax: JsonSyntax) -> Result<ParsedText, JsonEditError> {
+    let bare = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    let offset = text.len() - bare.len();
+    if syntax == JsonSyntax::Strict {
+        check_strict(bare)?;
+    }
+    let collect = CollectOptions {
+        comments: CommentCollectionStrategy::AsTokens,
+        tokens: true,
+    };
+    let lenient = syntax == JsonSyntax::WithComments;
+    let options = ParseOptions {
+        allow_comments: lenient,
+        allow_trailing_commas: lenient,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    let parsed = parse_to_ast(bare, &collect, &options).map_err(|error| JsonEditError::Syntax {
+        line: error.line_display(),
+        column: error.column_display(),
+        what: error.kind().to_string(),
+    })?;
+    let (comments, commas) = blank_ranges(&parsed.tokens.unwrap_or_default());
+    let without_comments = blanked(bare, &comments);
+    let strict = blanked(&without_comments, &commas);
+    if lenient {
+        check_strict(&strict)?;
+    }
+    let empty = || JsonEditError::Syntax {
+        line: 1,
+        column: 1,
+        what: "the text has no value".to_owned(),
+    };
+    let mark = text.get(..offset).unwrap_or_default();
+    Ok(ParsedText {
+        root: node(&parsed.value.ok_or_else(empty)?, offset),
+        without_comments: format!("{mark}{without_comments}"),
+        strict: format!("{mark}{strict}"),
+    })
 }
 
-impl JsonTextParser<'_> {
-    fn peek(&mut self) -> Option<u8> {
-        let rest = self.text.get(self.at..)?;
-        let skipped = rest.trim_start_matches([' ', '\t', '\n', '\r', '\u{feff}']);
-        self.at += rest.len() - skipped.len();
-        skipped.bytes().next()
-    }
+/// Checks that a text is JSON in which no key occurs twice: the agent may use either value. Numbers stay as
+/// they are written.
+fn check_strict(text: &str) -> Result<(), JsonEditError> {
+    json::check_keys(text.as_bytes()).map_err(|error| {
+        let (line, column) = error.place(text.as_bytes());
+        match error {
+            json::StrictJsonError::Ambiguous(fault) => JsonEditError::DuplicateName {
+                line,
+                name: fault.path,
+            },
+            error => JsonEditError::Syntax {
+                line,
+                column,
+                what: error.message(),
+            },
+        }
+    })
+}
 
-    fn expect_byte(&mut self, wanted: u8) -> Option<()> {
-        (self.peek()? == wanted).then(|| self.at += 1)
-    }
-
-    /// Reads the next separator. Returns true if another child follows.
-    fn next_separator(&mut self) -> Option<bool> {
-        let found = self.peek()?;
-        self.at += 1;
-        match found {
-            b',' => Some(true),
-            b'}' | b']' => Some(false),
-            _ => None,
+/// Returns the positions of comments, and of commas before the end of an object or list.
+fn blank_ranges(tokens: &[TokenAndRange<'_>]) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
+    let (mut comments, mut commas) = (Vec::new(), Vec::new());
+    let mut comma = None;
+    for token in tokens {
+        let span = token.range.start..token.range.end;
+        match token.token {
+            Token::CommentLine(_) | Token::CommentBlock(_) => comments.push(span),
+            Token::Comma => comma = Some(span),
+            Token::CloseBrace | Token::CloseBracket => commas.extend(comma.take()),
+            Token::OpenBrace
+            | Token::OpenBracket
+            | Token::Colon
+            | Token::String(_)
+            | Token::Word(_)
+            | Token::Boolean(_)
+            | Token::Number(_)
+            | Token::Null => comma = None,
         }
     }
+    (comments, commas)
+}
 
-    fn value(&mut self) -> Option<JsonNode> {
-        let found = self.peek()?;
-        let start = self.at;
-        let kind = match found {
-            b'{' => JsonKind::Object(self.check_object()?),
-            b'[' => JsonKind::Array(self.check_array()?),
-            b'"' => {
-                self.string()?;
-                JsonKind::Other
-            }
-            _ => {
-                let rest = self.text.get(self.at..)?;
-                let end = rest
-                    .find(|letter: char| ",]}".contains(letter) || letter.is_ascii_whitespace());
-                self.at += end.unwrap_or(rest.len());
-                JsonKind::Other
-            }
-        };
-        Some(JsonNode {
-            span: start..self.at,
-            kind,
-        })
+/// Replaces ranges of a text with spaces of the same length. Line ends stay.
+fn blanked(text: &str, ranges: &[Range<usize>]) -> String {
+    let mut blank = String::with_capacity(text.len());
+    let mut end = 0;
+    for range in ranges {
+        blank.push_str(text.get(end..range.start).unwrap_or_default());
+        for byte in text.get(range.clone()).unwrap_or_default().bytes() {
+            blank.push(if matches!(byte, b'\n' | b'\r') {
+                char::from(byte)
+            } else {
+                ' '
+            });
+        }
+        end = range.end;
     }
+    blank.push_str(text.get(end..).unwrap_or_default());
+    blank
+}
 
-    fn check_object(&mut self) -> Option<Vec<JsonMember>> {
-        let mut members = Vec::new();
-        self.expect_byte(b'{')?;
-        if self.peek()? == b'}' {
-            self.at += 1;
-            return Some(members);
+/// Returns a value with its position, moved by `offset` bytes.
+fn node(value: &ast::Value<'_>, offset: usize) -> JsonNode {
+    let kind = match value {
+        ast::Value::Object(object) => {
+            let members = object.properties.iter().map(|member| JsonMember {
+                name: member.name.as_str().to_owned(),
+                start: member.range.start + offset,
+                value: node(&member.value, offset),
+            });
+            JsonKind::Object(members.collect())
         }
-        loop {
-            self.peek()?;
-            let start = self.at;
-            let name = self.string()?;
-            self.expect_byte(b':')?;
-            let value = self.value()?;
-            members.push(JsonMember { name, start, value });
-            if !self.next_separator()? {
-                return Some(members);
-            }
+        ast::Value::Array(array) => {
+            let items = array.elements.iter().map(|item| node(item, offset));
+            JsonKind::Array(items.collect())
         }
-    }
-
-    fn check_array(&mut self) -> Option<Vec<JsonNode>> {
-        let mut items = Vec::new();
-        self.expect_byte(b'[')?;
-        if self.peek()? == b']' {
-            self.at += 1;
-            return Some(items);
-        }
-        loop {
-            items.push(self.value()?);
-            if !self.next_separator()? {
-                return Some(items);
-            }
-        }
-    }
-
-    fn string(&mut self) -> Option<String> {
-        let start = self.at;
-        self.expect_byte(b'"')?;
-        loop {
-            match self.text.as_bytes().get(self.at)? {
-                b'"' => break,
-                b'\\' => self.at += 2,
-                _ => self.at += 1,
-            }
-        }
-        self.at += 1;
-        serde_json::from_str(self.text.get(start..self.at)?).ok()
+        ast::Value::StringLit(_)
+        | ast::Value::NumberLit(_)
+        | ast::Value::BooleanLit(_)
+        | ast::Value::NullKeyword(_) => JsonKind::Other,
+    };
+    let range = value.range();
+    JsonNode {
+        span: range.start + offset..range.end + offset,
+        kind,
     }
 }

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::agent_table::{Folders, related_settings_files};
 use super::file::{SettingsFile, replace};
-use super::{ConnectScope, HookConfig, SettingsState, disabling_settings, inspect};
+use super::{ConnectScope, HookConfig, SettingsState, disabling_settings, inspect, settings_file};
 use crate::base::json;
-use crate::gateway::hook::Host;
-use crate::gateway::proof::AnswerVerifier;
+use crate::gateway::agents::CodingAgent;
+use crate::gateway::agents::settings::Folders;
+use crate::gateway::protocol::proof::AnswerVerifier;
 
 /// Name of the list, in the folder of the store.
 pub const FILE_NAME: &str = "connections.json";
@@ -33,7 +33,7 @@ pub struct ConnectionRegistry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DisconnectedAgent {
     /// The agent.
-    pub agent: Host,
+    pub agent: CodingAgent,
     /// The settings file.
     pub file: PathBuf,
 }
@@ -42,7 +42,7 @@ pub struct DisconnectedAgent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectedAgent {
     /// The agent.
-    pub agent: Host,
+    pub agent: CodingAgent,
     /// Project or user.
     pub scope: ConnectScope,
     /// The settings file.
@@ -84,9 +84,32 @@ impl ConnectedAgent {
     }
 }
 
+/// Returns other files that an agent reads with its settings: each of them can disable hooks.
+fn related_settings_files(
+    agent: CodingAgent,
+    file: &Path,
+    folders: Option<&Folders>,
+) -> Vec<PathBuf> {
+    let mut found = agent.adapter().other_settings_files(file, folders);
+    if found.is_empty() {
+        return found;
+    }
+    if let Some(folders) = folders {
+        found.extend(ConnectScope::ALL.map(|scope| settings_file(agent, scope, folders)));
+    }
+    found.sort();
+    found.dedup();
+    found.retain(|other| other != file);
+    found
+}
+
 /// Describes a setting in another file of the agent that disables our hooks.
 #[must_use]
-pub fn disabled_elsewhere(agent: Host, file: &Path, folders: Option<&Folders>) -> Option<String> {
+pub fn disabled_elsewhere(
+    agent: CodingAgent,
+    file: &Path,
+    folders: Option<&Folders>,
+) -> Option<String> {
     let mut others = related_settings_files(agent, file, folders).into_iter();
     others.find_map(|other| {
         let found = SettingsFile::read(&other).ok()?;
@@ -128,7 +151,7 @@ impl ConnectionRegistry {
 
     /// Returns the connection of an agent in a file.
     #[must_use]
-    pub fn find(&self, agent: Host, file: &Path) -> Option<&ConnectedAgent> {
+    pub fn find(&self, agent: CodingAgent, file: &Path) -> Option<&ConnectedAgent> {
         let mut all = self.connections.iter();
         all.find(|connection| connection.agent == agent && connection.file == file)
     }
@@ -155,7 +178,7 @@ impl ConnectionRegistry {
     }
 
     /// Removes a connection because the user asked for it.
-    pub fn disconnect(&mut self, agent: Host, file: &Path) -> Option<ConnectedAgent> {
+    pub fn disconnect(&mut self, agent: CodingAgent, file: &Path) -> Option<ConnectedAgent> {
         let gone = DisconnectedAgent {
             agent,
             file: file.to_owned(),
@@ -169,13 +192,13 @@ impl ConnectionRegistry {
 
     /// Returns true if the user asked for the removal of a connection.
     #[must_use]
-    pub fn was_disconnected(&self, agent: Host, file: &Path) -> bool {
+    pub fn was_disconnected(&self, agent: CodingAgent, file: &Path) -> bool {
         let mut all = self.disconnected.iter();
         all.any(|gone| gone.agent == agent && gone.file == file)
     }
 
     /// Removes a connection.
-    pub fn remove(&mut self, agent: Host, file: &Path) -> Option<ConnectedAgent> {
+    pub fn remove(&mut self, agent: CodingAgent, file: &Path) -> Option<ConnectedAgent> {
         let mut all = self.connections.iter();
         let at = all.position(|connection| connection.agent == agent && connection.file == file)?;
         Some(self.connections.remove(at))

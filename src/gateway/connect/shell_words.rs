@@ -1,39 +1,43 @@
 //! Command lines, split and quoted as the shell does.
 
+use shlex::{Quoter, Shlex};
+
 /// Splits a command line into words, up to the first operator. Expansions that only a shell can do stay as
 /// written.
 pub(super) fn split(line: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    let mut letters = line.chars();
-    while let Some(letter) = letters.next() {
-        match (quote, letter) {
-            (Some(open), _) if letter == open => quote = None,
-            (Some('"') | None, '\\') => {
-                let escaped = letters.next();
-                word.get_or_insert_default().extend(escaped);
-            }
-            (None, '\'' | '"') => {
-                quote = Some(letter);
-                word.get_or_insert_default();
-            }
-            (None, '|' | '&' | ';' | '\n') => break,
-            (None, _) if letter.is_whitespace() => words.extend(word.take()),
-            (Some(_) | None, _) => word.get_or_insert_default().push(letter),
-        }
-    }
-    words.extend(word);
-    words
+    Shlex::new(first_command(line)).collect()
 }
 
-/// Quotes a word for the shell, if needed.
+/// Returns the part of a command line before its first operator.
+fn first_command(line: &str) -> &str {
+    let mut quote = None;
+    let mut escaped = false;
+    let end = line.find(|letter: char| {
+        if std::mem::take(&mut escaped) {
+            return false;
+        }
+        match (quote, letter) {
+            (Some('"') | None, '\\') => escaped = true,
+            (Some(open), _) if letter == open => quote = None,
+            (None, '\'' | '"') => quote = Some(letter),
+            (None, '|' | '&' | ';' | '\n') => return true,
+            (Some(_) | None, _) => {}
+        }
+        false
+    });
+    end.and_then(|end| line.get(..end)).unwrap_or(line)
+}
+
+/// Quotes a word for the shell, if needed. Words that need no quotes stay as earlier versions wrote them:
+/// an entry is compared with its text.
 pub(in crate::gateway) fn quote(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:=@%,".contains(letter);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    // INVARIANT: only a NUL cannot be quoted, and it is allowed here. An empty word would run nothing.
+    let quoted = Quoter::new().allow_nul(true).quote(word);
+    quoted.map_or_else(|_| "''".to_owned(), std::borrow::Cow::into_owned)
 }
 
 #[cfg(test)]
@@ -47,6 +51,11 @@ mod tests {
         let words = ["/opt/my tools/cra", "hook", "claude-code", "--timer", "30"];
         assert_eq!(split(line), words);
         assert_eq!(split("cra hook ''"), ["cra", "hook", ""]);
+        assert_eq!(split("echo; cra hook codex"), ["echo"]);
+        assert_eq!(
+            split("'/R&D/a;b/cra' \"x|y\" a\\;b&&c"),
+            ["/R&D/a;b/cra", "x|y", "a;b"]
+        );
     }
 
     proptest! {

@@ -10,15 +10,15 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use super::HookOptions;
-use super::hook_event::{HookEvent, HookEventKind};
-use super::tool_actions::ToolAction;
-use super::verdict::HookVerdict;
 use crate::base::digest::Digest;
 use crate::base::id::{GateId, SessionId};
 use crate::base::json;
 use crate::engine::command::AgentQuestions;
+use crate::gateway::agents::hook_event::{HookEvent, HookEventKind};
+use crate::gateway::agents::hook_output::HookVerdict;
+use crate::gateway::agents::tool_actions::ToolAction;
 use crate::gateway::connect::quote;
-use crate::gateway::questions;
+use crate::gateway::protocol::questions;
 
 /// Length of a token in characters: too long to guess.
 const TOKEN_LEN: usize = 32;

@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::Host;
 use super::answer_command::{AnswerCommand, AnswerLine};
 use crate::base::digest::Digest;
-use crate::gateway::client::{BlockingClient, CallError};
-use crate::gateway::proof::AnswerVerifier;
-use crate::gateway::questions;
-use crate::gateway::wording::{KeyRemedy, denial_text};
+use crate::gateway::agents::CodingAgent;
+use crate::gateway::protocol::call::CallError;
+use crate::gateway::protocol::proof::AnswerVerifier;
+use crate::gateway::protocol::questions;
+use crate::gateway::protocol::wording::{KeyRemedy, denial_text};
+use crate::gateway::transport::client::BlockingClient;
 
 /// Time for the console to accept answers: custom validators may check them.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
@@ -74,9 +75,9 @@ fn send(answerer: &AnswerSender, params: &Value) -> Result<Value, CallError> {
 
 /// Returns the command that repairs the agent's connection.
 fn remedy(line: &AnswerLine) -> KeyRemedy {
-    let is_of = |host: &&Host| line.session.as_str().starts_with(host.as_str());
-    let host = Host::ALL.iter().find(is_of);
-    host.map_or(KeyRemedy::Key, |host| KeyRemedy::Connect(host.as_str()))
+    let is_of = |agent: &CodingAgent| line.session.as_str().starts_with(agent.as_str());
+    let agent = CodingAgent::ALL.into_iter().find(is_of);
+    agent.map_or(KeyRemedy::Key, |agent| KeyRemedy::Connect(agent.as_str()))
 }
 
 fn refusal(answerer: &AnswerSender, line: &AnswerLine, error: &CallError) -> String {

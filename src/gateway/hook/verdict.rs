@@ -2,63 +2,29 @@
 
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::answer_command::{self, ConversationIdentity};
-use super::hook_event::{HookEvent, HookEventKind};
-use super::tool_actions::ToolAction;
-use super::{HookOptions, Host, OfflineBehavior, wrapper};
+use super::console_calls::{ConsoleCalls, ConsoleSocket, ProcessCalls, SocketCalls};
+use super::{HookOptions, OfflineBehavior, wrapper};
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::digest::Digest;
 use crate::base::id::{SessionId, is_restricted};
 use crate::base::limits::MAX_RESUMPTIONS;
 use crate::base::text::one_line;
 use crate::engine::command::{AgentQuestions, DenyCode, Injected};
-use crate::gateway::client::{BlockingClient, CallError};
-use crate::gateway::questions;
-use crate::gateway::rejected_answers::RejectedAnswer;
-use crate::gateway::wording::{KeyRemedy, denial_text, injected_in, injected_text, join_texts};
-
-/// Verdict of a hook, independent of the agent's format.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum HookVerdict {
-    /// The step may run.
-    Pass {
-        /// Context for the agent.
-        context: Option<String>,
-        /// Reason of an explicit permission, if there is one.
-        approved: Option<String>,
-    },
-    /// The step is denied.
-    Deny {
-        /// Reason, and advice.
-        reason: String,
-    },
-    /// The agent has to ask its own user.
-    Ask {
-        /// Reason.
-        reason: String,
-    },
-}
-
-impl HookVerdict {
-    pub(super) fn pass(context: Option<String>) -> Self {
-        Self::Pass {
-            context,
-            approved: None,
-        }
-    }
-
-    /// Returns the context for the agent. At an event that cannot be stopped, this is the reason of the
-    /// denial.
-    pub(super) fn context(&self) -> Option<&str> {
-        match self {
-            Self::Pass { context, .. } => context.as_deref(),
-            Self::Deny { reason } | Self::Ask { reason } => Some(reason),
-        }
-    }
-}
+use crate::gateway::agents::hook_event::{HookEvent, HookEventKind};
+use crate::gateway::agents::hook_output::HookVerdict;
+use crate::gateway::agents::tool_actions::ToolAction;
+use crate::gateway::protocol::call::CallError;
+use crate::gateway::protocol::questions;
+use crate::gateway::protocol::rejected_answers::RejectedAnswer;
+use crate::gateway::protocol::wording::{
+    KeyRemedy, denial_text, injected_in, injected_text, join_texts,
+};
+use crate::gateway::transport::agent_connection::AgentConnection;
 
 /// Most of a timer that is kept back, so that an answer is there before it runs out.
 const HOOK_MARGIN: Duration = Duration::from_secs(5);
@@ -66,56 +32,85 @@ const HOOK_MARGIN: Duration = Duration::from_secs(5);
 /// Longest part of the hook's time that is reserved for the arrival of the console's answer.
 const CONSOLE_MARGIN: Duration = Duration::from_secs(1);
 
-/// Asks the console about an event of an agent.
-pub(super) fn decide(told: &HookEvent, options: &HookOptions) -> HookVerdict {
-    if told.kind == HookEventKind::Other {
-        return HookVerdict::pass(None);
-    }
-    let Some(session) = session(told) else {
-        let reason = "cra: the hook names no session, so it is denied".to_owned();
-        return HookVerdict::Deny { reason };
+/// Time that a hook has at the end of a session: agents hardly wait when they end.
+const END_TIMEOUT: Duration = Duration::from_millis(900);
+
+/// Asks the console at a socket about an event of an agent.
+pub(super) fn decide_over_socket(
+    event: &HookEvent,
+    options: &HookOptions,
+    socket: &ConsoleSocket,
+) -> HookVerdict {
+    let session = match local_verdict(event, options) {
+        Ok(session) => session,
+        Err(verdict) => return verdict,
     };
-    if let Some(verdict) = answer_command::verdict(told, options, &session) {
-        return verdict;
-    }
-    let asked = ask_console(told, options, session.clone());
+    let deadline = call_deadline(event, options);
+    let asked = SocketCalls::connect(socket, deadline).and_then(|calls| {
+        let asking = HookConversation::new(calls, session.clone(), event, options).decide();
+        // A call over the socket blocks and never yields, so one poll finishes the conversation.
+        let answered = asking.now_or_never();
+        answered.unwrap_or(Err(CallError::Disconnected))
+    });
     asked.unwrap_or_else(|error| {
         if let CallError::Unproven { reason, .. } = &error {
-            report_rejected(options, &session, &reason.to_string());
+            report_rejected(options, socket, &session, &reason.to_string());
         }
-        verdict_on_error(told, options, &error)
+        verdict_on_error(event, options, &error)
     })
 }
 
-fn ask_console(
-    told: &HookEvent,
+/// Asks this process' own console about an event of an agent.
+pub(super) async fn decide_here(
+    event: &HookEvent,
     options: &HookOptions,
-    session: SessionId,
-) -> Result<HookVerdict, CallError> {
-    let key = options.key.clone().map_err(CallError::NoKey)?;
-    let until = options.started_at + hook_time(timeout(told, options));
-    let client = BlockingClient::connect(&options.socket, key, until)?;
-    client.attach(&options.canceller)?;
-    let asking = HookConversation {
-        client,
-        conversation: session.clone(),
-        session,
-        event: told,
-        options,
-        deadline: until,
-        injected: Injected::default(),
-        questions: Vec::new(),
+    caller: AgentConnection,
+) -> HookVerdict {
+    let session = match local_verdict(event, options) {
+        Ok(session) => session,
+        Err(verdict) => return verdict,
     };
-    asking.decide()
+    let calls = ProcessCalls::new(caller, call_deadline(event, options));
+    let asking = HookConversation::new(calls, session, event, options);
+    let asked = asking.decide().await;
+    asked.unwrap_or_else(|error| verdict_on_error(event, options, &error))
+}
+
+/// Returns the session for which the console has to be asked.
+///
+/// # Errors
+/// The verdict, if it does not depend on the console.
+fn local_verdict(event: &HookEvent, options: &HookOptions) -> Result<SessionId, HookVerdict> {
+    if event.kind == HookEventKind::Other {
+        return Err(HookVerdict::pass(None));
+    }
+    let Some(session) = session(event) else {
+        let reason = "cra: the hook names no session, so it is denied".to_owned();
+        return Err(HookVerdict::Deny { reason });
+    };
+    match answer_command::verdict(event, options, &session) {
+        Some(verdict) => Err(verdict),
+        None => Ok(session),
+    }
 }
 
 /// Reports to the console that another process answered in its place.
-fn report_rejected(options: &HookOptions, session: &SessionId, reason: &str) {
-    let by = format!("cra hook {}", options.host.as_str());
+fn report_rejected(
+    options: &HookOptions,
+    socket: &ConsoleSocket,
+    session: &SessionId,
+    reason: &str,
+) {
+    let by = format!("cra hook {}", options.agent.as_str());
     let session = Some(session.to_string());
-    let report = RejectedAnswer::new(&by, session, &options.socket, reason.to_owned());
+    let report = RejectedAnswer::new(&by, session, &socket.path, reason.to_owned());
     // A failed report changes nothing: the agent is denied in any case.
-    let _ = report.write_report(&options.folder);
+    let _ = report.write_report(&socket.folder);
+}
+
+/// Returns the time by which the console must have answered all calls of a hook.
+fn call_deadline(event: &HookEvent, options: &HookOptions) -> Instant {
+    options.started_at + hook_time(timeout(event, options))
 }
 
 /// Returns the time by which the agent must have an answer, even if the console gave none.
@@ -141,31 +136,36 @@ fn console_time(left: Duration) -> Duration {
 
 /// Returns the default timeout of the agent for this hook.
 fn default_timeout(told: &HookEvent) -> Duration {
-    match (&told.kind, told.host) {
-        // Agents hardly wait when they end.
-        (HookEventKind::End, _) => Duration::from_millis(900),
-        (HookEventKind::Prompt { .. }, Host::ClaudeCode) => Duration::from_secs(30),
-        (_, host) => host.default_timeout(),
+    let agent = told.agent.adapter();
+    match &told.kind {
+        HookEventKind::End => END_TIMEOUT,
+        HookEventKind::Prompt { .. } => agent.prompt_timeout(),
+        HookEventKind::BeforeTool { .. }
+        | HookEventKind::AfterTool { .. }
+        | HookEventKind::Start
+        | HookEventKind::Output(_)
+        | HookEventKind::Failed { .. }
+        | HookEventKind::Other => agent.default_timeout(),
     }
 }
 
 /// Returns the console's name for a session, made of the agent's name and the agent's session name.
 fn session(told: &HookEvent) -> Option<SessionId> {
     let named = told.session.as_deref()?;
-    let host = told.host.as_str();
-    let name = format!("{host}.{named}");
+    let agent = told.agent.as_str();
+    let name = format!("{agent}.{named}");
     let name = if is_restricted(&name) {
         name
     } else {
         // Other names are replaced by their digest, which is always equal for one name.
-        format!("{host}.{}", Digest::of(named))
+        format!("{agent}.{}", Digest::of(named))
     };
     name.parse().ok()
 }
 
 /// Conversation of one hook with the console.
-struct HookConversation<'a> {
-    client: BlockingClient,
+struct HookConversation<'a, C> {
+    calls: C,
     /// Name of the first session. It names the thread of the conversation, also after the agent resumes it.
     conversation: SessionId,
     session: SessionId,
@@ -178,21 +178,34 @@ struct HookConversation<'a> {
     questions: Vec<String>,
 }
 
-impl HookConversation<'_> {
-    fn decide(mut self) -> Result<HookVerdict, CallError> {
-        if self.event.kind == HookEventKind::End {
-            return self.end();
+impl<'a, C: ConsoleCalls> HookConversation<'a, C> {
+    fn new(calls: C, session: SessionId, event: &'a HookEvent, options: &'a HookOptions) -> Self {
+        Self {
+            calls,
+            conversation: session.clone(),
+            session,
+            event,
+            options,
+            deadline: call_deadline(event, options),
+            injected: Injected::default(),
+            questions: Vec::new(),
         }
-        let started = self.start_or_resume()?;
+    }
+
+    async fn decide(mut self) -> Result<HookVerdict, CallError> {
+        if self.event.kind == HookEventKind::End {
+            return self.end().await;
+        }
+        let started = self.start_or_resume().await?;
         self.injected.extend(injected_in(&started));
-        self.report_wrapper(&started)?;
+        self.report_wrapper(&started).await?;
         for asked in asked_at_start(&started) {
             self.note_questions(&asked);
         }
         match &self.event.kind {
             HookEventKind::Start => Ok(HookVerdict::pass(self.context(None))),
             HookEventKind::Prompt { id, text } => match text {
-                Some(text) => self.handle_prompt(id.as_deref(), text),
+                Some(text) => self.handle_prompt(id.as_deref(), text).await,
                 None => Ok(HookVerdict::Deny {
                     reason: "cra: the prompt is not text, so it is denied".to_owned(),
                 }),
@@ -203,7 +216,10 @@ impl HookConversation<'_> {
                 actions,
             } => match actions {
                 Ok(_) if !self.questions.is_empty() => Ok(self.deny_until_answered()),
-                Ok(actions) => self.request_actions((reference, call.as_deref()), actions),
+                Ok(actions) => {
+                    self.request_actions((reference, call.as_deref()), actions)
+                        .await
+                }
                 Err(why) => Ok(HookVerdict::Deny {
                     reason: format!("cra: this call cannot be evaluated, so it is denied: {why}"),
                 }),
@@ -215,25 +231,29 @@ impl HookConversation<'_> {
                 result,
                 ..
             } => {
-                self.report_result(reference, (tool, used.as_deref()), result)?;
+                self.report_result(reference, (tool, used.as_deref()), result)
+                    .await?;
                 Ok(HookVerdict::pass(self.context(None)))
             }
             HookEventKind::Output(text) => self
                 .call("output", json!({"text": text}))
+                .await
                 .map(|_| HookVerdict::pass(None)),
             HookEventKind::Failed { kind, message } => {
                 let error = json!({"error_type": kind, "message": message, "recoverable": true});
-                self.call("error", error).map(|_| HookVerdict::pass(None))
+                self.call("error", error)
+                    .await
+                    .map(|_| HookVerdict::pass(None))
             }
             HookEventKind::End | HookEventKind::Other => Ok(HookVerdict::pass(None)),
         }
     }
 
     /// Ends the session, or its continuation. Starts none for that purpose.
-    fn end(&mut self) -> Result<HookVerdict, CallError> {
+    async fn end(&mut self) -> Result<HookVerdict, CallError> {
         let first = self.session.clone();
         for again in 1..=MAX_RESUMPTIONS {
-            match self.call("session.end", json!({"given": "later"})) {
+            match self.call("session.end", json!({"given": "later"})).await {
                 Err(CallError::Fault(fault)) if fault.deny_code() == Some(DenyCode::Ended) => {
                     let next = format!("{first}.{again}").parse();
                     self.session = next.map_err(|_| CallError::Fault(fault))?;
@@ -248,7 +268,7 @@ impl HookConversation<'_> {
 
     /// Reports the result of a tool call. A tool that ran without a request is reported as an error, with
     /// its input.
-    fn report_result(
+    async fn report_result(
         &mut self,
         reference: &str,
         (tool, used): (&str, Option<&str>),
@@ -259,7 +279,7 @@ impl HookConversation<'_> {
             Err(message) => json!({"reference": reference,
                 "error": {"code": "failed", "message": message}}),
         };
-        match self.call("action.completed", said) {
+        match self.call("action.completed", said).await {
             Ok(completed) => {
                 self.injected.extend(injected_in(&completed));
                 Ok(())
@@ -271,7 +291,7 @@ impl HookConversation<'_> {
                 );
                 let kind = "ran_unasked";
                 let error = json!({"error_type": kind, "message": message, "recoverable": true});
-                self.call("error", error).map(|_| ())
+                self.call("error", error).await.map(|_| ())
             }
             Err(error) => Err(error),
         }
@@ -279,10 +299,10 @@ impl HookConversation<'_> {
 
     /// Starts or resumes the session. An agent may continue an ended session under its old name; the record
     /// then has another session.
-    fn start_or_resume(&mut self) -> Result<Value, CallError> {
+    async fn start_or_resume(&mut self) -> Result<Value, CallError> {
         let first = self.session.clone();
         for again in 1..=MAX_RESUMPTIONS {
-            match self.start() {
+            match self.start().await {
                 Err(CallError::Fault(fault)) if fault.deny_code() == Some(DenyCode::Ended) => {
                     let next = format!("{first}.{again}").parse();
                     self.session = next.map_err(|_| CallError::Fault(fault))?;
@@ -290,19 +310,19 @@ impl HookConversation<'_> {
                 begun => return begun,
             }
         }
-        self.start()
+        self.start().await
     }
 
     /// Starts or resumes a session. Each hook is a separate process, so each one does this.
-    fn start(&mut self) -> Result<Value, CallError> {
-        let mut start = json!({"agent": self.event.host.as_str()});
+    async fn start(&mut self) -> Result<Value, CallError> {
+        let mut start = json!({"agent": self.event.agent.as_str()});
         if let (Some(key), Some(fields)) = (&self.options.api_key, start.as_object_mut()) {
             fields.insert("api_key".to_owned(), key.clone().into());
         }
-        self.call("session.start", start)
+        self.call("session.start", start).await
     }
 
-    fn call(&mut self, method: &str, mut params: Value) -> Result<Value, CallError> {
+    async fn call(&mut self, method: &str, mut params: Value) -> Result<Value, CallError> {
         // All sessions of a conversation present one secret, because they share the thread of the first
         // session.
         let key = self.identity().key();
@@ -310,7 +330,7 @@ impl HookConversation<'_> {
             fields.insert("session".to_owned(), self.session.to_string().into());
             fields.insert("key".to_owned(), key.to_string().into());
         }
-        self.client.call(method, &params)
+        self.calls.call(method, params).await
     }
 
     fn identity(&self) -> ConversationIdentity<'_> {
@@ -321,15 +341,17 @@ impl HookConversation<'_> {
     }
 
     /// Reports the parts of this hook, in the first hook of a session.
-    fn report_wrapper(&mut self, started: &Value) -> Result<(), CallError> {
+    async fn report_wrapper(&mut self, started: &Value) -> Result<(), CallError> {
         if started.get("wrapper_reported") == Some(&json!(true)) {
             return Ok(());
         }
-        let constructed = wrapper::construction_report(self.options, &self.session);
-        let verified = wrapper::check_report(self.options).map(|check| ("wrapper.verified", check));
+        let (agent, transport) = (self.options.agent, self.calls.transport());
+        let constructed = wrapper::construction_report(agent, transport, &self.session);
+        let verified =
+            wrapper::check_report(agent, transport).map(|check| ("wrapper.verified", check));
         let reports = std::iter::once(("wrapper.constructed", constructed)).chain(verified);
         for (method, report) in reports {
-            match self.call(method, report) {
+            match self.call(method, report).await {
                 // A report decides nothing about a step, so a refused report changes nothing.
                 Ok(_) | Err(CallError::Fault(_)) => {}
                 Err(error) => return Err(error),
@@ -374,9 +396,13 @@ impl HookConversation<'_> {
     /// Reports a user's prompt as input and as a turn of the conversation. If the agent is asked about it,
     /// it has to read the prompt: the prompt passes, and every step is denied until the questions are
     /// answered.
-    fn handle_prompt(&mut self, id: Option<&str>, text: &str) -> Result<HookVerdict, CallError> {
+    async fn handle_prompt(
+        &mut self,
+        id: Option<&str>,
+        text: &str,
+    ) -> Result<HookVerdict, CallError> {
         let input = json!({"text": text, "reaches_asked_agent": true});
-        match self.call("input", input) {
+        match self.call("input", input).await {
             Ok(accepted) => self.injected.extend(injected_in(&accepted)),
             Err(error) => match questions::agent_questions(&error) {
                 Some(asked) => self.note_questions(&asked),
@@ -386,7 +412,7 @@ impl HookConversation<'_> {
         let id = id.map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
         let id: String = id.chars().take(100).collect();
         let turn = json!({"message_id": id, "message": text, "author": "user"});
-        let summary = match self.take_turn(&turn) {
+        let summary = match self.take_turn(&turn).await {
             Ok(turned) => {
                 self.injected.extend(injected_in(&turned));
                 turn_words(&turned)
@@ -400,15 +426,17 @@ impl HookConversation<'_> {
 
     /// Takes a turn in the conversation's thread. If the session may not write there, uses the session's
     /// own thread.
-    fn take_turn(&mut self, turn: &Value) -> Result<Value, CallError> {
+    async fn take_turn(&mut self, turn: &Value) -> Result<Value, CallError> {
         let thread = self.conversation.to_string();
-        let taken = self.call("turn", json!({"thread": thread, "turn": turn}));
+        let taken = self
+            .call("turn", json!({"thread": thread, "turn": turn}))
+            .await;
         match taken {
             Err(CallError::Fault(fault))
                 if fault.deny_code() == Some(DenyCode::Thread)
                     && self.session != self.conversation =>
             {
-                self.call("turn", json!({"turn": turn}))
+                self.call("turn", json!({"turn": turn})).await
             }
             taken => taken,
         }
@@ -416,7 +444,7 @@ impl HookConversation<'_> {
 
     /// Requests all actions of a tool call. All of them have to pass. A call without an identifier from the
     /// agent gets one here, so that an identical concurrent call is a separate one.
-    fn request_actions(
+    async fn request_actions(
         &mut self,
         (reference, call): (&str, Option<&str>),
         actions: &[ToolAction],
@@ -433,7 +461,7 @@ impl HookConversation<'_> {
                 "reference": reference,
                 "call": call,
             });
-            let allowed = match self.call("action.request", request) {
+            let allowed = match self.call("action.request", request).await {
                 Ok(allowed) => allowed,
                 Err(error) => match questions::agent_questions(&error) {
                     // Collect all questions about one tool call: each answer is valid for one call.
@@ -470,7 +498,7 @@ impl HookConversation<'_> {
 
 /// Returns the verdict on an event for which the console gave no permission.
 fn verdict_on_error(told: &HookEvent, options: &HookOptions, error: &CallError) -> HookVerdict {
-    let reason = denial_text(error, KeyRemedy::Connect(options.host.as_str()));
+    let reason = denial_text(error, KeyRemedy::Connect(options.agent.as_str()));
     match (error, options.offline) {
         (CallError::Unreachable(_), OfflineBehavior::Ask) if told.is_gate() => {
             HookVerdict::Ask { reason }

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{HookOptions, Transport};
+use super::console_calls::{ConsoleSocket, Transport};
 use crate::base::id::SessionId;
 use crate::engine::command::Wrapper;
+use crate::gateway::agents::CodingAgent;
 use crate::gateway::connect::registry::{ConnectedAgent, ConnectionRegistry};
 use crate::gateway::connect::{event_names, intercepts};
 use crate::trace::event::WrapperCapabilities;
@@ -13,17 +14,20 @@ use crate::trace::event::WrapperCapabilities;
 const MAX_FAILURE_BYTES: usize = 200;
 
 /// Returns the parameters of `wrapper.constructed`: the program, the intercepted events, and the proof.
-pub(super) fn construction_report(options: &HookOptions, session: &SessionId) -> Value {
-    let host = options.host;
-    let program = format!("cra hook {}", host.as_str());
-    let events = event_names(host).map(|event| format!("event {event}"));
-    let (intercept_input, intercept_output, intercept_actions) = intercepts(host);
+pub(super) fn construction_report(
+    agent: CodingAgent,
+    transport: Transport<'_>,
+    session: &SessionId,
+) -> Value {
+    let program = format!("cra hook {}", agent.as_str());
+    let events = event_names(agent).map(|event| format!("event {event}"));
+    let (intercept_input, intercept_output, intercept_actions) = intercepts(agent);
     let mut wrapper = Wrapper {
         session: session.clone(),
         wrapper_version: env!("CARGO_PKG_VERSION").to_owned(),
         components: std::iter::once(program).chain(events).collect(),
         plugins: Vec::new(),
-        transport: options.transport.as_str().to_owned(),
+        transport: transport.as_str().to_owned(),
         cache_backend: "none".to_owned(),
         capabilities: WrapperCapabilities {
             intercept_input,
@@ -46,24 +50,24 @@ pub(super) fn construction_report(options: &HookOptions, session: &SessionId) ->
 
 /// Returns the parameters of `wrapper.verified`: whether the hook's entries are as `cra connect` wrote
 /// them. A hook over HTTP has no such entries, so it is not compared.
-pub(super) fn check_report(options: &HookOptions) -> Option<Value> {
-    match options.transport {
+pub(super) fn check_report(agent: CodingAgent, transport: Transport<'_>) -> Option<Value> {
+    let socket = match transport {
         Transport::Rest => return None,
-        Transport::Direct => {}
-    }
-    let agent = options.host.as_str();
-    let failures = match ConnectionRegistry::load(&options.folder) {
+        Transport::Direct(socket) => socket,
+    };
+    let failures = match ConnectionRegistry::load(&socket.folder) {
         Err(error) => vec![format!("the list of connections cannot be read: {error}")],
         Ok(registry) => {
             let own = registry.connections.iter();
-            let own: Vec<_> = own
-                .filter(|connection| connection.agent == options.host)
-                .collect();
+            let own: Vec<_> = own.filter(|connection| connection.agent == agent).collect();
             if own.is_empty() {
-                vec![format!("`{agent}` was not connected with `cra connect`")]
+                vec![format!(
+                    "`{}` was not connected with `cra connect`",
+                    agent.as_str()
+                )]
             } else {
                 own.into_iter()
-                    .filter_map(|connection| connection_problem(connection, options))
+                    .filter_map(|connection| connection_problem(connection, socket))
                     .collect()
             }
         }
@@ -76,8 +80,8 @@ pub(super) fn check_report(options: &HookOptions) -> Option<Value> {
     }))
 }
 
-fn connection_problem(connection: &ConnectedAgent, options: &HookOptions) -> Option<String> {
-    let trouble = connection.find_problem(options.key.as_ref().ok())?;
+fn connection_problem(connection: &ConnectedAgent, socket: &ConsoleSocket) -> Option<String> {
+    let trouble = connection.find_problem(socket.key.as_ref().ok())?;
     Some(format!("{}: {trouble}", connection.file.display()))
 }
 

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::thread;
 
-use cra_core::gateway::rejected_answers::RejectedAnswerReports;
+use cra_core::gateway::protocol::rejected_answers::RejectedAnswerReports;
 use serde_json::Value;
 
 use super::*;

@@ -6,8 +6,10 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::super::socket::refused_attempts;
-use super::{WAIT, Web, action_request, open};
+use super::{ATLAS, WAIT, Web, action_request, open};
 use crate::impostor::{Impostor, Trick};
+use crate::support::decide;
+use cra_core::engine::command::{OperatorReply, Ruling};
 
 /// A hook before a tool that is held.
 fn hook() -> Value {
@@ -26,11 +28,17 @@ async fn decision_for_a_hook_whose_connection_was_cut_is_a_permit_for_the_same_r
         .bench
         .wait_until(|snapshot| snapshot.held.len() == 1)
         .await;
-    let mut connections = web.console.server.as_ref().unwrap().connections();
-    assert_eq!(*connections.borrow(), 1);
+    // The hook needs no connection to the socket.
+    let socket = web.console.server.as_ref().unwrap().connections();
+    assert_eq!(*socket.borrow(), 0);
+    assert_eq!(web.server.pending_hooks(), 1);
     drop(stream);
-    let left = connections.wait_for(|there| *there == 0);
-    drop(timeout(WAIT, left).await.expect("it was never noticed"));
+    let left = async {
+        while web.server.pending_hooks() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(WAIT, left).await.expect("it was never noticed");
     // A decision for a disconnected caller is a permit for the same request: it is not held again.
     web.console.pass().await;
     let (status, reply) = web.send(&request).await;
@@ -214,14 +222,17 @@ async fn address_file_exists_while_the_http_server_is_open() {
     let address = web.server.address();
     assert_ne!(address.port(), 0);
     assert_eq!(
-        cra_core::gateway::http::read_address(&folder),
+        cra_core::gateway::transport::http::read_address(&folder),
         Some(address)
     );
     let Web {
         console, server, ..
     } = web;
     drop(server);
-    assert_eq!(cra_core::gateway::http::read_address(&folder), None);
+    assert_eq!(
+        cra_core::gateway::transport::http::read_address(&folder),
+        None
+    );
     let again = open(&console, "127.0.0.1:0").await.unwrap();
     let mut stream = TcpStream::connect(again.address()).await.unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
@@ -232,17 +243,92 @@ async fn address_file_exists_while_the_http_server_is_open() {
     let _ = read.await.expect("it was never closed");
 }
 
-/// The HTTP server asks the console's own socket, as any hook does.
 #[tokio::test(flavor = "multi_thread")]
-async fn http_hook_is_denied_when_another_process_answers_at_the_socket() {
+async fn http_hook_is_answered_by_its_console_when_another_process_listens_at_the_socket() {
     let web = Web::new().await;
     let _impostor = Impostor::at(&web.console.path(), Trick::Allow);
+    let request = web.written("POST", "/v1/hook/claude-code", "", &hook().to_string());
+    let sent = web.send(&request);
+    let denied = web.console.deny("not today");
+    let ((status, reply), ()) = tokio::join!(sent, denied);
+    assert_eq!(status, 200);
+    let reply: Value = serde_json::from_str(&reply).unwrap();
+    let specific = &reply["hookSpecificOutput"];
+    assert_eq!(specific["permissionDecision"], "deny", "{reply}");
+    let reason = specific["permissionDecisionReason"].as_str().unwrap();
+    assert!(reason.contains("not today"), "{reason}");
+}
+
+/// More hooks than a pool of threads would hold.
+const HOOKS: usize = 300;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_hundred_hooks_wait_at_once_and_each_gets_its_own_answer() {
+    let web = Web::with_connections(ATLAS, HOOKS).await;
+    let mut waiting = Vec::new();
+    for number in 0..HOOKS {
+        let mut payload = hook();
+        payload["session_id"] = json!(format!("h-{number}"));
+        payload["tool_input"] = json!({"command": format!("make {number}")});
+        let path = "/v1/hook/claude-code?timer=600";
+        let request = web.written("POST", path, "", &payload.to_string());
+        waiting.push(web.connect(&request).await);
+    }
+    let snapshot = web
+        .console
+        .bench
+        .wait_until(|snapshot| snapshot.held.len() == HOOKS)
+        .await;
+    assert_eq!(web.server.pending_hooks(), HOOKS);
+    // Every third one is denied.
+    for held in &snapshot.held {
+        let session = held.session.as_str().strip_prefix("claude-code.h-");
+        let number: usize = session.unwrap().parse().unwrap();
+        let reply = if number.is_multiple_of(3) {
+            let reason = format!("no {number}");
+            let ruling = Ruling::Deny { reason };
+            let operator = web.console.bench.runtime.operator_handle();
+            operator.decide(decide(held, ruling)).await
+        } else {
+            web.console.bench.pass(held).await
+        };
+        assert!(matches!(reply, OperatorReply::Decided(_)), "{reply:?}");
+    }
+    for (number, mut stream) in waiting.into_iter().enumerate() {
+        let mut reply = String::new();
+        let read = timeout(WAIT, stream.read_to_string(&mut reply));
+        read.await.expect("nothing came").unwrap();
+        let (_, body) = reply.split_once("\r\n\r\n").unwrap();
+        let body: Value = serde_json::from_str(body).unwrap();
+        let specific = &body["hookSpecificOutput"];
+        if number.is_multiple_of(3) {
+            assert_eq!(specific["permissionDecision"], "deny", "{number}: {body}");
+            let reason = specific["permissionDecisionReason"].as_str().unwrap();
+            assert!(reason.contains(&format!("no {number}")), "{reason}");
+        } else {
+            assert_eq!(specific["permissionDecision"], "allow", "{number}: {body}");
+        }
+    }
+    assert_eq!(web.server.pending_hooks(), 0);
+}
+
+/// The session belongs to a caller that another secret proves.
+#[tokio::test]
+async fn http_hook_cannot_use_a_session_of_another_caller() {
+    let web = Web::new().await;
+    let mut agent = web.console.agent().await;
+    let start = json!({"session": "claude-code.h-1", "agent": "claude-code"});
+    agent.call_ok("session.start", start).await;
     let request = web.written("POST", "/v1/hook/claude-code", "", &hook().to_string());
     let (status, reply) = web.send(&request).await;
     assert_eq!(status, 200);
     let reply: Value = serde_json::from_str(&reply).unwrap();
     let specific = &reply["hookSpecificOutput"];
     assert_eq!(specific["permissionDecision"], "deny", "{reply}");
-    let reason = specific["permissionDecisionReason"].as_str().unwrap();
-    assert!(reason.contains("did not come from the console"), "{reason}");
+    assert!(web.console.bench.snapshot().held.is_empty());
+    let attempts = refused_attempts(&web.console, "claude-code.h-1").await;
+    assert!(
+        !attempts.is_empty() && attempts.iter().all(|from| from.contains("127.0.0.1")),
+        "{attempts:?}"
+    );
 }

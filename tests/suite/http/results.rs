@@ -1,6 +1,6 @@
 //! Results for agents: only their own part of the record, in the format of the OpenAPI document.
 
-use cra_core::gateway::http::document;
+use cra_core::gateway::transport::http::document;
 use serde_json::{Value, json};
 use tokio::io::AsyncBufReadExt;
 use tokio::time::timeout;

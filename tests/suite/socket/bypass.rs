@@ -1,6 +1,6 @@
 //! Attempts of an agent to get an action past a gate with what the socket offers.
 
-use cra_core::gateway::client::CallError;
+use cra_core::gateway::protocol::call::CallError;
 use serde_json::{Value, json};
 
 use super::{Agent, TestConsole};

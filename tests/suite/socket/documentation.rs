@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use cra_core::gateway::call;
-use cra_core::gateway::proof::{AnswerSigner, AnswerVerifier, Challenge, ChallengedRequest};
+use cra_core::gateway::protocol::call;
+use cra_core::gateway::protocol::proof::{
+    AnswerSigner, AnswerVerifier, Challenge, ChallengedRequest,
+};
 use cra_core::trace::note::Signer;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};

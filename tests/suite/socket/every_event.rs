@@ -18,7 +18,7 @@ use cra_core::engine::command::{
     ClaimChange, ClaimChangeKind, DecisionRequest, OperatorAction, OperatorReply, Ruling,
 };
 use cra_core::engine::held::Held;
-use cra_core::gateway::client::CallError;
+use cra_core::gateway::protocol::call::CallError;
 use cra_core::runtime::extension::Registry;
 use cra_core::trace::event::Payload;
 use serde_json::{Value, json};

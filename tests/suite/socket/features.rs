@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cra_core::gateway::client::CallError;
+use cra_core::gateway::protocol::call::CallError;
 use serde_json::{Value, json};
 
 use super::{Agent, TestConsole};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cra_core::base::clock::Boxed;
 use cra_core::engine::extensions::CheckpointResult;
-use cra_core::gateway::client::CallError;
+use cra_core::gateway::protocol::call::CallError;
 use cra_core::runtime::extension::{CheckpointHandler, HandlerContext, Registry};
 use cra_core::store::sqlite::FILE_NAME;
 use cra_core::trace::event::Event;

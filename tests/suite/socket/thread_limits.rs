@@ -52,7 +52,8 @@ async fn fill(console: &TestConsole, agents: &mut Vec<Agent>) -> (String, String
             for message in [1, 2] {
                 let fields = heated("hot", 0.9);
                 let reply = agent.call("turn", turn(&session, &name, message, &fields));
-                if let Err(cra_core::gateway::client::CallError::Fault(fault)) = reply.await {
+                if let Err(cra_core::gateway::protocol::call::CallError::Fault(fault)) = reply.await
+                {
                     agents.push(agent);
                     return (session, name, json!([fault.message, fault.data]));
                 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cra_core::base::limits::{MAX_SESSION_THREADS, MAX_THREADS};
-use cra_core::gateway::client::CallError;
+use cra_core::gateway::protocol::call::CallError;
 use cra_core::memento::{SummaryShape, Thread};
 use cra_core::runtime::ThreadAction;
 use serde_json::{Value, json};

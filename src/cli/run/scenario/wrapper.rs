@@ -6,7 +6,7 @@ use super::step_action::StepAction;
 use crate::atlas::diagnostic::Code;
 use crate::atlas::located_values::{FileProblems, LocatedValue};
 use crate::engine::command::{AgentReport, Wrapper};
-use crate::gateway::call::{WrapperConstructed, WrapperVerified};
+use crate::gateway::protocol::call::{WrapperConstructed, WrapperVerified};
 
 /// Parses a wrapper. Without a `construction_hash` it gets the correct one.
 pub(super) fn constructed(

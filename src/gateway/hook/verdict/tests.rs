@@ -1,14 +1,19 @@
 //! Timers of hooks.
 
 use super::*;
-use crate::gateway::proof::AnswerSigner;
+use crate::gateway::agents::CodingAgent;
+use crate::gateway::protocol::proof::AnswerSigner;
 use crate::trace::note::Signer;
+
+fn agent(name: &str) -> CodingAgent {
+    CodingAgent::from_name(name).unwrap()
+}
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-fn told(host: Host) -> HookEvent {
+fn told(host: CodingAgent) -> HookEvent {
     let payload = json!({
         "session_id": "s-1", "hook_event_name": "PreToolUse", "tool_name": "Bash",
         "tool_input": {"command": "ls"}, "tool_use_id": "t-1",
@@ -16,24 +21,27 @@ fn told(host: Host) -> HookEvent {
     HookEvent::read(host, payload.to_string().as_bytes()).unwrap()
 }
 
-fn options(timer: Option<Duration>, socket: &std::path::Path) -> HookOptions {
+fn socket(path: &std::path::Path) -> ConsoleSocket {
     let log = Signer::new("cra/log-1", &[7; 32]).unwrap();
+    ConsoleSocket {
+        path: path.to_owned(),
+        key: Ok(AnswerSigner::derive(&log).verifier()),
+        folder: std::path::PathBuf::new(),
+    }
+}
+
+fn options(timer: Option<Duration>) -> HookOptions {
     HookOptions {
-        host: Host::ClaudeCode,
+        agent: agent("claude-code"),
         started_at: Instant::now(),
         timeout: timer,
         offline: OfflineBehavior::Deny,
-        socket: socket.to_owned(),
-        key: Ok(AnswerSigner::derive(&log).verifier()),
-        folder: std::path::PathBuf::new(),
         secret: Digest::ZERO,
         api_key: None,
-        canceller: crate::gateway::client::ConnectionCanceller::default(),
         answer_command: crate::gateway::hook::AnswerCommand {
             program: "/usr/bin/cra".into(),
             location_args: Vec::new(),
         },
-        transport: crate::gateway::hook::Transport::Direct,
     }
 }
 
@@ -55,8 +63,8 @@ const MARGINS: [(u64, u64, u64); 10] = [
 fn a_tenth_of_the_timer_up_to_five_seconds_is_reserved() {
     for (timer, hook, last) in MARGINS {
         assert_eq!(hook_time(ms(timer)), ms(hook), "{timer}");
-        let options = options(Some(ms(timer)), "/nonexistent".as_ref());
-        let moment = answer_deadline(&told(Host::ClaudeCode), &options) - options.started_at;
+        let options = options(Some(ms(timer)));
+        let moment = answer_deadline(&told(agent("claude-code")), &options) - options.started_at;
         assert_eq!(moment.as_millis(), u128::from(last), "{timer}");
     }
 }
@@ -67,8 +75,8 @@ fn the_console_gives_up_before_the_hook_and_the_hook_before_the_agent() {
     timers.extend([Duration::from_nanos(1), Duration::from_micros(1), ms(1)]);
     for timer in timers {
         let hook = hook_time(timer);
-        let options = options(Some(timer), "/nonexistent".as_ref());
-        let last = answer_deadline(&told(Host::ClaudeCode), &options) - options.started_at;
+        let options = options(Some(timer));
+        let last = answer_deadline(&told(agent("claude-code")), &options) - options.started_at;
         assert!(console_time(hook) <= hook, "{timer:?}");
         assert!(hook <= last && last <= timer, "{timer:?}");
         if timer >= Duration::from_micros(1) {
@@ -86,30 +94,31 @@ fn the_console_gives_up_before_the_hook_and_the_hook_before_the_agent() {
 #[test]
 fn every_agent_has_a_timer_that_leaves_a_margin() {
     for (host, seconds) in [
-        (Host::ClaudeCode, 600),
-        (Host::Codex, 600),
-        (Host::Gemini, 60),
-        (Host::Cursor, 60),
-        (Host::Copilot, 30),
+        (agent("claude-code"), 600),
+        (agent("codex"), 600),
+        (agent("gemini"), 60),
+        (agent("cursor"), 60),
+        (agent("copilot"), 30),
     ] {
-        let timer = host.default_timeout();
+        let timer = host.adapter().default_timeout();
         assert_eq!(timer, Duration::from_secs(seconds));
         assert!(hook_time(timer) + Duration::from_secs(3) <= timer);
     }
-    let options = options(None, "/nonexistent".as_ref());
-    let usual = timeout(&told(Host::ClaudeCode), &options);
+    let options = options(None);
+    let usual = timeout(&told(agent("claude-code")), &options);
     assert_eq!(usual, Duration::from_mins(10));
 }
 
 #[test]
 fn a_timer_that_is_over_denies_without_waiting() {
     let folder = tempfile::tempdir().unwrap();
-    let socket = folder.path().join("s");
+    let path = folder.path().join("s");
     // This listener accepts the connection and never answers.
-    let _silent = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-    let verdict = decide(
-        &told(Host::ClaudeCode),
-        &options(Some(Duration::ZERO), &socket),
+    let _silent = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let verdict = decide_over_socket(
+        &told(agent("claude-code")),
+        &options(Some(Duration::ZERO)),
+        &socket(&path),
     );
     let HookVerdict::Deny { reason } = verdict else {
         panic!("{verdict:?}");

@@ -1,0 +1,127 @@
+//! Settings files of agents: their folders, and the form of a hook's entry.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::Adapter;
+use super::hook_event::EventMeaning;
+
+/// Reach of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ConnectScope {
+    /// One project.
+    Project,
+    /// Everything that this user runs.
+    User,
+}
+
+impl ConnectScope {
+    /// Both scopes.
+    pub const ALL: [Self; 2] = [Self::Project, Self::User];
+
+    /// Returns its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Project => "project",
+            Self::User => "user",
+        }
+    }
+}
+
+/// Folders of settings.
+#[derive(Clone, Debug)]
+pub struct Folders {
+    /// Folder of the project.
+    pub project: PathBuf,
+    /// Home folder of the user.
+    pub home: PathBuf,
+    /// Folders of agents that were moved, by the environment variable that moved them.
+    pub moved: BTreeMap<&'static str, PathBuf>,
+}
+
+impl Folders {
+    /// Returns the agent's own folder: `usual` in the home folder, if it was not moved.
+    pub(super) fn agent_folder(&self, agent: &dyn Adapter, usual: &str) -> PathBuf {
+        let moved = agent
+            .folder_variable()
+            .and_then(|name| self.moved.get(name));
+        moved.cloned().unwrap_or_else(|| self.home.join(usual))
+    }
+}
+
+/// Name of our hooks, for agents whose hooks have names.
+pub(in crate::gateway) const HOOK_NAME: &str = "cra";
+
+/// Status that an agent shows while a tool call is held.
+const STATUS: &str = "Waiting for the operator (cra)";
+
+/// Command line of one event's hook, before it is put into the agent's format.
+#[derive(Clone, Debug)]
+pub(crate) struct HookLine {
+    pub(in crate::gateway) meaning: EventMeaning,
+    pub(in crate::gateway) command: String,
+    /// Timeout in seconds.
+    pub(in crate::gateway) timeout_s: u64,
+}
+
+impl HookLine {
+    /// Returns a handler with the fields that most agents share.
+    pub(super) fn handler(self) -> HookHandler {
+        HookHandler {
+            kind: Some("command"),
+            command: Some(self.command),
+            timeout: Some(self.timeout_s),
+            ..HookHandler::default()
+        }
+    }
+
+    /// Returns a handler that shows a status while a tool call is held.
+    pub(super) fn handler_with_status(self) -> HookHandler {
+        let status = (self.meaning == EventMeaning::BeforeTool).then_some(STATUS);
+        HookHandler {
+            status,
+            ..self.handler()
+        }
+    }
+}
+
+/// An entry of an event's list, with its fields in the order that people expect.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum HookEntry {
+    /// Handlers that share a matcher. Our entry has none, so it runs for every tool.
+    Group { hooks: [HookHandler; 1] },
+    /// A single handler.
+    Plain(HookHandler),
+}
+
+impl HookEntry {
+    pub(super) fn group(handler: HookHandler) -> Self {
+        Self::Group { hooks: [handler] }
+    }
+}
+
+/// The handler of an entry. Each agent uses some of the fields.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct HookHandler {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<&'static str>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub(super) kind: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) command: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) bash: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) timeout: Option<u64>,
+    #[serde(rename = "timeoutSec", skip_serializing_if = "Option::is_none")]
+    pub(super) timeout_sec: Option<u64>,
+    #[serde(rename = "failClosed", skip_serializing_if = "Option::is_none")]
+    pub(super) fail_closed: Option<bool>,
+    #[serde(rename = "statusMessage", skip_serializing_if = "Option::is_none")]
+    pub(super) status: Option<&'static str>,
+}

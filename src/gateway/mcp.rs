@@ -1,9 +1,0 @@
-//! Model Context Protocol: a proxy in front of a server, and a server of tools.
-
-mod console_session;
-mod message;
-pub mod proxy;
-pub mod tool_server;
-mod transport;
-
-pub use console_session::ConsoleIdentity;
