@@ -9,6 +9,7 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Treatment of an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,19 +101,18 @@ struct PartialFile {
 
 impl PartialFile {
     fn create(target: &Path, access: FileAccess) -> io::Result<Self> {
-        let path = partial_path(target)?;
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         if access != FileAccess::Default {
             options.mode(0o600);
         }
-        let file = match options.open(&path) {
-            // An earlier process had this number, or another thread writes the file now.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_abandoned(&path) => {
-                fs::remove_file(&path)?;
-                options.open(&path)?
+        let (path, file) = loop {
+            let path = partial_path(target)?;
+            match options.open(&path) {
+                // An earlier process had the number of this one, and left a file.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                opened => break (path, opened?),
             }
-            opened => opened?,
         };
         // The lock shows that the file is being written. Where files cannot be locked, the process number shows it.
         let _ = file.try_lock();
@@ -158,7 +158,10 @@ impl Drop for PartialFile {
     }
 }
 
-/// Path of the temporary file of this process for a target.
+/// Number of temporary files that this process has named. Threads that write one target at a time use different files.
+static PARTIAL_FILES: AtomicU64 = AtomicU64::new(0);
+
+/// Path of a new temporary file of this process for a target.
 fn partial_path(target: &Path) -> io::Result<PathBuf> {
     let Some(name) = target.file_name() else {
         return Err(io::Error::new(
@@ -168,7 +171,8 @@ fn partial_path(target: &Path) -> io::Result<PathBuf> {
     };
     let mut partial = OsString::from(".");
     partial.push(name);
-    partial.push(format!(".{}.partial", std::process::id()));
+    let number = PARTIAL_FILES.fetch_add(1, Ordering::Relaxed);
+    partial.push(format!(".{}-{number}.partial", std::process::id()));
     Ok(target.with_file_name(partial))
 }
 
@@ -211,9 +215,11 @@ fn remove_leftovers(path: &Path) {
         let found = found.to_str().and_then(|found| found.strip_prefix('.'));
         let process = found
             .and_then(|found| found.strip_prefix(name)?.strip_prefix('.'))
-            .and_then(|found| found.strip_suffix(".partial")?.parse::<u32>().ok());
+            .and_then(|found| found.strip_suffix(".partial")?.split_once('-'))
+            .and_then(|(process, _)| process.parse::<u32>().ok());
         let Some(process) = process else { continue };
-        let is_running = Path::new("/proc").join(process.to_string()).exists();
+        let is_other = process != std::process::id();
+        let is_running = is_other && Path::new("/proc").join(process.to_string()).exists();
         if !is_running && is_abandoned(&entry.path()) {
             // Best effort: a leftover does no harm.
             let _ = fs::remove_file(entry.path());
@@ -287,18 +293,27 @@ mod tests {
     }
 
     #[test]
-    fn a_file_left_by_an_earlier_process_of_the_same_number_is_replaced() {
+    fn of_many_threads_that_create_one_file_exactly_one_succeeds() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("head");
-        let left = partial_path(&path).unwrap();
-        fs::write(&left, "half").unwrap();
-        replace(&path, FileAccess::Owner, b"whole").unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"whole");
-        // A file that another thread writes at the moment is left alone.
-        let written = File::create(&left).unwrap();
-        written.try_lock().unwrap();
-        assert!(replace(&path, FileAccess::Owner, b"other").is_err());
-        assert!(left.exists());
+        let path = folder.path().join("secret");
+        let threads: Vec<_> = (0..16)
+            .map(|number: u8| {
+                let path = path.clone();
+                std::thread::spawn(move || create(&path, &[number; 64]))
+            })
+            .collect();
+        let results: Vec<_> = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect();
+        assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1);
+        for error in results.into_iter().filter_map(Result::err) {
+            assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+            assert!(path.exists());
+        }
+        let content = fs::read(&path).unwrap();
+        assert!(content.len() == 64 && content.iter().all(|byte| *byte == content[0]));
+        assert_eq!(names(folder.path()), ["secret"]);
     }
 
     #[test]
@@ -307,12 +322,17 @@ mod tests {
         let path = folder.path().join("record.jsonl");
         let at = |name: &str| folder.path().join(name);
         // No process has that number: it is larger than any system's limit.
-        let left = at(".record.jsonl.4194999.partial");
+        let left = at(".record.jsonl.4194999-0.partial");
         let (other, written) = (
-            at(".other.jsonl.4194999.partial"),
-            at(".record.jsonl.4194998.partial"),
+            at(".other.jsonl.4194999-0.partial"),
+            at(".record.jsonl.4194998-7.partial"),
         );
-        let ours = at(&format!(".record.jsonl.{}.partial", std::process::id()));
+        let own = format!(".record.jsonl.{}-", std::process::id());
+        let writes = || {
+            names(folder.path())
+                .iter()
+                .any(|name| name.starts_with(&own))
+        };
         for file in [&left, &other, &written] {
             fs::write(file, "half").unwrap();
         }
@@ -323,16 +343,16 @@ mod tests {
             ExistingFile::Keep,
             |error: io::Error| error,
             |out| {
-                assert!(ours.exists());
+                assert!(writes());
                 // While it is written, another export to this file does not remove it.
                 remove_leftovers(&path);
-                assert!(ours.exists());
+                assert!(writes());
                 out.write_all(b"whole")
             },
         )
         .unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "whole");
-        assert!(!left.exists() && !ours.exists());
+        assert!(!left.exists() && !writes());
         assert!(
             other.exists() && written.exists(),
             "it is not ours to remove"

@@ -265,7 +265,7 @@ async fn hook_without_a_console_asks_the_agents_user_where_configured_and_suppor
             .await;
         match agent {
             "codex" | "cursor" => {
-                assert!(denial(agent, &reply).is_some(), "{agent}: {}", reply.out)
+                assert!(denial(agent, &reply).is_some(), "{agent}: {}", reply.out);
             }
             _ => assert!(reply.out.contains("\"ask\""), "{agent}: {}", reply.out),
         }

@@ -177,9 +177,9 @@ async fn a_replay_of_a_real_record_loads_verifies_steps_seeks_and_filters() {
         (checked.events, replay.end()),
         (events.len() as u64, events.len() as u64)
     );
-    let mut reply = Vec::new();
-    replay.step(|event| reply.push(event.clone())).unwrap();
-    assert_eq!(reply, events);
+    let mut steps = Vec::new();
+    replay.step(|event| steps.push(event.clone())).unwrap();
+    assert_eq!(steps, events);
     assert_eq!(replay.seek(12).unwrap(), Some(&events[12]));
     let types: Patterns = ["action_*"].into_iter().collect();
     let mut actions = Vec::new();

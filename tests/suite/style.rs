@@ -221,6 +221,76 @@ const BANNED_WORDS: [&str; 7] = [
     "the one who",
 ];
 
+/// Longest paragraph of the README, in words.
+const MAX_PARAGRAPH: usize = 80;
+
+fn documents() -> Vec<Source> {
+    let root = root();
+    let mut paths = files(&root.join("docs/src"), "md");
+    let names = [
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+    ];
+    paths.extend(names.map(|name| root.join(name)));
+    let read = |path: std::path::PathBuf| Source {
+        name: path
+            .strip_prefix(&root)
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned(),
+        text: fs::read_to_string(&path).unwrap(),
+    };
+    paths.into_iter().map(read).collect()
+}
+
+#[test]
+fn texts_for_people_name_their_actor() {
+    let mut wrong = Vec::new();
+    for source in sources().into_iter().chain(documents()) {
+        if source.name.contains("/tests") {
+            continue;
+        }
+        let code = source.text.lines().take(lines_of_text(&source));
+        for (index, line) in code.enumerate() {
+            let lower = line.to_lowercase();
+            let is_word = |word: &&&str| {
+                let mut parts = lower.split(|c: char| !c.is_alphanumeric());
+                lower.contains(**word) && (word.contains(' ') || parts.any(|part| part == **word))
+            };
+            let words = BANNED_WORDS.iter().filter(is_word);
+            wrong.extend(
+                words.map(|word| format!("{}:{}: `{word}`: {line}", source.name, index + 1)),
+            );
+        }
+    }
+    assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Lines of a document, or of a source file before its test module.
+fn lines_of_text(source: &Source) -> usize {
+    if source.name.starts_with("src/") {
+        lines_without_tests(source)
+    } else {
+        source.text.lines().count()
+    }
+}
+
+#[test]
+fn paragraphs_of_the_readme_are_short() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    for paragraph in readme.split("\n\n") {
+        let is_text = !paragraph.starts_with(['|', '`', '-', '#', '<', '!']);
+        let words = paragraph.split_whitespace().count();
+        assert!(
+            !is_text || words <= MAX_PARAGRAPH,
+            "{words} words: {paragraph}"
+        );
+    }
+}
+
 /// Files whose doc comments are texts for users: help of commands, and descriptions of tools.
 fn has_help_texts(source: &Source) -> bool {
     source.name.starts_with("src/cli/args")

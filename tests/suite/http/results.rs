@@ -1,4 +1,4 @@
-//! Results for agents: only their own part of the record, in the format of the OpenAPI document.
+//! Results for agents: only their own part of the record, in the format of the `OpenAPI` document.
 
 use cra_core::gateway::transport::http::document;
 use serde_json::{Value, json};
@@ -109,7 +109,7 @@ fn strict(schema: &Value) -> Value {
     schema
 }
 
-/// Asserts that a result matches the OpenAPI document.
+/// Asserts that a result matches the `OpenAPI` document.
 fn fits(name: &str, result: &Value) {
     let document = document();
     let path = format!("/v1/{}", name.replace('.', "/"));

@@ -22,8 +22,8 @@ struct FoldedRecord {
 }
 
 impl FoldedRecord {
-    fn fold_new_drafts(&mut self, stage: &mut ScenarioEngine) {
-        for draft in std::mem::take(&mut stage.drafts) {
+    fn fold_new_drafts(&mut self, scenario: &mut ScenarioEngine) {
+        for draft in std::mem::take(&mut scenario.drafts) {
             let session = draft.session_id.clone();
             let (chain, state) = self
                 .chains
