@@ -3,8 +3,11 @@
 //! [`handle_command`] is the way of every command through the engine, and [`request_action`] the way of a
 //! request to run an action. Each stage is a function in the folder of its concern.
 //!
-//! Contract: a stage either goes on, or ends the command with a [`StageExit`]. A stage that needs answers of
-//! extensions changes nothing before it has them.
+//! A request changes its type on the way: `ActionRequest` (as sent), `IdentifiedRequest` (with its digest and risk
+//! tier), `JudgedRequest` (with the evaluation and the handlers' answers), `Attempt` (on record), and `Held` if it waits.
+//!
+//! Contract: a stage either goes on, or ends the command with a [`StageExit`]. A stage can be repeated: what it changed
+//! before it asked extensions stays valid when the command is executed again with their answers.
 
 use super::admission::access::deny_if_rate_limited;
 use super::admission::misuse::record_due_misuse;
@@ -13,7 +16,7 @@ use super::command::{ActionRequest, CallerId, EngineCommand};
 use super::evaluation::attempt_judgement::judge_request;
 use super::extensions::consultation::answer_consultation;
 use super::extensions::suspension::{
-    RequiredCall, drop_suspended, handle_call_result, start_command,
+    RequiredCall, drop_suspended, execute_or_queue, handle_call_result,
 };
 use super::gates::agent_answers::answer_gates;
 use super::gates::decision::decide_held;
@@ -37,8 +40,8 @@ pub(crate) type StageResult<T = ()> = Result<T, StageExit>;
 
 /// Reason why a command goes through no further stage now.
 pub(crate) enum StageExit {
-    /// The caller has its reply, or waits for it in a queue.
-    Answered,
+    /// The caller has its reply, waits for it in a queue, or its command was executed anew.
+    Finished,
     /// Extensions have to answer these calls first. Then the command is executed again.
     Suspended(Vec<RequiredCall>),
 }
@@ -49,7 +52,8 @@ pub(crate) fn handle_command(tx: &mut Transaction<'_>, command: EngineCommand) {
     if deny_if_rate_limited(tx, &command) {
         return;
     }
-    start_command(tx, command);
+    // Calls `execute_command` below: at once, or after the commands of the session that wait for extensions.
+    execute_or_queue(tx, command);
 }
 
 /// Executes a command with the answers of extensions so far.
@@ -87,11 +91,12 @@ pub(crate) fn execute_command(tx: &mut Transaction<'_>, command: &EngineCommand)
 /// Handles a request to run an action, stage by stage.
 ///
 /// 1. Admission: the session is live, the request is well-formed, the session has adopted the loaded Atlases.
-/// 2. Gates of the whole session: its start gate, gates that are still required, due intervals. They come
-///    before every request, because their answers can change the session's rights.
-/// 3. Identical requests: a repeated call joins its held request instead of running twice.
-/// 4. Evaluation: triggers, policies, limits and handlers, once. Missing answers of extensions suspend the
-///    request here; nothing about it is decided yet.
+/// 2. Gates of the whole session: its start gate, gates that are still required, due intervals that can block or
+///    change rights. They come before every request, because their answers can change the session's rights.
+/// 3. Identical requests: a repeated call joins its held request instead of running twice. A request whose denial
+///    waits to be overruled is judged and denied again here.
+/// 4. Evaluation: triggers, policies, limits and handlers. If answers of extensions are missing, the request is
+///    suspended, and all stages run again when they are in. The evaluation that misses no answer decides.
 /// 5. Record of the attempt and of the policies' verdict, before anything follows from them.
 /// 6. Decision: the attempt is denied, held at its gates, or allowed to run, and the agent gets its reply.
 fn request_action(tx: &mut Transaction<'_>, ask: CallerId, request: &ActionRequest) -> StageResult {

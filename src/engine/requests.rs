@@ -1,4 +1,4 @@
-//! Commands of agents: the decision about an attempt, and one file for each other kind of request or report.
+//! Commands of agents, except start and end of a session (`sessions`) and answers (`gates`).
 //!
 //! The stages of a request to run an action are in `pipeline`.
 //!

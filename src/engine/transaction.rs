@@ -22,7 +22,7 @@ use super::sessions::lifecycle::session_position;
 use super::sessions::session::Session;
 use super::{Engine, State};
 
-/// One command being handled.
+/// Effects of one call of `Engine::handle`. Changes of state apply at once; nothing is rolled back.
 pub(crate) struct Transaction<'a> {
     pub(crate) engine: &'a mut Engine,
     pub(crate) now: Timestamp,
@@ -100,7 +100,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Returns the effects. Changed sessions are stored right after the records that changed them.
+    /// Returns the effects. Changed sessions are stored before the first reply, so that no reply leaves without them.
     pub(crate) fn finish(mut self) -> Vec<Effect> {
         retract_undelivered_records(&mut self);
         let touched = std::mem::take(&mut self.changed_sessions);

@@ -7,7 +7,7 @@ use crate::base::limits::{MAX_ACTION_LEN, MAX_PARAMS_BYTES, MAX_PARAMS_DEPTH};
 
 use super::access::deny_unknown_session;
 use crate::engine::command::{ActionRequest, CallerId, DenyCode, EngineCommand};
-use crate::engine::extensions::suspension::start_command;
+use crate::engine::extensions::suspension::execute_or_queue;
 use crate::engine::pipeline::{StageExit, StageResult};
 use crate::engine::sessions::lifecycle::adopt_loaded_atlases;
 use crate::engine::transaction::Transaction;
@@ -20,16 +20,16 @@ pub(crate) fn admit_request(
 ) -> StageResult {
     if tx.live_session(&request.session).is_none() {
         deny_unknown_session(tx, ask, &request.session);
-        return Err(StageExit::Answered);
+        return Err(StageExit::Finished);
     }
     if let Some(fault) = call_fault(&request.action, &request.params) {
         tx.deny(ask, DenyCode::BadRequest, fault);
-        return Err(StageExit::Answered);
+        return Err(StageExit::Finished);
     }
     if adopt_loaded_atlases(tx, &request.session)? {
         // The session's new start is finished. The request is handled as a command of its own.
-        start_command(tx, EngineCommand::RequestAction(ask, request.clone()));
-        return Err(StageExit::Answered);
+        execute_or_queue(tx, EngineCommand::RequestAction(ask, request.clone()));
+        return Err(StageExit::Finished);
     }
     Ok(())
 }

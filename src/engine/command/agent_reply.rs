@@ -1,4 +1,4 @@
-//! Replies to agents. None of them carries an operator's decision.
+//! Replies to agents. No agent reply can be used to decide.
 
 use serde::{Deserialize, Serialize};
 

@@ -29,7 +29,8 @@ use crate::engine::sessions::session::Session;
 pub(crate) struct Evaluation<'a> {
     /// Verdict of the policies, for the record.
     pub(crate) policy: PolicyOutcome<'a>,
-    /// A denial that no answer can lift.
+    /// Denial of the attempt. Answers at gates do not lift it. If `overrides` is set, an operator can overrule it for a
+    /// repeated request.
     pub(crate) denial: Option<Denial>,
     /// Checkpoints that fire, highest priority first.
     pub(crate) fired: Vec<FiredCheckpoint<'a>>,

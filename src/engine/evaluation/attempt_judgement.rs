@@ -48,7 +48,7 @@ pub(crate) fn judge_request(
     let known = tx.live_session(&request.session);
     let judged = judge_call(tx, &request.session, call, identified.hash);
     let (Some(session), Some(mut attempt)) = (known, judged) else {
-        return Err(StageExit::Answered);
+        return Err(StageExit::Finished);
     };
     let subject = CallSubject {
         action: Some(call),

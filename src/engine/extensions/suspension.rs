@@ -3,11 +3,9 @@
 //! If a stage of a command needs answers of extensions, the command waits until they have answered, and is
 //! then executed as if it had just arrived, with their answers.
 //!
-//! The attempt of an action is on record before the extensions are called. Stages that are finished stay
-//! done, such as the firing of due intervals; the waiting stage has recorded and changed nothing. So nothing
-//! is half done if the process ends meanwhile. Later
-//! commands of the session wait behind it: a fast request must not overtake the input whose gate would have
-//! held it.
+//! The attempt of an action is on record before the extensions are called. Stages that are finished stay done, such as
+//! the firing of due intervals. So no stage is half done if the process ends meanwhile. Later commands of the session
+//! wait behind the suspended one: a fast request must not overtake the input whose gate would have held it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -150,7 +148,7 @@ impl SuspendedCommands {
 }
 
 /// Executes a command, as soon as the extensions that take part have answered.
-pub(crate) fn start_command(tx: &mut Transaction<'_>, command: EngineCommand) {
+pub(crate) fn execute_or_queue(tx: &mut Transaction<'_>, command: EngineCommand) {
     let session = command.session().cloned();
     if let Some(session) = session
         && tx.engine.state.suspension.blocks_session(&session)
@@ -233,17 +231,21 @@ pub(crate) fn drop_suspended(tx: &mut Transaction<'_>, ask: CallerId) {
     }
 }
 
+/// Executes a command, or suspends it until extensions have answered.
+///
+/// A command can start another one in the same transaction, such as a parked request. So the data of the outer command
+/// is put aside here and restored afterwards.
 fn execute_or_suspend(tx: &mut Transaction<'_>, command: EngineCommand, answers: ExtensionAnswers) {
-    let answers = std::mem::replace(&mut tx.answers, answers);
+    let outer_answers = std::mem::replace(&mut tx.answers, answers);
     // The contexts of one command do not use up the budget of another.
-    let handed = std::mem::take(&mut tx.injected_bytes);
-    let beside = tx.withheld_for_gate.take();
+    let outer_injected_bytes = std::mem::take(&mut tx.injected_bytes);
+    let outer_withheld = tx.withheld_for_gate.take();
     let executed = execute_command(tx, &command);
-    tx.withheld_for_gate = beside;
-    let heard = std::mem::replace(&mut tx.answers, answers);
-    tx.injected_bytes = handed;
+    tx.withheld_for_gate = outer_withheld;
+    let own_answers = std::mem::replace(&mut tx.answers, outer_answers);
+    tx.injected_bytes = outer_injected_bytes;
     if let Err(StageExit::Suspended(calls)) = executed {
-        suspend_command(tx, command, heard, calls);
+        suspend_command(tx, command, own_answers, calls);
     }
 }
 

@@ -61,13 +61,13 @@ pub(crate) struct HoldRequest {
     pub(crate) modified_input: Option<String>,
 }
 
-/// Presence of a gate among the checkpoints that fired together.
+/// Time at which the grants of fired checkpoints apply. Restrictions always apply now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum GatePresence {
-    /// No gate fired.
-    NoGate,
-    /// A gate fired: grants wait until it is passed, restrictions do not.
-    Gate,
+pub(crate) enum GrantTiming {
+    /// Now: no gate is in the way, or a permit opens all of them.
+    Now,
+    /// When the gate that fired with them is passed.
+    AfterGate,
 }
 
 /// Builds a gate from a blocking checkpoint.
@@ -174,7 +174,7 @@ pub(crate) fn apply_in_order(
     place: &SpanPosition,
     subject: &HeldSubject,
     fired: &[OwnedFiredCheckpoint],
-    beside: GatePresence,
+    grants: GrantTiming,
 ) -> (Injected, Vec<RaisedGate>) {
     let room = queue_overload(tx, &place.session).is_none();
     let mut given = Injected::default();
@@ -188,7 +188,7 @@ pub(crate) fn apply_in_order(
             }
             raised.push(gate);
         } else {
-            given.extend(apply_non_blocking(tx, place, fired, subject, beside));
+            given.extend(apply_non_blocking(tx, place, fired, subject, grants));
         }
     }
     (given, raised)
@@ -200,7 +200,7 @@ pub(crate) fn apply_non_blocking(
     place: &SpanPosition,
     fired: &OwnedFiredCheckpoint,
     subject: &HeldSubject,
-    beside: GatePresence,
+    grants: GrantTiming,
 ) -> Injected {
     let raised = RaisedGate {
         mode: fired.checkpoint.mode,
@@ -219,7 +219,7 @@ pub(crate) fn apply_non_blocking(
     if fired.checkpoint.mode == CheckpointMode::Advisory {
         let mut effects = raised.gate.effects.clone();
         let inject = std::mem::take(&mut effects.inject);
-        if beside == GatePresence::Gate || !fired.certain {
+        if grants == GrantTiming::AfterGate || !fired.certain {
             effects.unlock.clear();
             effects.allow = Patterns::default();
         }

@@ -16,7 +16,7 @@ use crate::engine::command::{
     ActionRequest, AgentReply, CallerId, DenyCode, EngineCommand, HeldOutcome, StateKind,
 };
 use crate::engine::evaluation::attempt_judgement::judge_call;
-use crate::engine::extensions::suspension::start_command;
+use crate::engine::extensions::suspension::execute_or_queue;
 use crate::engine::pipeline::{StageExit, StageResult};
 use crate::engine::records::attempts::{
     hash_of_request, record_blocked_action, record_judged, record_unjudged,
@@ -40,7 +40,7 @@ pub(crate) fn identify_request(
     request: &ActionRequest,
 ) -> StageResult<IdentifiedRequest> {
     if refuse_resolution(tx, ask, request) {
-        return Err(StageExit::Answered);
+        return Err(StageExit::Finished);
     }
     let hash = hash_of_request(request);
     let call = ActionCall::of(&tx.engine.atlases, &request.action, &request.params);
@@ -55,7 +55,7 @@ pub(crate) fn identify_request(
             join_held(tx, ask, &root, &call, &gate);
         }
     }
-    Err(StageExit::Answered)
+    Err(StageExit::Finished)
 }
 
 /// Voids identical held requests that were judged under other Atlases.
@@ -157,7 +157,7 @@ fn ask_override_again(
     let Some(denial) = judged.denial else {
         withdraw_held(tx, gate, HeldOutcome::Voided, NO_LONGER_DENIED);
         // Extensions may have a say about it now.
-        start_command(tx, EngineCommand::RequestAction(ask, request.clone()));
+        execute_or_queue(tx, EngineCommand::RequestAction(ask, request.clone()));
         return;
     };
     let waiting = tx.engine.state.held.get(gate);

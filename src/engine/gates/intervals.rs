@@ -184,7 +184,8 @@ pub(crate) fn store_interval_firings(
     tx.mark_changed(session);
 }
 
-/// Restarts the intervals whose gates were passed: the time that an operator took does not count.
+/// Stores that the intervals whose gates were passed have fired: multiples that went by while a gate was open do not
+/// fire.
 pub(crate) fn restart_intervals(tx: &mut Transaction<'_>, held: &Held) {
     let HeldSubject::Moment(SessionEvent { kind, .. }) = &held.subject else {
         return;

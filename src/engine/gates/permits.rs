@@ -1,4 +1,4 @@
-//! Permits: the right to run one approved request once, for a caller that had left when it was approved.
+//! Permits: the right to run one approved request once, when it is requested again.
 //!
 //! Contract: a permit counts for exactly one request, under exactly the Atlases it was approved under, until
 //! it expires. It opens only the gates that were passed for that request.
@@ -24,7 +24,7 @@ use crate::engine::requests::attempt::allow_run;
 use crate::engine::sessions::lifecycle::add_pending_injections;
 use crate::engine::transaction::{SpanPosition, Transaction};
 
-/// The right to run one approved request once, for a caller that had left when it was approved.
+/// The right to run one approved request once, when it is requested again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Permit {
     pub(crate) request_hash: Digest,
@@ -115,11 +115,11 @@ fn is_valid_permit(tx: &Transaction<'_>, permit: &Permit) -> bool {
     permit.atlas_hash == tx.engine.atlas_hash && permit.expires_at > tx.now
 }
 
-/// Takes the permit that opens all gates in the way.
+/// Consumes the permit of a request. Returns it if it opens all gates in the way.
 ///
 /// If a gate stands there that was not passed, all gates are asked again, together with the denials that
 /// the permit overruled.
-pub(crate) fn permit_for(
+pub(crate) fn consume_permit(
     tx: &mut Transaction<'_>,
     hash: Digest,
     fired: &[OwnedFiredCheckpoint],

@@ -12,7 +12,7 @@ use super::intervals::raise_required_gates;
 use crate::engine::command::{
     ActionRequest, AgentQuestions, AgentReply, CallerId, DenyCode, EngineCommand,
 };
-use crate::engine::extensions::suspension::start_command;
+use crate::engine::extensions::suspension::execute_or_queue;
 use crate::engine::pipeline::{StageExit, StageResult};
 use crate::engine::requests::attempt::refuse_action;
 use crate::engine::sessions::lifecycle::reraise_start_gate;
@@ -27,26 +27,26 @@ pub(crate) fn pass_session_gates(
 ) -> StageResult {
     if let Some(asked) = reraise_start_gate(tx, &request.session) {
         tx.reply_to_agent(ask, AgentReply::Asked(asked));
-        return Err(StageExit::Answered);
+        return Err(StageExit::Finished);
     }
     let entry = tx.live_session(&request.session);
     match entry.map(|session| session.entry.clone()) {
         Some(StartState::Open) => pass_required_gates(tx, ask, request),
         Some(StartState::Held(_)) => {
             park_request(tx, ask, request.clone());
-            Err(StageExit::Answered)
+            Err(StageExit::Finished)
         }
         Some(StartState::Lapsed { .. }) => {
             let reason = "too many requests are held to open the gates of this session".to_owned();
             refuse_action(tx, ask, request, DenyCode::Overload, SESSION_START, reason);
-            Err(StageExit::Answered)
+            Err(StageExit::Finished)
         }
         Some(StartState::Refused { reason }) => {
             let reason = format!("this session may not act: {reason}");
             refuse_action(tx, ask, request, DenyCode::Refused, SESSION_START, reason);
-            Err(StageExit::Answered)
+            Err(StageExit::Finished)
         }
-        None => Err(StageExit::Answered),
+        None => Err(StageExit::Finished),
     }
 }
 
@@ -59,18 +59,18 @@ fn pass_required_gates(
 ) -> StageResult {
     raise_required_gates(tx, request)?;
     let Some(session) = tx.live_session(&request.session) else {
-        return Err(StageExit::Answered);
+        return Err(StageExit::Finished);
     };
     if !session.unpassed.is_empty() {
         let reason = "too many requests are held to open the gates of this session".to_owned();
         refuse_action(tx, ask, request, DenyCode::Overload, SESSION_START, reason);
-        return Err(StageExit::Answered);
+        return Err(StageExit::Finished);
     }
     if session.pending.is_empty() {
         return Ok(());
     }
     park_request(tx, ask, request.clone());
-    Err(StageExit::Answered)
+    Err(StageExit::Finished)
 }
 
 /// Parks a request until its session's gate is passed. No operator is asked about it before that.
@@ -119,7 +119,7 @@ pub(crate) fn ask_parked(tx: &mut Transaction<'_>, session: &SessionId) {
 /// Handles the parked requests after the session's gate was passed.
 pub(crate) fn release_parked(tx: &mut Transaction<'_>, session: &SessionId) {
     for (ask, request) in tx.state().parked.take(session) {
-        start_command(tx, EngineCommand::RequestAction(ask, request));
+        execute_or_queue(tx, EngineCommand::RequestAction(ask, request));
     }
 }
 

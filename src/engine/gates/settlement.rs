@@ -20,7 +20,7 @@ use crate::engine::command::{
 };
 use crate::engine::evaluation;
 use crate::engine::evaluation::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
-use crate::engine::extensions::suspension::start_command;
+use crate::engine::extensions::suspension::execute_or_queue;
 use crate::engine::injection::withholding::deliver_withheld;
 use crate::engine::records::attempts::record_blocked_action;
 use crate::engine::records::notice::{ReleaseInfo, notify_release};
@@ -71,7 +71,7 @@ pub(crate) fn release_request(
             resolution: None,
             call: None,
         };
-        start_command(tx, EngineCommand::RequestAction(last, request));
+        execute_or_queue(tx, EngineCommand::RequestAction(last, request));
         return;
     }
     let mut allowed = allow_run(tx, place, call, given);

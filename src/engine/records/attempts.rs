@@ -47,7 +47,7 @@ pub(crate) fn record_attempt(
 ) -> StageResult<Attempt> {
     let hash = judged.request.hash;
     let Some(place) = attempt_place(tx, ask, &request.session, hash) else {
-        return Err(StageExit::Answered);
+        return Err(StageExit::Finished);
     };
     let durability = attempt_durability(tx, &judged);
     let attempt = judged.attempt;

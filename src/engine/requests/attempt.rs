@@ -19,11 +19,11 @@ use crate::engine::extensions::handler_effects::{HandledCommandKind, apply_handl
 use crate::engine::extensions::required_calls::HandledCheckpoints;
 use crate::engine::gates::held::{ActionCall, HeldSubject};
 use crate::engine::gates::holding::{
-    GatePresence, HoldRequest, RaisedGate, apply_in_order, apply_non_blocking, hold_request,
+    GrantTiming, HoldRequest, RaisedGate, apply_in_order, apply_non_blocking, hold_request,
     raise_approval_gate, raise_checkpoint_gate,
 };
 use crate::engine::gates::intervals::store_interval_firings;
-use crate::engine::gates::permits::{names_of_gates, permit_for, run_by_permit};
+use crate::engine::gates::permits::{consume_permit, names_of_gates, run_by_permit};
 use crate::engine::injection::automatic_contexts::{InjectionCause, inject_automatic_contexts};
 use crate::engine::injection::delivery::amend_attempt;
 use crate::engine::injection::withholding::inject_withheld;
@@ -45,7 +45,8 @@ pub(crate) struct Attempt {
     pub(crate) deadline: Option<Timestamp>,
     /// The agent's own identifier of the call.
     pub(crate) same_call: Option<String>,
-    /// A denial that no answer can lift.
+    /// Denial of the attempt. Answers at gates do not lift it. If `overrides` is set, an operator can overrule it for a
+    /// repeated request.
     pub(crate) denial: Option<Denial>,
     pub(crate) handled: HandledCheckpoints,
     pub(crate) approvals: Vec<OwnedRequiredApproval>,
@@ -154,23 +155,23 @@ fn pass_or_hold(tx: &mut Transaction<'_>, ask: CallerId, attempt: Attempt) {
     let gated =
         fired.iter().any(OwnedFiredCheckpoint::is_gate) || !approvals.is_empty() || overruled;
     let permit = gated
-        .then(|| permit_for(tx, hash, &fired, &mut approvals))
+        .then(|| consume_permit(tx, hash, &fired, &mut approvals))
         .flatten();
-    let beside = if gated && permit.is_none() {
-        GatePresence::Gate
+    let grants = if gated && permit.is_none() {
+        GrantTiming::AfterGate
     } else {
-        GatePresence::NoGate
+        GrantTiming::Now
     };
-    if beside == GatePresence::Gate && refuse_overload(tx, ask, &place, &call) {
+    if grants == GrantTiming::AfterGate && refuse_overload(tx, ask, &place, &call) {
         return;
     }
-    let recommended = match beside {
-        GatePresence::Gate => Recommendation::Verify,
-        GatePresence::NoGate => Recommendation::Proceed,
+    let recommended = match grants {
+        GrantTiming::AfterGate => Recommendation::Verify,
+        GrantTiming::Now => Recommendation::Proceed,
     };
     record_risk(tx, &place, &call, recommended);
     store_interval_firings(tx, &place.session, &fired);
-    let (more, mut raised) = apply_fired(tx, &place, &fired, &subject, beside);
+    let (more, mut raised) = apply_fired(tx, &place, &fired, &subject, grants);
     given.extend(more);
     let withheld = tx.withheld_for_gate.take().unwrap_or_default();
     if !gated {
@@ -231,16 +232,16 @@ fn apply_fired(
     place: &SpanPosition,
     fired: &[OwnedFiredCheckpoint],
     subject: &HeldSubject,
-    beside: GatePresence,
+    grants: GrantTiming,
 ) -> (Injected, Vec<RaisedGate>) {
     let withheld = tx.withheld_for_gate.take().unwrap_or_default();
-    if beside == GatePresence::Gate {
+    if grants == GrantTiming::AfterGate {
         tx.withheld_for_gate = Some(withheld);
-        return apply_in_order(tx, place, subject, fired, beside);
+        return apply_in_order(tx, place, subject, fired, grants);
     }
     let mut given = inject_withheld(tx, place, withheld);
     for fired in fired.iter().filter(|fired| !fired.is_gate()) {
-        given.extend(apply_non_blocking(tx, place, fired, subject, beside));
+        given.extend(apply_non_blocking(tx, place, fired, subject, grants));
     }
     (given, Vec::new())
 }
@@ -257,7 +258,7 @@ fn apply_access_checkpoints(tx: &mut Transaction<'_>, attempt: &Attempt, denial:
     };
     let (place, subject) = (&attempt.place, &attempt.subject);
     for fired in attempt.handled.fired.iter().filter(at_capability) {
-        let given = apply_non_blocking(tx, place, fired, subject, GatePresence::NoGate);
+        let given = apply_non_blocking(tx, place, fired, subject, GrantTiming::Now);
         add_pending_injections(tx, &place.session, given);
     }
 }

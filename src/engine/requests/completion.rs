@@ -64,12 +64,12 @@ fn evaluate_completion(
 ) -> StageResult<HandledCheckpoints> {
     let Some(session) = tx.live_session(&completed.session) else {
         deny_unknown_session(tx, ask, &completed.session);
-        return Err(StageExit::Answered);
+        return Err(StageExit::Finished);
     };
     if is_too_long(completed) {
         let reason = format!("the result of a run must have at most {MAX_TEXT_BYTES} bytes");
         tx.deny(ask, DenyCode::BadRequest, reason);
-        return Err(StageExit::Answered);
+        return Err(StageExit::Finished);
     }
     let Some(running) = session.running.get(&completed.execution) else {
         let message = format!(
@@ -78,7 +78,7 @@ fn evaluate_completion(
         );
         record_misuse(tx, &completed.session, Misuse::Execution, message.clone());
         tx.deny(ask, DenyCode::BadRequest, message);
-        return Err(StageExit::Answered);
+        return Err(StageExit::Finished);
     };
     let occasion = match completed.result {
         Ok(_) => TriggerEvent::ActionSucceeded(&running.action),

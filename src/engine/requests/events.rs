@@ -31,7 +31,7 @@ use crate::engine::extensions::required_calls::{
 };
 use crate::engine::gates::held::{ActionCall, HeldSubject, HeldText, SessionEvent, request_hash};
 use crate::engine::gates::holding::{
-    GatePresence, HoldRequest, apply_in_order, apply_non_blocking, hold_request,
+    GrantTiming, HoldRequest, apply_in_order, apply_non_blocking, hold_request,
 };
 use crate::engine::gates::intervals::{
     DueCause, due_with_event, raise_due_intervals, sort_by_priority, store_interval_firings,
@@ -153,7 +153,7 @@ fn evaluate_input(
     seen: &KeywordMatches,
 ) -> StageResult<(HandledCheckpoints, Vec<OwnedFiredCheckpoint>)> {
     let Some(session) = tx.live_session(&input.session) else {
-        return Err(StageExit::Answered);
+        return Err(StageExit::Finished);
     };
     let subject = CallSubject {
         input: Some((&input.text, input.source.as_str())),
@@ -174,7 +174,7 @@ pub(crate) fn evaluate_event(
     occasion: TriggerEvent<'_>,
 ) -> StageResult<HandledCheckpoints> {
     let Some(known) = tx.live_session(session) else {
-        return Err(StageExit::Answered);
+        return Err(StageExit::Finished);
     };
     let fired = fired_on_session_event(tx, session, occasion);
     require_handler_answers(tx, fired, CallSubject::of_session(known))
@@ -291,7 +291,7 @@ pub(crate) fn run_end_checkpoints(
             place,
             &fired,
             &subject,
-            GatePresence::NoGate,
+            GrantTiming::Now,
         ));
     }
     given
@@ -309,8 +309,8 @@ pub(crate) fn hold_or_accept_event(
     modified_input: Option<String>,
 ) {
     let subject = HeldSubject::Moment(moment.clone());
-    let beside = withhold_if_gated(tx, fired);
-    let (mut given, raised) = apply_in_order(tx, place, &subject, fired, beside);
+    let grants = withhold_if_gated(tx, fired);
+    let (mut given, raised) = apply_in_order(tx, place, &subject, fired, grants);
     let advice = fired
         .iter()
         .filter(|fired| fired.certain && fired.is_advisory());
@@ -361,12 +361,12 @@ pub(crate) fn hold_or_accept_event(
 }
 
 /// Returns whether a gate is among fired checkpoints. If so, injections are withheld from now on.
-fn withhold_if_gated(tx: &mut Transaction<'_>, fired: &[OwnedFiredCheckpoint]) -> GatePresence {
+fn withhold_if_gated(tx: &mut Transaction<'_>, fired: &[OwnedFiredCheckpoint]) -> GrantTiming {
     if !fired.iter().any(OwnedFiredCheckpoint::is_gate) {
-        return GatePresence::NoGate;
+        return GrantTiming::Now;
     }
     tx.withheld_for_gate.get_or_insert_default();
-    GatePresence::Gate
+    GrantTiming::AfterGate
 }
 
 /// Replies that the event was accepted, with the session's pending injections.
@@ -452,7 +452,7 @@ pub(crate) fn adopt_atlases_at_event(
 ) -> StageResult {
     if tx.live_session(session).is_none() {
         deny_unknown_session(tx, ask, session);
-        return Err(StageExit::Answered);
+        return Err(StageExit::Finished);
     }
     adopt_loaded_atlases(tx, session)?;
     Ok(())

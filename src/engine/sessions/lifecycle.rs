@@ -34,7 +34,7 @@ use crate::engine::extensions::required_calls::{
 use crate::engine::gates::agent_answers::agent_questions;
 use crate::engine::gates::held::{HeldSubject, request_hash};
 use crate::engine::gates::holding::{
-    GatePresence, HoldRequest, RaisedGate, SESSION_START, apply_in_order, hold_request,
+    GrantTiming, HoldRequest, RaisedGate, SESSION_START, apply_in_order, hold_request,
     raise_checkpoint_gate, start_params,
 };
 use crate::engine::gates::session_gates::refuse_parked;
@@ -233,7 +233,7 @@ fn run_start_checkpoints(
         refuse_session(tx, session, stop.reason);
         return Injected::default();
     }
-    let (more, raised) = apply_in_order(tx, place, &subject, &handled.fired, GatePresence::NoGate);
+    let (more, raised) = apply_in_order(tx, place, &subject, &handled.fired, GrantTiming::Now);
     given.extend(more);
     for withheld in tx.withheld_for_gate.take().unwrap_or_default() {
         withhold_from_session(tx, place, withheld);

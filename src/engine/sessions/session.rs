@@ -181,7 +181,7 @@ pub struct UnpassedGates {
 pub struct IntervalMark {
     /// Atlas and checkpoint.
     pub key: (String, String),
-    /// Time of the firing.
+    /// Multiple of the interval that counts as its last firing.
     pub at: Timestamp,
     /// Number of runs at the firing.
     pub actions: u64,

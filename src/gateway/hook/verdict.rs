@@ -114,13 +114,14 @@ fn call_deadline(event: &HookEvent, options: &HookOptions) -> Instant {
 }
 
 /// Returns the time by which the agent must have an answer, even if the console gave none.
-pub(super) fn answer_deadline(told: &HookEvent, options: &HookOptions) -> Instant {
-    let timer = timeout(told, options);
+pub(super) fn answer_deadline(event: &HookEvent, options: &HookOptions) -> Instant {
+    let timer = timeout(event, options);
+    // Halfway between the last moment for the console and the agent's own timer.
     options.started_at + timer.saturating_sub(timer.saturating_sub(hook_time(timer)) / 2)
 }
 
-fn timeout(told: &HookEvent, options: &HookOptions) -> Duration {
-    options.timeout.unwrap_or_else(|| default_timeout(told))
+fn timeout(event: &HookEvent, options: &HookOptions) -> Duration {
+    options.timeout.unwrap_or_else(|| default_timeout(event))
 }
 
 /// Returns the part of a timer in which the hook may wait for an operator.
@@ -135,9 +136,9 @@ fn console_time(left: Duration) -> Duration {
 }
 
 /// Returns the default timeout of the agent for this hook.
-fn default_timeout(told: &HookEvent) -> Duration {
-    let agent = told.agent.adapter();
-    match &told.kind {
+fn default_timeout(event: &HookEvent) -> Duration {
+    let agent = event.agent.adapter();
+    match &event.kind {
         HookEventKind::End => END_TIMEOUT,
         HookEventKind::Prompt { .. } => agent.prompt_timeout(),
         HookEventKind::BeforeTool { .. }
@@ -150,9 +151,9 @@ fn default_timeout(told: &HookEvent) -> Duration {
 }
 
 /// Returns the console's name for a session, made of the agent's name and the agent's session name.
-fn session(told: &HookEvent) -> Option<SessionId> {
-    let named = told.session.as_deref()?;
-    let agent = told.agent.as_str();
+fn session(event: &HookEvent) -> Option<SessionId> {
+    let named = event.session.as_deref()?;
+    let agent = event.agent.as_str();
     let name = format!("{agent}.{named}");
     let name = if is_restricted(&name) {
         name
@@ -497,10 +498,10 @@ impl<'a, C: ConsoleCalls> HookConversation<'a, C> {
 }
 
 /// Returns the verdict on an event for which the console gave no permission.
-fn verdict_on_error(told: &HookEvent, options: &HookOptions, error: &CallError) -> HookVerdict {
+fn verdict_on_error(event: &HookEvent, options: &HookOptions, error: &CallError) -> HookVerdict {
     let reason = denial_text(error, KeyRemedy::Connect(options.agent.as_str()));
     match (error, options.offline) {
-        (CallError::Unreachable(_), OfflineBehavior::Ask) if told.is_gate() => {
+        (CallError::Unreachable(_), OfflineBehavior::Ask) if event.is_gate() => {
             HookVerdict::Ask { reason }
         }
         _ => HookVerdict::Deny { reason },

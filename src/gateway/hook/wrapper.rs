@@ -1,4 +1,6 @@
-//! Report about a hook's parts and their check, for the record: once per session.
+//! Report about the wrapper of an agent and its check, for the record: once per session.
+//!
+//! The wrapper is what stands between an agent and its tools: here, this hook.
 
 use serde_json::{Value, json};
 

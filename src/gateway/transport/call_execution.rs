@@ -85,23 +85,24 @@ fn secret_fault(error: getrandom::Error) -> CallFault {
 
 impl AgentCall {
     /// Executes the call. The caller has already checked that the connection may act for the session.
-    pub(super) async fn execute(self, hall: &GatewayState) -> Result<Value, CallFault> {
-        let agents = &hall.agents;
+    pub(super) async fn execute(self, gateway: &GatewayState) -> Result<Value, CallFault> {
+        let agents = &gateway.agents;
         match self {
             Self::Start(start) => start.start_session(None, None, agents).await?.result(),
             Self::End(call) => {
-                hall.forget_runs(&call.session);
+                gateway.forget_runs(&call.session);
                 Ok(injected_result(&agents.end_session(call.into()).await?))
             }
             Self::Input(call) => {
                 let session = call.session.clone();
                 event_result(
-                    hall.wait_for_answer(session, agents.send_input(call.into()))
+                    gateway
+                        .wait_for_answer(session, agents.send_input(call.into()))
                         .await?,
                 )
             }
-            Self::Request(call) => call.execute(hall).await,
-            Self::Completed(call) => call.execute(hall).await,
+            Self::Request(call) => call.execute(gateway).await,
+            Self::Completed(call) => call.execute(gateway).await,
             Self::Context(call) => event_result(agents.send_context_request(call.into()).await?),
             Self::Feedback(call) => empty_result(agents.context_feedback(call.into()).await),
             Self::Turn(call) => Ok(turn_result(&agents.turn(SessionTurn::from(*call)).await?)),
@@ -129,16 +130,16 @@ impl AgentCall {
 }
 
 impl RequestParams {
-    async fn execute(self, hall: &GatewayState) -> Result<Value, CallFault> {
+    async fn execute(self, gateway: &GatewayState) -> Result<Value, CallFault> {
         let Some(call) = self.call_id() else {
-            return self.request_action(hall).await;
+            return self.request_action(gateway).await;
         };
         let params = Value::Object(self.params.clone());
         let what = request_hash(&self.session, &self.action, &params);
         let of = (self.session.clone(), call, what);
-        match hall.join_request(of) {
+        match gateway.join_request(of) {
             JoinedRequest::First(first) => {
-                let outcome = self.request_action(hall).await;
+                let outcome = self.request_action(gateway).await;
                 first.publish(&outcome);
                 outcome
             }
@@ -148,17 +149,17 @@ impl RequestParams {
                 match outcome {
                     Some(outcome) => outcome,
                     // The first caller disconnected without an answer.
-                    None => self.request_action(hall).await,
+                    None => self.request_action(gateway).await,
                 }
             }
         }
     }
 
-    async fn request_action(self, hall: &GatewayState) -> Result<Value, CallFault> {
+    async fn request_action(self, gateway: &GatewayState) -> Result<Value, CallFault> {
         let session = self.session.clone();
         let (name, call) = (self.reference.clone(), self.call_id());
-        let asked = hall.agents.request_action(self.into());
-        match hall.wait_for_answer(session.clone(), asked).await? {
+        let asked = gateway.agents.request_action(self.into());
+        match gateway.wait_for_answer(session.clone(), asked).await? {
             RequestReply::Allowed(allowed) => {
                 if let (Some(name), Some(call)) = (name, call) {
                     let named = NamedRun {
@@ -166,7 +167,7 @@ impl RequestParams {
                         call,
                         execution: allowed.execution.clone(),
                     };
-                    hall.name_run(session, named);
+                    gateway.name_run(session, named);
                 }
                 serialize_result(&allowed)
             }
@@ -176,10 +177,10 @@ impl RequestParams {
 }
 
 impl CompletedParams {
-    async fn execute(self, hall: &GatewayState) -> Result<Value, CallFault> {
+    async fn execute(self, gateway: &GatewayState) -> Result<Value, CallFault> {
         let runs = match self.run {
             RunName::Execution(execution) => vec![execution],
-            RunName::Reference(name) => match hall.take_runs(&self.session, name.as_str()) {
+            RunName::Reference(name) => match gateway.take_runs(&self.session, name.as_str()) {
                 RunLookup::Found(runs) => runs,
                 RunLookup::Reported => Vec::new(),
                 RunLookup::Unknown => return Err(unknown_run(&name)),
@@ -195,7 +196,7 @@ impl CompletedParams {
                 execution,
                 result: self.result.clone(),
             };
-            match hall.agents.complete_action(completed).await {
+            match gateway.agents.complete_action(completed).await {
                 Ok(more) => given.extend(more),
                 Err(denied) => outcome = outcome.and(Err(CallFault::from(denied))),
             }

@@ -191,17 +191,17 @@ impl GatewayState {
     }
 
     /// Notes a shortage of connections. A noted refusal is not replaced by a closed idle connection.
-    pub(super) fn note_shortage(&self, crowd: ConnectionShortage) {
+    pub(super) fn note_shortage(&self, shortage: ConnectionShortage) {
         let mut noted = self.shortage.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         *noted = match noted.take() {
             Some((before, _))
                 if before.outcome == ShortageOutcome::Refused
-                    && crowd.outcome == ShortageOutcome::IdleClosed =>
+                    && shortage.outcome == ShortageOutcome::IdleClosed =>
             {
                 Some((before, now))
             }
-            Some(_) | None => Some((crowd, now)),
+            Some(_) | None => Some((shortage, now)),
         };
     }
 
@@ -212,7 +212,7 @@ impl GatewayState {
         if noted.is_some_and(|(_, at)| at.elapsed() > span) {
             *noted = None;
         }
-        noted.map(|(crowd, _)| crowd)
+        noted.map(|(shortage, _)| shortage)
     }
 
     /// Returns the key that proves the answers.

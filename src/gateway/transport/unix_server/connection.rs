@@ -39,8 +39,8 @@ pub(super) async fn serve(
     let entered = entered;
     let (reader, mut writer) = stream.into_split();
     let signer = shared.gateway.signer.clone();
-    let visitor = AgentConnection::new(shared.gateway, from);
-    let large = vec![visitor.large_messages(), shared.large];
+    let connection = AgentConnection::new(shared.gateway, from);
+    let large = vec![connection.large_messages(), shared.large];
     let mut lines = LineReader::new(BufReader::new(reader), large).with_bounded_rate();
     let mut asked = FuturesUnordered::new();
     let mut pace = CallRate::new();
@@ -60,7 +60,7 @@ pub(super) async fn serve(
                     let Some(waiting) = entered.begin_call() else {
                         break None;
                     };
-                    let heard = answer_request(&visitor, &signer, RpcRequest::read(&line));
+                    let heard = answer_request(&connection, &signer, RpcRequest::read(&line));
                     asked.push(async { (waiting, heard.await) });
                 }
                 Err(over) => break Some(over),
@@ -85,13 +85,13 @@ pub(super) async fn serve(
 
 /// Answers a request; `None` if the caller wants no answer.
 async fn answer_request(
-    visitor: &AgentConnection,
+    connection: &AgentConnection,
     signer: &AnswerSigner,
     asked: RpcRequest,
 ) -> Option<String> {
     let wants = asked.id.is_some() || asked.call.is_err();
     let result = match asked.call {
-        Ok(spoken) => visitor.execute_call(spoken).await,
+        Ok(call) => connection.execute_call(call).await,
         Err(fault) => Err(fault),
     };
     wants.then(|| match asked.challenged {
