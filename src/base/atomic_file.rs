@@ -41,12 +41,12 @@ pub fn replace(path: &Path, access: FileAccess, content: &[u8]) -> io::Result<()
     partial.rename(path)
 }
 
-/// Creates a file that only its owner may read.
+/// Creates a file. An existing file is never replaced.
 ///
 /// # Errors
 /// Fails with [`io::ErrorKind::AlreadyExists`] when the file exists, and when it cannot be written.
-pub fn create(path: &Path, content: &[u8]) -> io::Result<()> {
-    let partial = PartialFile::create(path, FileAccess::Owner)?;
+pub fn create(path: &Path, access: FileAccess, content: &[u8]) -> io::Result<()> {
+    let partial = PartialFile::create(path, access)?;
     partial.write(content)?;
     partial.link(path)
 }
@@ -263,8 +263,8 @@ mod tests {
     fn an_existing_file_is_never_created_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
-        create(&path, b"first").unwrap();
-        let error = create(&path, b"second").unwrap_err();
+        create(&path, FileAccess::Owner, b"first").unwrap();
+        let error = create(&path, FileAccess::Owner, b"second").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&path).unwrap(), b"first");
         assert_eq!(
@@ -299,7 +299,7 @@ mod tests {
         let threads: Vec<_> = (0..16)
             .map(|number: u8| {
                 let path = path.clone();
-                std::thread::spawn(move || create(&path, &[number; 64]))
+                std::thread::spawn(move || create(&path, FileAccess::Owner, &[number; 64]))
             })
             .collect();
         let results: Vec<_> = threads

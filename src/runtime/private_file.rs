@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::base::atomic_file;
+use crate::base::atomic_file::{self, FileAccess};
 
 /// Reads a file, and creates it if it is missing. If several processes create it at once, the first one
 /// wins.
@@ -22,7 +22,7 @@ pub fn read_or_create(
     }
     fs::create_dir_all(folder)?;
     let new = make()?;
-    match atomic_file::create(&path, new.as_bytes()) {
+    match atomic_file::create(&path, FileAccess::Owner, new.as_bytes()) {
         Ok(()) => Ok(new),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             read(&path)?.ok_or_else(|| io::Error::other("the file was removed"))

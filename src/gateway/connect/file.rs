@@ -1,9 +1,10 @@
 //! Settings files: read as they are, written as a whole.
 
-use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, Permissions};
+use std::io;
 use std::path::{Path, PathBuf};
+
+use crate::base::atomic_file::{self, FileAccess};
 
 /// Largest settings file that is read.
 const MAX_BYTES: u64 = 4 << 20;
@@ -82,7 +83,8 @@ impl SettingsFile {
             if number > 1 {
                 name.push(format!("-{number}"));
             }
-            match create(Path::new(&name), text, self.mode.clone()) {
+            match atomic_file::create(Path::new(&name), access(self.mode.clone()), text.as_bytes())
+            {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 written => return written.map(|()| name.into()),
             }
@@ -91,39 +93,17 @@ impl SettingsFile {
     }
 }
 
-/// Writes a file atomically: it holds the whole new text or the old one.
+/// Replaces a file, and creates its folder if that is missing.
 ///
 /// # Errors
-/// Fails when it cannot be written.
+/// Fails when it cannot be written. The old file is unchanged then.
 pub(super) fn replace(path: &Path, text: &str, mode: Option<Permissions>) -> io::Result<()> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".cra-new-{}", std::process::id()));
-    let new = PathBuf::from(name);
-    let written = create(&new, text, mode).and_then(|()| fs::rename(&new, path));
-    if written.is_err() {
-        // Remove the partial file. The old file is untouched.
-        let _ = fs::remove_file(&new);
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
     }
-    written?;
-    File::open(folder)?.sync_all()
+    atomic_file::replace(path, access(mode), text.as_bytes())
 }
 
-fn create(path: &Path, text: &str, mode: Option<Permissions>) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    if mode.is_some() {
-        // Until the file has the mode of the old one, only this user may read it.
-        options.mode(0o600);
-    }
-    let mut file = options.open(path)?;
-    if let Some(mode) = mode {
-        file.set_permissions(mode)?;
-    }
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
+fn access(mode: Option<Permissions>) -> FileAccess {
+    mode.map_or(FileAccess::Default, FileAccess::Exactly)
 }

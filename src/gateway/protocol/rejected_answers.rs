@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::base::atomic_file;
+use crate::base::atomic_file::{self, FileAccess};
 use crate::base::clock::{Clock, SystemClock, Timestamp};
 use crate::base::json;
 use crate::base::text::one_line;
@@ -76,7 +76,11 @@ impl RejectedAnswer {
             return Ok(());
         }
         let name = format!("{}.json", Uuid::now_v7());
-        atomic_file::create(&folder.join(name), serde_json::to_string(self)?.as_bytes())
+        atomic_file::create(
+            &folder.join(name),
+            FileAccess::Owner,
+            serde_json::to_string(self)?.as_bytes(),
+        )
     }
 
     /// Returns the report with texts that are safe to show: any process may have written them.
