@@ -138,6 +138,7 @@ fn run(args: CliArgs, registry: Registry) -> Result<u8, Failure> {
         Some(CliCommand::Disconnect(given)) => connect::disconnect(&settings, &given),
         Some(CliCommand::Doctor(given)) => doctor::doctor(&settings, &given),
         Some(CliCommand::McpProxy(given)) => mcp::run_proxy(&settings, given),
+        Some(CliCommand::AcpProxy(given)) => mcp::run_acp_proxy(&settings, given),
         Some(CliCommand::Mcp(given)) => mcp::serve_tools(&settings, given),
         Some(CliCommand::Paths(paths)) => paths::paths(&settings, &paths),
         Some(CliCommand::Completions(completions)) => paths::completions(&completions),

@@ -179,6 +179,9 @@ pub(super) enum CliCommand {
     Doctor(DoctorArgs),
     /// Run a proxy in front of an MCP server: the console decides about every tool call first
     McpProxy(McpProxyArgs),
+    /// Run a proxy in front of an agent that an editor starts (Agent Client Protocol): the console decides
+    /// about its permissions, files and terminals first
+    AcpProxy(AcpProxyArgs),
     /// Run an MCP server on standard input and output, with tools for an agent that asks before it acts
     Mcp(McpArgs),
     /// List the folders and files that cra uses

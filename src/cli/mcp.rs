@@ -1,4 +1,4 @@
-//! `cra mcp-proxy` and `cra mcp`: a proxy in front of an MCP server, and an MCP server.
+//! `cra mcp-proxy`, `cra acp-proxy` and `cra mcp`: proxies over standard streams, and an MCP server.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -6,19 +6,18 @@ use std::path::Path;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::args::{McpArgs, McpProxyArgs};
+use super::args::{AcpProxyArgs, McpArgs, McpProxyArgs};
 use super::error::Failure;
 use super::exit;
 use super::settings::{Settings, SocketOwner};
-use crate::gateway::transport::mcp::ConsoleIdentity;
+use crate::gateway::transport::acp::{self, AcpProxyOptions};
+use crate::gateway::transport::console_session::ConsoleIdentity;
 use crate::gateway::transport::mcp::proxy::{self, ProxyOptions};
 use crate::gateway::transport::mcp::tool_server;
 
 /// Runs the proxy until the agent or the server is gone.
 pub(super) fn run_proxy(settings: &Settings, given: McpProxyArgs) -> Result<u8, Failure> {
-    let server = given
-        .server
-        .unwrap_or_else(|| default_server_name(&given.command));
+    let server = given.server.unwrap_or_else(|| program_name(&given.command));
     let options = ProxyOptions {
         identity: ConsoleIdentity {
             program: "cra mcp-proxy",
@@ -43,6 +42,35 @@ pub(super) fn run_proxy(settings: &Settings, given: McpProxyArgs) -> Result<u8, 
         Ok(proxy::run(options, agent, stop, print_message).await?)
     });
     // A blocked reader of standard input cannot be cancelled: it is abandoned.
+    threads.shutdown_background();
+    ended.map(|()| exit::OK)
+}
+
+/// Runs the proxy in front of an agent until the editor or the agent is gone.
+pub(super) fn run_acp_proxy(settings: &Settings, given: AcpProxyArgs) -> Result<u8, Failure> {
+    let agent = given.agent.unwrap_or_else(|| program_name(&given.command));
+    let options = AcpProxyOptions {
+        identity: ConsoleIdentity {
+            program: "cra acp-proxy",
+            socket: settings.socket(SocketOwner::Console)?,
+            answers: given.key,
+            folder: settings.data_dir()?,
+            agent,
+            intent: Some("work for an editor".to_owned()),
+            api_key: given.api_key,
+        },
+        command: given.command,
+    };
+    let threads = Builder::new_current_thread().enable_all().build();
+    let threads = threads.map_err(Failure::Tokio)?;
+    let ended = threads.block_on(async {
+        let mut stop = signal(SignalKind::terminate()).map_err(Failure::Tokio)?;
+        let stop = async move {
+            stop.recv().await;
+        };
+        let editor = (tokio::io::stdin(), tokio::io::stdout());
+        Ok(acp::run(options, editor, stop).await?)
+    });
     threads.shutdown_background();
     ended.map(|()| exit::OK)
 }
@@ -72,8 +100,8 @@ fn print_message(text: &str) {
     let _ = writeln!(io::stderr().lock(), "cra: {text}");
 }
 
-/// Default name of a server: that of its program.
-fn default_server_name(command: &[std::ffi::OsString]) -> String {
+/// Name of a command's program, as the record accepts it.
+fn program_name(command: &[std::ffi::OsString]) -> String {
     let program = command.first().map(Path::new);
     let name = program.and_then(Path::file_stem).unwrap_or_default();
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');

@@ -1,4 +1,4 @@
-//! Transports that carry calls: the unix socket, HTTP, MCP over standard streams, and the clients.
+//! Transports that carry calls: the unix socket, HTTP, MCP and ACP over standard streams, and the clients.
 //!
 //! Owns sockets and listeners, the admission of connections, limits per connection and per caller, the
 //! check that a caller owns its session, and the execution of calls with the runtime's agent handle.
@@ -10,13 +10,16 @@
 //!
 //! Does not decide, and does not know the formats of coding agents: [`super::agents`] does.
 
+pub mod acp;
 mod admission;
 pub mod agent_connection;
 mod call_execution;
 mod caller_limits;
 pub mod client;
+pub mod console_session;
 pub mod gateway_state;
 pub mod http;
 pub mod mcp;
 pub mod socket_lock;
+mod stdio;
 pub mod unix_server;

@@ -9,6 +9,7 @@
 )]
 
 mod acknowledgements;
+mod acp;
 mod adapters;
 mod answers;
 mod atlas_reload;

@@ -169,7 +169,7 @@ async fn kinds(console: &TestConsole) -> Vec<(String, Value)> {
 }
 
 /// The newest record of a kind, when it is there: what no gate stood before is answered before it is written.
-async fn recorded(console: &TestConsole, kind: &str) -> Value {
+pub(crate) async fn recorded(console: &TestConsole, kind: &str) -> Value {
     let mut pictures = console.bench.runtime.operator_handle().snapshots();
     loop {
         let found = kinds(console).await;

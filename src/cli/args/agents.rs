@@ -215,6 +215,26 @@ pub(in crate::cli) struct DoctorArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct AcpProxyArgs {
+    /// Name of the agent in the record (default: the name of its program)
+    #[arg(long, value_name = "NAME")]
+    pub(in crate::cli) agent: Option<String>,
+
+    /// Public key that verifies the console's answers; without it everything is denied. `cra trace key
+    /// --answers` prints it
+    #[arg(long, value_name = "KEY")]
+    pub(in crate::cli) key: Option<AnswerVerifier>,
+
+    /// API key, for an Atlas that requires one
+    #[arg(long, env = "CRA_API_KEY", hide_env_values = true, value_name = "KEY")]
+    pub(in crate::cli) api_key: Option<String>,
+
+    /// Command that starts the agent, with its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(in crate::cli) command: Vec<OsString>,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct McpProxyArgs {
     /// Name of the agent in the record
     #[arg(long, value_name = "NAME", default_value = "mcp-client")]

@@ -1,6 +1,7 @@
 //! Failures of servers for agents.
 
 use super::Failure;
+use crate::gateway::transport::acp::AcpProxyError;
 use crate::gateway::transport::http::HttpError;
 use crate::gateway::transport::mcp::proxy::ProxyError;
 use crate::gateway::transport::mcp::tool_server::ToolServerError;
@@ -13,6 +14,8 @@ pub(in crate::cli) enum ServerFailure {
     #[error(transparent)]
     Proxy(#[from] ProxyError),
     #[error(transparent)]
+    AcpProxy(#[from] AcpProxyError),
+    #[error(transparent)]
     Tools(#[from] ToolServerError),
 }
 
@@ -21,6 +24,7 @@ impl ServerFailure {
         match self {
             Self::Http(error) => Some(error.help()),
             Self::Proxy(error) => error.help(),
+            Self::AcpProxy(error) => error.help(),
             Self::Tools(_) => None,
         }
     }
@@ -34,6 +38,12 @@ impl From<HttpError> for Failure {
 
 impl From<ProxyError> for Failure {
     fn from(error: ProxyError) -> Self {
+        Self::Agents(error.into())
+    }
+}
+
+impl From<AcpProxyError> for Failure {
+    fn from(error: AcpProxyError) -> Self {
         Self::Agents(error.into())
     }
 }

@@ -1,9 +1,6 @@
 //! Model Context Protocol: a proxy in front of a server, and a server of tools.
 
-mod console_session;
 mod message;
 pub mod proxy;
 mod strict_transport;
 pub mod tool_server;
-
-pub use console_session::ConsoleIdentity;

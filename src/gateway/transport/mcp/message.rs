@@ -10,34 +10,7 @@ use crate::base::json::{self, JsonFaultKind, StrictJsonError};
 use crate::base::text::one_line;
 use crate::gateway::protocol::call::CallFault;
 use crate::gateway::protocol::rpc::RpcId;
-
-/// A message to be forwarded: one line, without its end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct MessageLine(Vec<u8>);
-
-impl MessageLine {
-    /// Creates a line from received bytes. A carriage return can only stand between tokens there, and some
-    /// parsers end a line at it: it becomes a space.
-    fn received(bytes: &[u8]) -> Self {
-        let mut line = bytes.trim_ascii().to_vec();
-        for byte in line.iter_mut().filter(|byte| **byte == b'\r') {
-            *byte = b' ';
-        }
-        Self(line)
-    }
-
-    /// Returns the bytes, with the end of the line.
-    pub(super) fn into_bytes(mut self) -> Vec<u8> {
-        self.0.push(b'\n');
-        self.0
-    }
-}
-
-impl From<Value> for MessageLine {
-    fn from(message: Value) -> Self {
-        Self(message.to_string().into_bytes())
-    }
-}
+use crate::gateway::transport::stdio::MessageLine;
 
 /// A tool call.
 #[derive(Debug)]
@@ -350,34 +323,6 @@ pub(super) fn outcome(message: &Value) -> Result<String, (String, String)> {
     }
 }
 
-impl MessageLine {
-    /// Appends a text to the content of a tool's result. All other bytes stay as written.
-    pub(super) fn append_text(&mut self, words: &str) {
-        self.append_item("content", &json!({"type": "text", "text": words}));
-    }
-
-    /// Appends a tool to a list of tools. All other bytes stay as written.
-    pub(super) fn add_tool(&mut self, tool: &Value) {
-        self.append_item("tools", tool);
-    }
-
-    /// Appends an item to a list in a result.
-    fn append_item(&mut self, list: &str, item: &Value) {
-        let Some(place) = json::locate(&self.0, &["result", list]) else {
-            return;
-        };
-        let content = self.0.get(place.clone()).unwrap_or_default();
-        let Some(items) = content.strip_prefix(b"[") else {
-            return;
-        };
-        let is_first = items.trim_ascii() == b"]";
-        let comma = if is_first { "" } else { "," };
-        let added = format!("{comma}{item}");
-        let end = place.end.saturating_sub(1);
-        self.0.splice(end..end, added.into_bytes());
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -412,7 +357,10 @@ mod tests {
         ] {
             let mut line = MessageLine::received(before.as_bytes());
             line.append_text("w");
-            assert_eq!(String::from_utf8(line.0).unwrap(), after);
+            assert_eq!(
+                String::from_utf8(line.into_bytes()).unwrap(),
+                format!("{after}\n")
+            );
         }
     }
 

@@ -17,21 +17,17 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::process::{Child, Command};
-use tokio::sync::{Mutex, Semaphore, mpsc};
-use tokio::task::JoinHandle;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use super::console_session::{ConsoleIdentity, ConsoleSession};
-use super::message::{AgentMessage, MessageLine, ServerMessage};
-use crate::base::limits::MAX_LARGE_MESSAGES;
+use super::message::{AgentMessage, ServerMessage};
 use crate::base::text::one_line;
-use crate::gateway::transport::unix_server::lines::{LineEnd, LineReader};
+use crate::gateway::transport::console_session::{ConsoleIdentity, ConsoleSession};
+use crate::gateway::transport::stdio::{self, END_TIMEOUT, lines, spawn_writer};
+use crate::gateway::transport::unix_server::lines::LineEnd;
 
 mod own_tool;
 mod pending_requests;
@@ -40,12 +36,6 @@ mod proxy_state;
 use own_tool::OwnTool;
 use pending_requests::{PendingRequests, RequestStage};
 use proxy_state::ProxyState;
-
-/// Most messages in the queue to one side. The sender waits when the queue is full.
-const MAX_QUEUED_MESSAGES: usize = 64;
-
-/// Time for a server to end after its input is closed, and for the console to accept final reports.
-pub(super) const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Settings of the proxy.
 #[derive(Debug)]
@@ -109,7 +99,10 @@ pub async fn run(
     aside: UserMessageFn,
 ) -> Result<(), ProxyError> {
     let gate = ConsoleSession::new(options.identity)?;
-    let mut server = start(&options.command)?;
+    let mut server = stdio::start(&options.command).map_err(|error| ProxyError::Start {
+        command: options.command.first().cloned().unwrap_or_default(),
+        error,
+    })?;
     let (Some(stdin), Some(stdout)) = (server.stdin.take(), server.stdout.take()) else {
         return Err(ProxyError::Ended("the server has no pipes".to_owned()));
     };
@@ -137,58 +130,18 @@ pub async fn run(
     // Requests that are still held are withdrawn now.
     let why = match &told {
         Ok(()) | Err(ProxyError::Unreadable(_)) => None,
-        Err(_) => Some(describe_exit(&mut server).await),
+        Err(_) => Some(stdio::describe_exit(&mut server).await),
     };
     calls.cancel_all(why.as_deref()).await;
     let _ = timeout(END_TIMEOUT, calls.session.end()).await;
     drop(calls);
-    stop_server(server, server_writer).await;
+    stdio::stop(server, server_writer).await;
     // Tasks that still wait for the console hold a sender to the agent as well; they were told to end.
     let _ = timeout(END_TIMEOUT, agent_writer).await;
     match (told, why) {
         (Err(ProxyError::Ended(_)), Some(why)) => Err(ProxyError::Ended(why)),
         (told, _) => told,
     }
-}
-
-fn start(command: &[OsString]) -> Result<Child, ProxyError> {
-    let failed = |error| ProxyError::Start {
-        command: command.first().cloned().unwrap_or_default(),
-        error,
-    };
-    let (program, arguments) = command
-        .split_first()
-        .ok_or_else(|| failed(io::Error::other("the command is missing")))?;
-    Command::new(program)
-        .args(arguments)
-        // The server must not see the key of the agent.
-        .env_remove("CRA_API_KEY")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .map_err(failed)
-}
-
-/// Spawns a task that writes messages to one side, one per line, until the queue closes or a write fails.
-fn spawn_writer(
-    mut side: impl AsyncWrite + Unpin + Send + 'static,
-) -> (mpsc::Sender<MessageLine>, JoinHandle<()>) {
-    let (sender, mut messages) = mpsc::channel::<MessageLine>(MAX_QUEUED_MESSAGES);
-    let writing = tokio::spawn(async move {
-        while let Some(message) = messages.recv().await {
-            let written = side.write_all(&message.into_bytes()).await;
-            if written.is_err() || side.flush().await.is_err() {
-                return;
-            }
-        }
-    });
-    (sender, writing)
-}
-
-fn lines<R: AsyncRead + Unpin>(side: R) -> LineReader<BufReader<R>> {
-    let large = Arc::new(Semaphore::new(MAX_LARGE_MESSAGES));
-    LineReader::new(BufReader::new(side), vec![large])
 }
 
 /// Handles messages of the agent until its input ends.
@@ -236,27 +189,5 @@ async fn downward(server: impl AsyncRead + Unpin, calls: &Arc<ProxyState>, aside
                 one_line(&String::from_utf8_lossy(&line))
             )),
         }
-    }
-}
-
-/// Describes the end of a server whose output has ended.
-async fn describe_exit(server: &mut Child) -> String {
-    let status = timeout(END_TIMEOUT, server.wait()).await;
-    let status: Option<ExitStatus> = status.ok().and_then(Result::ok);
-    status.map_or_else(
-        || "the server closed its output".to_owned(),
-        |status| status.to_string(),
-    )
-}
-
-/// Waits for the server to end, and kills it after a timeout.
-async fn stop_server(mut server: Child, writing: JoinHandle<()>) {
-    // Messages in the queue are still written; then the server's input is closed.
-    let finished = async {
-        let _ = writing.await;
-        server.wait().await
-    };
-    if timeout(END_TIMEOUT, finished).await.is_err() {
-        let _ = server.kill().await;
     }
 }

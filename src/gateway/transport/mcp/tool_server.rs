@@ -19,12 +19,12 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
-use super::console_session::{ConsoleIdentity, ConsoleSession};
-use super::proxy::END_TIMEOUT;
 use super::strict_transport::StrictTransport;
 use crate::gateway::protocol::call::CallError;
 use crate::gateway::protocol::questions;
 use crate::gateway::protocol::wording::{KeyRemedy, denial_text};
+use crate::gateway::transport::console_session::{ConsoleIdentity, ConsoleSession};
+use crate::gateway::transport::stdio::END_TIMEOUT;
 
 /// Requests context that the stewards wrote for agents: rules, procedures, facts.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]

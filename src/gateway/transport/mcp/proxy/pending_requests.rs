@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use tokio::sync::oneshot;
 
-use super::super::console_session::PermittedRun;
 use crate::gateway::protocol::rpc::RpcId;
+use crate::gateway::transport::console_session::PermittedRun;
 
 /// Progress of a request.
 #[derive(Debug)]

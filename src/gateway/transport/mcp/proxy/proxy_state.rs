@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::{Instant, interval_at, timeout};
 
-use super::super::console_session::{ConsoleSession, PermittedRun};
-use super::super::message::{self, MessageLine, OwnToolOutcome, ToolCall};
-use super::END_TIMEOUT;
+use super::super::message::{self, OwnToolOutcome, ToolCall};
 use super::own_tool::{self, OwnTool};
 use super::pending_requests::{PendingRequests, RequestStage};
 use crate::gateway::protocol::call::{CallError, CallFault};
 use crate::gateway::protocol::questions;
 use crate::gateway::protocol::rpc::RpcId;
 use crate::gateway::protocol::wording::{KeyRemedy, denial_text};
+use crate::gateway::transport::console_session::{ConsoleSession, PermittedRun};
+use crate::gateway::transport::stdio::{END_TIMEOUT, MessageLine};
 
 /// Delay of the first progress notification, and interval of later ones. Agents give up on a call that
 /// shows no progress for long.

@@ -7,6 +7,7 @@ use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use crate::base::id::SessionId;
+use crate::base::text::one_line;
 use crate::engine::command::{DenyCode, Injected};
 use crate::gateway::protocol::call::{CallError, SessionKey};
 use crate::gateway::protocol::proof::AnswerVerifier;
@@ -14,7 +15,7 @@ use crate::gateway::protocol::rejected_answers::RejectedAnswer;
 use crate::gateway::protocol::wording::{injected_in, injected_text};
 use crate::gateway::transport::client::GatewayClient;
 
-/// Identity of an MCP client at the console.
+/// Identity of a proxy's client at the console.
 #[derive(Clone, Debug)]
 pub struct ConsoleIdentity {
     /// Program name for reports of rejected answers.
@@ -57,6 +58,8 @@ pub(super) struct PermittedRun {
     execution: String,
     /// Text for the agent.
     pub(super) text: Option<String>,
+    /// Operator who approved it; `None` if no gate held it.
+    pub(super) approved_by: Option<String>,
 }
 
 impl ConsoleSession {
@@ -91,15 +94,24 @@ impl ConsoleSession {
                 CallError::Unreadable("`execution` is missing or not a string".to_owned())
             })?
             .to_owned();
-        let mut handed = match &mut *self.phase.lock().await {
-            ConsoleSessionPhase::NotStarted => Injected::default(),
-            ConsoleSessionPhase::Started(first) => std::mem::take(first),
-        };
+        let mut handed = self.take_first_injected().await;
         handed.extend(injected_in(&allowed));
         Ok(PermittedRun {
             execution,
             text: injected_text(&handed),
+            approved_by: allowed
+                .get("approved_by")
+                .and_then(Value::as_str)
+                .map(one_line),
         })
+    }
+
+    /// Takes the first contexts of the session, which have not been delivered yet.
+    pub(super) async fn take_first_injected(&self) -> Injected {
+        match &mut *self.phase.lock().await {
+            ConsoleSessionPhase::NotStarted => Injected::default(),
+            ConsoleSessionPhase::Started(first) => std::mem::take(first),
+        }
     }
 
     /// Reports the result of a run, or the code and the message of an error. Returns texts that checkpoints
