@@ -20,7 +20,7 @@ use cra_core::atlas::index::{ActionMatches, KeywordMatches};
 use cra_core::base::id::SessionId;
 use cra_core::engine::Engine;
 use cra_core::engine::command::{
-    ActionCompletion, ActionRequest, AgentReply, CallerId, Effect, EngineCommand, Reply,
+    ActionCompletion, ActionRequest, AgentReply, Effect, EngineCommand, Reply, ReplyId,
     StartSession,
 };
 use cra_core::engine::judgement::judge_under;
@@ -104,7 +104,7 @@ fn run(engine: &mut Engine) -> usize {
         resolution: None,
         call: None,
     };
-    let effects = engine.handle(EngineCommand::RequestAction(CallerId(2), request), now());
+    let effects = engine.handle(EngineCommand::RequestAction(ReplyId(2), request), now());
     let allowed = effects.iter().find_map(|effect| match effect {
         Effect::Reply(_, Reply::Agent(AgentReply::Allowed(allowed))) => {
             Some(allowed.execution.clone())
@@ -117,7 +117,7 @@ fn run(engine: &mut Engine) -> usize {
         execution: allowed.expect("an allowed run"),
         result: Ok(String::new()),
     };
-    let after = engine.handle(EngineCommand::CompleteAction(CallerId(3), completed), now());
+    let after = engine.handle(EngineCommand::CompleteAction(ReplyId(3), completed), now());
     effects.len() + after.len()
 }
 
@@ -132,7 +132,7 @@ fn started(atlases: &[Atlas]) -> Engine {
         intent: None,
         owner: None,
     };
-    engine.handle(EngineCommand::StartSession(CallerId(1), start), now());
+    engine.handle(EngineCommand::StartSession(ReplyId(1), start), now());
     engine
 }
 

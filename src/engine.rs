@@ -15,13 +15,13 @@ use crate::atlas::document::TraceLevel;
 use crate::atlas::recording;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
-use crate::base::id::{GateId, IdSource, SessionId};
+use crate::base::id::{HeldRequestId, IdSource, SessionId};
 use crate::base::limits::RECENT_DECISIONS;
 
 use admission::access::RequestRates;
 use admission::misuse::MisuseTallies;
 use command::{
-    ActionRequest, CallerId, Effect, EngineCommand, OverruledDenial, RecordFault, SettledRequest,
+    ActionRequest, Effect, EngineCommand, OverruledDenial, RecordFault, ReplyId, SettledRequest,
 };
 use evaluation::usage::Usage;
 use extensions::Extensions;
@@ -85,7 +85,7 @@ pub(crate) struct State {
     permits: PermitIndex,
     parked: ParkedRequests,
     /// Attempts that wait for extensions, by the caller that waits.
-    pending_attempts: BTreeMap<CallerId, PendingAttempt>,
+    pending_attempts: BTreeMap<ReplyId, PendingAttempt>,
     usage: Usage,
     request_rates: RequestRates,
     misuse: MisuseTallies,
@@ -96,7 +96,7 @@ pub(crate) struct State {
     suspension: SuspendedCommands,
     recent_outcomes: VecDeque<Arc<SettledRequest>>,
     /// Overruled denials that no operator has acknowledged yet.
-    overruled: BTreeMap<GateId, OverruledDenial>,
+    overruled: BTreeMap<HeldRequestId, OverruledDenial>,
     /// Fault of the record that an operator has acknowledged.
     acknowledged_fault: Option<RecordFault>,
     gates_opened: u64,
@@ -143,13 +143,13 @@ impl Engine {
 
     /// Returns a held request.
     #[must_use]
-    pub fn held_request(&self, gate: &GateId) -> Option<Arc<Held>> {
-        let waiting = self.state.held.get(gate)?;
+    pub fn held_request(&self, held_id: &HeldRequestId) -> Option<Arc<Held>> {
+        let waiting = self.state.held.get(held_id)?;
         Some(Arc::clone(&waiting.held))
     }
 
     /// Returns the identifiers of the held requests.
-    pub fn held_ids(&self) -> impl Iterator<Item = &GateId> {
+    pub fn held_ids(&self) -> impl Iterator<Item = &HeldRequestId> {
         self.state.held.keys()
     }
 
@@ -177,13 +177,15 @@ impl Engine {
     /// A runtime that finds one of these callers gone reports that to the engine before it passes `request`
     /// on.
     #[must_use]
-    pub fn joinable_callers(&self, request: &ActionRequest) -> Vec<CallerId> {
+    pub fn joinable_replies(&self, request: &ActionRequest) -> Vec<ReplyId> {
         if self.state.held.count_of(&request.session) == 0 {
             return Vec::new();
         }
         let hash = request_hash(&request.session, &request.action, &request.params);
         let twins = self.state.held.of_request(&hash);
-        twins.flat_map(|twin| twin.askers.iter().copied()).collect()
+        twins
+            .flat_map(|twin| twin.reply_ids.iter().copied())
+            .collect()
     }
 
     /// Returns the sessions that have not ended, in the order they started.

@@ -86,7 +86,7 @@ use extension_calls::ExtensionCaller;
 use hooks::EventHooks;
 pub use ledger::LogError;
 use ledger::{Ledger, ReadBack};
-use message::{ActorMessage, AskIds};
+use message::{ActorMessage, ReplyIds};
 use notices::{NoticeOutbox, Webhooks};
 use snapshot::{ConsoleAccess, Drafts};
 use state_seal::{OpenedState, STATE_SEAL, StateSeal, writer_version};
@@ -182,7 +182,7 @@ impl Runtime {
             witness::write_head(path, &seal.note).map_err(StartError::HeadFile)?;
         }
         let (messages, inbox) = mpsc::channel(COMMAND_QUEUE);
-        let ids = AskIds::default();
+        let ids = ReplyIds::default();
         let actor = actor::Actor::new(ActorParts {
             engine,
             ledger,

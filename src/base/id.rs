@@ -1,4 +1,4 @@
-//! Identifiers: a separate type for each kind, so that a gate id cannot be passed as a session id.
+//! Identifiers: a separate type for each kind, so that the id of a held request cannot be passed as a session id.
 
 use std::fmt;
 use std::str::FromStr;
@@ -136,7 +136,7 @@ restricted_id!(
 );
 restricted_id!(
     /// A request held for an answer, in its displayed form: `c-12`.
-    GateId
+    HeldRequestId
 );
 restricted_id!(
     /// One allowed run of one action.
@@ -154,8 +154,8 @@ impl SessionId {
     }
 }
 
-impl GateId {
-    /// Creates the id of the `number`th gate of a store.
+impl HeldRequestId {
+    /// Creates the id of the `number`th held request of a store.
     #[must_use]
     pub fn from_number(number: u64) -> Self {
         Self(format!("c-{number}"))

@@ -17,8 +17,8 @@ use crate::base::digest::Digest;
 use crate::base::id::CountedIds;
 use crate::engine::Engine;
 use crate::engine::command::{
-    ActionRequest, CallerId, DecisionRequest, Effect, EndSession, EngineCommand, FinalStatus,
-    InputReport, InputSource, Ruling, StartSession, StateChange, StateKind,
+    ActionRequest, DecisionRequest, Effect, EndSession, EngineCommand, FinalStatus, InputReport,
+    InputSource, ReplyId, Ruling, StartSession, StateChange, StateKind,
 };
 use crate::gateway::simulated_agents::AgentScript;
 use crate::runtime::extension::{Registry, WasmExtension, WasmLimits};
@@ -291,9 +291,9 @@ fn engine_state() -> Vec<Value> {
     let mut engine = Engine::new(vec![atlas], Box::new(CountedIds::default()));
     let mut state: BTreeMap<(StateKind, String), Value> = BTreeMap::new();
     let commands = [
-        EngineCommand::StartSession(CallerId(1), start("s-1")),
-        EngineCommand::StartSession(CallerId(2), start("s-2")),
-        EngineCommand::RequestAction(CallerId(3), request("s-1", "ticket.delete")),
+        EngineCommand::StartSession(ReplyId(1), start("s-1")),
+        EngineCommand::StartSession(ReplyId(2), start("s-2")),
+        EngineCommand::RequestAction(ReplyId(3), request("s-1", "ticket.delete")),
     ];
     for command in commands {
         apply_command(&mut engine, command, &mut state);
@@ -305,7 +305,7 @@ fn engine_state() -> Vec<Value> {
     decide(&mut engine, &onboarding.unwrap(), &mut state);
     apply_command(
         &mut engine,
-        EngineCommand::RequestAction(CallerId(4), request("s-1", "ticket.get")),
+        EngineCommand::RequestAction(ReplyId(4), request("s-1", "ticket.get")),
         &mut state,
     );
     let lines = state
@@ -373,7 +373,7 @@ fn decide(
             answers: answers.collect(),
         },
     };
-    apply_command(engine, EngineCommand::Decide(CallerId(90), decide), state);
+    apply_command(engine, EngineCommand::Decide(ReplyId(90), decide), state);
 }
 
 /// Restores an engine and uses it. Returns true if the state was accepted.
@@ -397,12 +397,12 @@ fn restore_and_use(lines: &[Value]) -> bool {
     };
     apply_command(
         &mut engine,
-        EngineCommand::Input(CallerId(5), input),
+        EngineCommand::Input(ReplyId(5), input),
         &mut state,
     );
     apply_command(
         &mut engine,
-        EngineCommand::RequestAction(CallerId(6), request("s-1", "ticket.get")),
+        EngineCommand::RequestAction(ReplyId(6), request("s-1", "ticket.get")),
         &mut state,
     );
     for held in engine.held() {
@@ -421,7 +421,7 @@ fn restore_and_use(lines: &[Value]) -> bool {
     };
     apply_command(
         &mut engine,
-        EngineCommand::EndSession(CallerId(7), end),
+        EngineCommand::EndSession(ReplyId(7), end),
         &mut state,
     );
     true

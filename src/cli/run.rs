@@ -233,15 +233,16 @@ fn consequences(noted: &StepOutcome, stage: &ScenarioEngine) -> Vec<String> {
     }
     let modified = noted.modified_input.iter();
     lines.extend(modified.map(|text| format!("input changed to: {text}")));
-    let contexts = noted.given.contexts.iter();
+    let contexts = noted.injected.contexts.iter();
     lines.extend(contexts.map(|context| format!("context {}", context.context_id)));
-    let not_given = noted.given.not_given.iter();
+    let refused_contexts = noted.injected.refused_contexts.iter();
     lines.extend(
-        not_given.map(|context| format!("no context {}: {}", context.context_id, context.reason)),
+        refused_contexts
+            .map(|context| format!("no context {}: {}", context.context_id, context.reason)),
     );
-    let guidance = noted.given.guidance.iter();
+    let guidance = noted.injected.guidance.iter();
     lines.extend(guidance.map(|guidance| format!("guidance: {}", guidance.block.content)));
-    let withdrawn = noted.given.withdrawn.iter();
+    let withdrawn = noted.injected.withdrawn.iter();
     lines.extend(withdrawn.map(|from| format!("guidance of {from} no longer applies")));
     let released = noted.released.iter();
     lines.extend(released.map(|action| format!("{action} may run now")));
@@ -298,7 +299,7 @@ fn to_json(played: &PlayedStep<'_>, stage: &ScenarioEngine) -> Value {
         "released": noted.released,
         "records": noted.records,
         "events": events(noted),
-        "given": noted.given,
+        "given": noted.injected,
         "turn": noted.turn.as_ref().map(|outcome| turn_json(outcome)),
         "ok": played.failed.is_empty(),
         "failed": played.failed,

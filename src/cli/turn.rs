@@ -35,7 +35,7 @@ struct TurnResult {
     thread: String,
     message: ExternalName,
     outcome: TurnOutcome,
-    given: Injected,
+    injected: Injected,
 }
 
 /// Takes the turns of a file.
@@ -150,13 +150,15 @@ async fn take_one(
     }
     let session = take.session.to_string();
     let message = take.turn.message_id.clone();
-    let TurnReply { outcome, given, .. } = agents.turn(take).await?;
+    let TurnReply {
+        outcome, injected, ..
+    } = agents.turn(take).await?;
     Ok(TurnResult {
         thread: outcome.memento.thread_id.to_string(),
         session,
         message,
         outcome,
-        given,
+        injected,
     })
 }
 
@@ -187,7 +189,7 @@ fn write_turn(out: &mut impl Write, taken: &TurnResult) -> io::Result<()> {
         .try_for_each(|text| line(out, "closed", text))?;
     let notes = outcome.notes.iter();
     notes.clone().try_for_each(|text| line(out, "note", text))?;
-    for context in &taken.given.contexts {
+    for context in &taken.injected.contexts {
         line(out, "context", &context.context_id)?;
     }
     writeln!(out)
@@ -211,6 +213,6 @@ fn to_json(taken: &TurnResult) -> Value {
         "closed": outcome.closed,
         "notes": outcome.notes,
         "memento": outcome.memento,
-        "given": taken.given,
+        "given": taken.injected,
     })
 }

@@ -23,7 +23,7 @@ use super::screen::threads::ThreadsScreen;
 use super::screen::trace::TraceScreen;
 use super::theme::{Appearance, Background, Meaning};
 use crate::base::clock::Timestamp;
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::engine::command::RecordFault;
 use crate::engine::held::Held;
 use crate::runtime::snapshot::RuntimeSnapshot;
@@ -60,7 +60,7 @@ pub(crate) struct App {
     last_dialog_number: u64,
     pub(super) layers: Vec<Layer>,
     /// Drafts typed since the console began. `None`: the operator discarded the draft.
-    drafts: BTreeMap<GateId, Option<Draft>>,
+    drafts: BTreeMap<HeldRequestId, Option<Draft>>,
     /// State that outlives a dialog: the minimised dialog, drafts that came too late, viewing times.
     pub(super) dialog_history: DialogHistory,
     pub(super) notice: Option<(Meaning, String)>,

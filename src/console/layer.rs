@@ -13,7 +13,7 @@ use super::keymap::{KeyAction, KeyScope, Motion, find_action};
 use super::request::{ConsoleRequest, Ticket};
 use super::theme::Appearance;
 use crate::base::clock::Timestamp;
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::engine::explanation::FullExplanation;
 
 /// A dialog. A new dialog implements this trait in a file of its own, and the place that opens it names it.
@@ -129,7 +129,7 @@ pub(crate) enum LayerChange {
     /// Runs this command of the palette.
     Run(PaletteCommand),
     /// Explains why this request is held.
-    Explain(GateId),
+    Explain(HeldRequestId),
 }
 
 impl Layer {

@@ -15,7 +15,7 @@ use self::line_console::{LineConsole, LineEffect};
 use super::ConsoleError;
 use super::alarm::AlarmReceiver;
 use crate::base::clock::Clock;
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::engine::command::{DecisionRefusal, OperatorAction, OperatorReply};
 use crate::runtime::OperatorHandle;
 use crate::trace::verification::VerificationReport;
@@ -32,7 +32,7 @@ const LINE_BYTES: u64 = 1 << 20;
 
 /// Response from the runtime.
 enum RuntimeResponse {
-    Decided(GateId, OperatorReply),
+    Decided(HeldRequestId, OperatorReply),
     Operated(OperatorAction, Result<(), DecisionRefusal>),
     Verified(Result<VerificationReport, String>),
 }

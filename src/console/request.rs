@@ -9,7 +9,7 @@ use super::dialog::snapshot::{SnapshotRequest, SnapshotResponse};
 use super::screen::atlas::{FileCheck, FileCheckResult, FolderCheck, FolderListing};
 use super::screen::trace::{TraceRead, TraceReadResult};
 use super::study::{Study, StudyResult};
-use crate::base::id::{EventId, GateId, SessionId};
+use crate::base::id::{EventId, HeldRequestId, SessionId};
 use crate::engine::command::{DecisionRefusal, DecisionRequest, OperatorAction, OperatorReply};
 use crate::engine::explanation::{ExplainQuestion, FullExplanation};
 use crate::memento::ExternalName;
@@ -25,7 +25,7 @@ pub(crate) enum ConsoleRequest {
     /// Perform an operator action that passes nothing.
     Operate(OperatorAction),
     /// Keep the draft of a held request; `None` discards it.
-    KeepDraft(GateId, Option<Value>),
+    KeepDraft(HeldRequestId, Option<Value>),
     /// Keep the draft of a thread's summary; `None` discards it.
     KeepThreadDraft(ExternalName, Option<Value>),
     /// Read the list of sessions on record.
@@ -33,7 +33,7 @@ pub(crate) enum ConsoleRequest {
     /// Read events of a session for the dialog of a held request.
     LoadTrail {
         /// The held request.
-        gate: GateId,
+        gate: HeldRequestId,
         /// Session of the request.
         session: SessionId,
         /// First sequence number to read.
@@ -108,7 +108,7 @@ pub(crate) enum TrailPurpose {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TextEdit {
     /// The held request that the text belongs to.
-    pub(crate) gate: GateId,
+    pub(crate) gate: HeldRequestId,
     /// Format of the text.
     pub(crate) kind: EditKind,
     /// The text.
@@ -169,15 +169,15 @@ pub(crate) enum Bell {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ConsoleMessage {
     /// Result of a decision.
-    Decided(GateId, OperatorReply),
+    Decided(HeldRequestId, OperatorReply),
     /// Result of an operator action other than a decision.
     Operated(OperatorAction, Result<(), DecisionRefusal>),
     /// The sessions on record, newest first.
     Sessions(Result<Vec<RecordedSession>, String>),
     /// Events of a session, for the dialog of a held request.
-    Trail(GateId, TrailPurpose, Result<Vec<Event>, String>),
+    Trail(HeldRequestId, TrailPurpose, Result<Vec<Event>, String>),
     /// A text from the external editor, or why there is none.
-    Edited(GateId, Result<String, String>),
+    Edited(HeldRequestId, Result<String, String>),
     /// The summary of a thread from the external editor, or why there is none.
     ThreadEdited(Box<ThreadEdit>, Result<String, String>),
     /// Result of an operator's action on a thread.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::base::clock::Timestamp;
 use crate::base::clock_step::ClockStep;
 use crate::base::digest::Digest;
-use crate::base::id::{ExecutionId, GateId, SessionId};
+use crate::base::id::{ExecutionId, HeldRequestId, SessionId};
 use crate::trace::event::{Draft, Payload};
 pub use crate::trace::event::{FinalStatus, InputSource};
 
@@ -28,49 +28,49 @@ pub use operator_action::*;
 pub use operator_reply::*;
 pub use report::*;
 
-/// Identifier of a caller that waits for a reply; one number per question to the runtime.
+/// Number of a pending reply; one for each command whose caller waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CallerId(pub u64);
+pub struct ReplyId(pub u64);
 
 /// Input of the engine: an event or request. The engine never looks for events itself.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EngineCommand {
     /// An agent starts a session.
-    StartSession(CallerId, StartSession),
+    StartSession(ReplyId, StartSession),
     /// An agent ends its session.
-    EndSession(CallerId, EndSession),
+    EndSession(ReplyId, EndSession),
     /// An agent wants to run an action.
-    RequestAction(CallerId, ActionRequest),
+    RequestAction(ReplyId, ActionRequest),
     /// An agent has run an action.
-    CompleteAction(CallerId, ActionCompletion),
+    CompleteAction(ReplyId, ActionCompletion),
     /// An agent received input.
-    Input(CallerId, InputReport),
+    Input(ReplyId, InputReport),
     /// An agent reports an error.
-    ReportError(CallerId, ErrorReport),
+    ReportError(ReplyId, ErrorReport),
     /// An agent asks for context, or for a checkpoint by its name.
-    RequestContext(CallerId, ContextRequest),
+    RequestContext(ReplyId, ContextRequest),
     /// An agent reports something that is only recorded.
-    Report(CallerId, AgentReport),
-    /// The caller is gone and can no longer receive the reply.
-    CallerLeft(CallerId),
+    Report(ReplyId, AgentReport),
+    /// The caller of the pending reply is gone.
+    CallerDisconnected(ReplyId),
     /// An operator decides about a held request.
-    Decide(CallerId, DecisionRequest),
+    Decide(ReplyId, DecisionRequest),
     /// An operator does something other than deciding. Nothing passes by it.
-    Operate(CallerId, OperatorAction),
+    Operate(ReplyId, OperatorAction),
     /// The runtime found something about a session that is only recorded. Agents cannot send this command.
-    RecordFinding(CallerId, SessionId, Box<RuntimeFinding>),
+    RecordFinding(ReplyId, SessionId, Box<RuntimeFinding>),
     /// Every chain was verified and is intact.
     RecordIntact,
     /// The wall clock was set. Durations continue unchanged.
     ClockMoved(ClockStep),
     /// An agent answers gates that it may answer.
-    Answer(CallerId, AgentAnswer),
+    Answer(ReplyId, AgentAnswer),
     /// An agent asks what it may do.
-    Resolve(CallerId, ResolveRequest),
+    Resolve(ReplyId, ResolveRequest),
     /// A client asks a question that changes nothing.
-    Consult(CallerId, Consultation),
+    Consult(ReplyId, Consultation),
     /// The deadline of a held request has passed.
-    DeadlineReached(GateId),
+    DeadlineReached(HeldRequestId),
     /// An extension answered, or failed to answer.
     ExtensionReturned(CallId, CallResult),
 }
@@ -91,7 +91,7 @@ impl EngineCommand {
             Self::Resolve(_, resolve) => Some(&resolve.session),
             // Handlers of a suspended command ask these questions: they must not wait behind that command.
             Self::Consult(..)
-            | Self::CallerLeft(_)
+            | Self::CallerDisconnected(_)
             | Self::Decide(..)
             | Self::Operate(..)
             // A finding is independent of the session's requests.
@@ -113,24 +113,24 @@ impl EngineCommand {
         }
     }
 
-    /// Returns the caller that waits for a reply.
-    pub(crate) fn caller(&self) -> Option<CallerId> {
+    /// Returns the number of the reply that the caller waits for.
+    pub(crate) fn reply_id(&self) -> Option<ReplyId> {
         match self {
-            Self::StartSession(ask, _)
-            | Self::EndSession(ask, _)
-            | Self::RequestAction(ask, _)
-            | Self::CompleteAction(ask, _)
-            | Self::Input(ask, _)
-            | Self::ReportError(ask, _)
-            | Self::RequestContext(ask, _)
-            | Self::Report(ask, _)
-            | Self::Decide(ask, _)
-            | Self::Operate(ask, _)
-            | Self::RecordFinding(ask, ..)
-            | Self::Answer(ask, _)
-            | Self::Resolve(ask, _)
-            | Self::Consult(ask, _) => Some(*ask),
-            Self::CallerLeft(_)
+            Self::StartSession(reply_id, _)
+            | Self::EndSession(reply_id, _)
+            | Self::RequestAction(reply_id, _)
+            | Self::CompleteAction(reply_id, _)
+            | Self::Input(reply_id, _)
+            | Self::ReportError(reply_id, _)
+            | Self::RequestContext(reply_id, _)
+            | Self::Report(reply_id, _)
+            | Self::Decide(reply_id, _)
+            | Self::Operate(reply_id, _)
+            | Self::RecordFinding(reply_id, ..)
+            | Self::Answer(reply_id, _)
+            | Self::Resolve(reply_id, _)
+            | Self::Consult(reply_id, _) => Some(*reply_id),
+            Self::CallerDisconnected(_)
             | Self::RecordIntact
             | Self::ClockMoved(_)
             | Self::DeadlineReached(_)
@@ -224,7 +224,7 @@ pub struct AgentAnswer {
     /// The session.
     pub session: SessionId,
     /// The held request.
-    pub gate: GateId,
+    pub gate: HeldRequestId,
     /// Answers by checkpoint, then by question.
     pub answers: BTreeMap<String, BTreeMap<String, Value>>,
     /// Caller that may run the action once the request passes.
@@ -339,7 +339,7 @@ pub enum RuntimeFinding {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DecisionRequest {
     /// The held request.
-    pub gate: GateId,
+    pub gate: HeldRequestId,
     /// The operator.
     pub operator: String,
     /// The decision method, such as `console`.
@@ -407,13 +407,13 @@ pub enum Effect {
     /// Store, replace or delete a piece of the engine's state, together with the records around it.
     Persist(StateChange),
     /// Reply to the caller, once everything before this effect is as durable as required.
-    Reply(CallerId, Reply),
+    Reply(ReplyId, Reply),
     /// Wake the engine with `DeadlineReached` at this time.
-    SetDeadline(GateId, Timestamp),
+    SetDeadline(HeldRequestId, Timestamp),
     /// Call an extension, and return its answer as `Returned`, always and in bounded time.
     CallExtension(ExtensionCall),
     /// Report a newly held request to the operators.
-    RequestHeld(GateId),
+    RequestHeld(HeldRequestId),
     /// Report that a held request is no longer held.
     RequestSettled(SettledRequest),
     /// Send a notice that a steward asked for.

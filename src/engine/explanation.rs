@@ -9,7 +9,7 @@ use crate::atlas::index::ActionMatches;
 use crate::atlas::keyword::KeywordMatch;
 use crate::atlas::model::{Atlas, Checkpoint, Limit, Policy, Trigger};
 use crate::base::clock::Timestamp;
-use crate::base::id::{GateId, SessionId};
+use crate::base::id::{HeldRequestId, SessionId};
 
 use super::Engine;
 use super::command::DenialReply;
@@ -190,7 +190,7 @@ impl Engine {
     /// Explains a held request, including the checkpoints that do not hold it. `None` if it is not held or
     /// concerns no action.
     #[must_use]
-    pub fn explain_held(&self, gate: &GateId, now: Timestamp) -> Option<Explanation> {
+    pub fn explain_held(&self, gate: &HeldRequestId, now: Timestamp) -> Option<Explanation> {
         let held = &self.state.held.get(gate)?.held;
         let session = self.state.sessions.get(&held.session)?;
         match &held.subject {
@@ -387,17 +387,17 @@ fn short_of(
     checkpoint: &Checkpoint,
     now: Timestamp,
 ) -> Option<CheckpointOutcome> {
-    let mut beats = session.beats.iter();
-    let last = beats.find(|beat| beat.key.1 == checkpoint.id);
+    let mut interval_marks = session.interval_marks.iter();
+    let last = interval_marks.find(|mark| mark.key.1 == checkpoint.id);
     let (wanted, actual, unit) = match &checkpoint.trigger {
         Trigger::TimeInterval(interval) => {
-            let passed = now.since(last.map_or(session.conversation_started_at(), |beat| beat.at));
+            let passed = now.since(last.map_or(session.conversation_started_at(), |mark| mark.at));
             (interval.as_secs(), passed.as_secs(), "seconds")
         }
         Trigger::CountInterval(interval) => {
             let run = session
                 .conversation_actions()
-                .saturating_sub(last.map_or(0, |beat| beat.actions));
+                .saturating_sub(last.map_or(0, |mark| mark.actions));
             (*interval, run, "actions")
         }
         _ => return None,

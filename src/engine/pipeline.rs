@@ -12,7 +12,7 @@
 use super::admission::access::deny_if_rate_limited;
 use super::admission::misuse::record_due_misuse;
 use super::admission::request_admission::admit_request;
-use super::command::{ActionRequest, CallerId, EngineCommand};
+use super::command::{ActionRequest, EngineCommand, ReplyId};
 use super::evaluation::attempt_judgement::judge_request;
 use super::extensions::consultation::answer_consultation;
 use super::extensions::suspension::{
@@ -59,27 +59,33 @@ pub(crate) fn handle_command(tx: &mut Transaction<'_>, command: EngineCommand) {
 /// Executes a command with the answers of extensions so far.
 pub(crate) fn execute_command(tx: &mut Transaction<'_>, command: &EngineCommand) -> StageResult {
     match command {
-        EngineCommand::StartSession(ask, start) => return start_session(tx, *ask, start),
-        EngineCommand::EndSession(ask, end) => return end_session(tx, *ask, end),
-        EngineCommand::RequestAction(ask, request) => return request_action(tx, *ask, request),
-        EngineCommand::CompleteAction(ask, completed) => {
-            return complete_action(tx, *ask, completed);
+        EngineCommand::StartSession(reply_id, start) => return start_session(tx, *reply_id, start),
+        EngineCommand::EndSession(reply_id, end) => return end_session(tx, *reply_id, end),
+        EngineCommand::RequestAction(reply_id, request) => {
+            return request_action(tx, *reply_id, request);
         }
-        EngineCommand::Input(ask, input) => return receive_input(tx, *ask, input),
-        EngineCommand::ReportError(ask, report) => return report_error(tx, *ask, report),
-        EngineCommand::RequestContext(ask, request) => return request_context(tx, *ask, request),
-        EngineCommand::Answer(ask, answer) => return answer_gates(tx, *ask, answer),
-        EngineCommand::Resolve(ask, resolve) => return resolve_actions(tx, *ask, resolve),
-        EngineCommand::Decide(ask, decide) => return decide_held(tx, *ask, decide),
-        EngineCommand::Report(ask, report) => handle_report(tx, *ask, report),
-        EngineCommand::CallerLeft(ask) => drop_caller(tx, *ask),
-        EngineCommand::Operate(ask, operate) => apply_operator_action(tx, *ask, operate),
-        EngineCommand::RecordFinding(ask, session, finding) => {
-            record_finding(tx, *ask, session, finding);
+        EngineCommand::CompleteAction(reply_id, completed) => {
+            return complete_action(tx, *reply_id, completed);
+        }
+        EngineCommand::Input(reply_id, input) => return receive_input(tx, *reply_id, input),
+        EngineCommand::ReportError(reply_id, report) => return report_error(tx, *reply_id, report),
+        EngineCommand::RequestContext(reply_id, request) => {
+            return request_context(tx, *reply_id, request);
+        }
+        EngineCommand::Answer(reply_id, answer) => return answer_gates(tx, *reply_id, answer),
+        EngineCommand::Resolve(reply_id, resolve) => {
+            return resolve_actions(tx, *reply_id, resolve);
+        }
+        EngineCommand::Decide(reply_id, decide) => return decide_held(tx, *reply_id, decide),
+        EngineCommand::Report(reply_id, report) => handle_report(tx, *reply_id, report),
+        EngineCommand::CallerDisconnected(reply_id) => drop_caller(tx, *reply_id),
+        EngineCommand::Operate(reply_id, operate) => apply_operator_action(tx, *reply_id, operate),
+        EngineCommand::RecordFinding(reply_id, session, finding) => {
+            record_finding(tx, *reply_id, session, finding);
         }
         EngineCommand::RecordIntact => clear_acknowledged_fault(tx),
         EngineCommand::ClockMoved(step) => move_clock(tx, *step),
-        EngineCommand::Consult(ask, consult) => answer_consultation(tx, *ask, consult),
+        EngineCommand::Consult(reply_id, consult) => answer_consultation(tx, *reply_id, consult),
         EngineCommand::DeadlineReached(gate) => expire_held(tx, gate),
         EngineCommand::ExtensionReturned(id, returned) => {
             handle_call_result(tx, *id, returned.clone());
@@ -99,21 +105,25 @@ pub(crate) fn execute_command(tx: &mut Transaction<'_>, command: &EngineCommand)
 ///    suspended, and all stages run again when they are in. The evaluation that misses no answer decides.
 /// 5. Record of the attempt and of the policies' verdict, before anything follows from them.
 /// 6. Decision: the attempt is denied, held at its gates, or allowed to run, and the agent gets its reply.
-fn request_action(tx: &mut Transaction<'_>, ask: CallerId, request: &ActionRequest) -> StageResult {
-    admit_request(tx, ask, request)?;
-    pass_session_gates(tx, ask, request)?;
-    let identified = identify_request(tx, ask, request)?;
+fn request_action(
+    tx: &mut Transaction<'_>,
+    reply_id: ReplyId,
+    request: &ActionRequest,
+) -> StageResult {
+    admit_request(tx, reply_id, request)?;
+    pass_session_gates(tx, reply_id, request)?;
+    let identified = identify_request(tx, reply_id, request)?;
     let judged = judge_request(tx, request, identified)?;
-    let attempt = record_attempt(tx, ask, request, judged)?;
-    decide_attempt(tx, ask, attempt);
+    let attempt = record_attempt(tx, reply_id, request, judged)?;
+    decide_attempt(tx, reply_id, attempt);
     Ok(())
 }
 
 /// Drops the waiting commands and requests of a caller that is gone.
-fn drop_caller(tx: &mut Transaction<'_>, ask: CallerId) {
-    drop_suspended(tx, ask);
-    abandon_attempt(tx, ask);
+fn drop_caller(tx: &mut Transaction<'_>, reply_id: ReplyId) {
+    drop_suspended(tx, reply_id);
+    abandon_attempt(tx, reply_id);
     let state = tx.state();
-    state.held.remove_asker(ask);
-    state.parked.remove_asker(ask);
+    state.held.remove_reply(reply_id);
+    state.parked.remove_reply(reply_id);
 }

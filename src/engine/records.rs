@@ -4,6 +4,7 @@
 //! without the parts that a steward wants redacted. The engine only creates records and notices as data; the
 //! runtime stores and sends them.
 
+pub(crate) mod action_records;
 pub(crate) mod attempts;
 pub mod notice;
 pub(crate) mod redaction;

@@ -55,9 +55,9 @@ const ACME: &str = include_str!("../../assets/atlas/acme-support.yaml");
 struct EngineBench {
     engine: Engine,
     now: Timestamp,
-    asks: u64,
+    reply_count: u64,
     effects: Vec<Effect>,
-    replies: BTreeMap<CallerId, Reply>,
+    replies: BTreeMap<ReplyId, Reply>,
 }
 
 impl EngineBench {
@@ -76,7 +76,7 @@ impl EngineBench {
         Self {
             engine,
             now: "2026-01-01T00:00:00.000000Z".parse().unwrap(),
-            asks: 0,
+            reply_count: 0,
             effects: Vec::new(),
             replies: BTreeMap::new(),
         }
@@ -84,22 +84,22 @@ impl EngineBench {
 
     fn handle(&mut self, command: EngineCommand) {
         for effect in self.engine.handle(command, self.now) {
-            if let Effect::Reply(ask, reply) = &effect {
-                let before = self.replies.insert(*ask, reply.clone());
-                assert_eq!(before, None, "{ask:?} was answered twice");
+            if let Effect::Reply(reply_id, reply) = &effect {
+                let before = self.replies.insert(*reply_id, reply.clone());
+                assert_eq!(before, None, "{reply_id:?} was answered twice");
             }
             self.effects.push(effect);
         }
     }
 
-    fn ask(&mut self, command: impl FnOnce(CallerId) -> EngineCommand) -> CallerId {
-        self.asks += 1;
-        let ask = CallerId(self.asks);
-        self.handle(command(ask));
-        ask
+    fn reply_id(&mut self, command: impl FnOnce(ReplyId) -> EngineCommand) -> ReplyId {
+        self.reply_count += 1;
+        let reply_id = ReplyId(self.reply_count);
+        self.handle(command(reply_id));
+        reply_id
     }
 
-    fn start(&mut self, session: &str) -> CallerId {
+    fn start(&mut self, session: &str) -> ReplyId {
         let start = StartSession {
             session: session.parse().unwrap(),
             agent: "bot".to_owned(),
@@ -107,20 +107,20 @@ impl EngineBench {
             intent: None,
             owner: None,
         };
-        self.ask(|ask| EngineCommand::StartSession(ask, start))
+        self.reply_id(|reply_id| EngineCommand::StartSession(reply_id, start))
     }
 
-    fn end(&mut self, session: &str) -> CallerId {
+    fn end(&mut self, session: &str) -> ReplyId {
         let end = EndSession {
             delivery: crate::engine::command::DeliveryTime::Now,
             session: session.parse().unwrap(),
             status: FinalStatus::Completed,
             summary: None,
         };
-        self.ask(|ask| EngineCommand::EndSession(ask, end))
+        self.reply_id(|reply_id| EngineCommand::EndSession(reply_id, end))
     }
 
-    fn request(&mut self, session: &str, action: &str, params: Value) -> CallerId {
+    fn request(&mut self, session: &str, action: &str, params: Value) -> ReplyId {
         let request = ActionRequest {
             session: session.parse().unwrap(),
             action: action.to_owned(),
@@ -129,11 +129,11 @@ impl EngineBench {
             resolution: None,
             call: None,
         };
-        self.ask(|ask| EngineCommand::RequestAction(ask, request))
+        self.reply_id(|reply_id| EngineCommand::RequestAction(reply_id, request))
     }
 
     /// Requests an action of `s-1` with the agent's own identifier of the call.
-    fn call(&mut self, call: &str, action: &str, params: Value) -> CallerId {
+    fn call(&mut self, call: &str, action: &str, params: Value) -> ReplyId {
         let request = ActionRequest {
             session: "s-1".parse().unwrap(),
             action: action.to_owned(),
@@ -142,11 +142,11 @@ impl EngineBench {
             resolution: None,
             call: Some(call.to_owned()),
         };
-        self.ask(|ask| EngineCommand::RequestAction(ask, request))
+        self.reply_id(|reply_id| EngineCommand::RequestAction(reply_id, request))
     }
 
     /// Answers every question of a held request with a valid answer.
-    fn pass(&mut self, gate: &str) -> CallerId {
+    fn pass(&mut self, gate: &str) -> ReplyId {
         let held = self.held(gate);
         let answers = held.gates.iter().map(|gate| {
             let questions = gate.questions.iter();
@@ -160,19 +160,19 @@ impl EngineBench {
         self.decide(&held, ruling)
     }
 
-    fn answer(&mut self, gate: &str, answers: Value) -> CallerId {
+    fn answer(&mut self, gate: &str, answers: Value) -> ReplyId {
         let held = self.held(gate);
         let answers = serde_json::from_value(answers).unwrap();
         self.decide(&held, Ruling::Pass { answers })
     }
 
-    fn refuse(&mut self, gate: &str, reason: &str) -> CallerId {
+    fn refuse(&mut self, gate: &str, reason: &str) -> ReplyId {
         let held = self.held(gate);
         let reason = reason.to_owned();
         self.decide(&held, Ruling::Deny { reason })
     }
 
-    fn decide(&mut self, held: &Held, ruling: Ruling) -> CallerId {
+    fn decide(&mut self, held: &Held, ruling: Ruling) -> ReplyId {
         let decide = DecisionRequest {
             gate: held.id.clone(),
             operator: "op-1".to_owned(),
@@ -182,11 +182,11 @@ impl EngineBench {
             justification: None,
             ruling,
         };
-        self.ask(|ask| EngineCommand::Decide(ask, decide))
+        self.reply_id(|reply_id| EngineCommand::Decide(reply_id, decide))
     }
 
     fn held(&self, gate: &str) -> Held {
-        let gate: GateId = gate.parse().unwrap();
+        let gate: HeldRequestId = gate.parse().unwrap();
         (*self
             .engine
             .state
@@ -216,32 +216,32 @@ impl EngineBench {
         }
     }
 
-    fn reply(&self, ask: CallerId) -> &Reply {
+    fn reply(&self, reply_id: ReplyId) -> &Reply {
         self.replies
-            .get(&ask)
-            .unwrap_or_else(|| panic!("{ask:?} has no reply yet"))
+            .get(&reply_id)
+            .unwrap_or_else(|| panic!("{reply_id:?} has no reply yet"))
     }
 
-    fn waits(&self, ask: CallerId) -> bool {
-        !self.replies.contains_key(&ask)
+    fn waits(&self, reply_id: ReplyId) -> bool {
+        !self.replies.contains_key(&reply_id)
     }
 
-    fn allowed(&self, ask: CallerId) -> &RunPermission {
-        match self.reply(ask) {
+    fn allowed(&self, reply_id: ReplyId) -> &RunPermission {
+        match self.reply(reply_id) {
             Reply::Agent(AgentReply::Allowed(allowed)) => allowed,
             other => panic!("not allowed: {other:?}"),
         }
     }
 
-    fn denied(&self, ask: CallerId) -> &DenialReply {
-        match self.reply(ask) {
+    fn denied(&self, reply_id: ReplyId) -> &DenialReply {
+        match self.reply(reply_id) {
             Reply::Agent(AgentReply::Denied(denied)) => denied,
             other => panic!("not denied: {other:?}"),
         }
     }
 
-    fn outcome(&self, ask: CallerId) -> HeldOutcome {
-        match self.reply(ask) {
+    fn outcome(&self, reply_id: ReplyId) -> HeldOutcome {
+        match self.reply(reply_id) {
             Reply::Operator(OperatorReply::Decided(decided)) => decided.outcome,
             other => panic!("not decided: {other:?}"),
         }

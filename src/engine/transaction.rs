@@ -8,7 +8,7 @@ use crate::base::id::{EventId, SessionId, SpanId, TraceId};
 use crate::trace::event::{Draft, Durability, Payload, RiskTierInfo};
 
 use super::command::{
-    AgentReply, CallerId, DenialReply, DenyCode, Effect, Injected, OperatorReply, StateChange,
+    AgentReply, DenialReply, DenyCode, Effect, Injected, OperatorReply, ReplyId, StateChange,
     StateKind,
 };
 use super::evaluation::{EvaluationCase, NOTHING_OVERRIDDEN};
@@ -17,7 +17,7 @@ use super::extensions::suspension::ExtensionAnswers;
 use super::gates::held::ActionCall;
 use super::injection::delivery::{deliver_injected, retract_undelivered_records};
 use super::injection::withholding::WithheldInjection;
-use super::records::redaction::atlas_ref;
+use super::records::action_records::atlas_ref;
 use super::sessions::lifecycle::session_position;
 use super::sessions::session::Session;
 use super::{Engine, State};
@@ -137,14 +137,14 @@ impl<'a> Transaction<'a> {
     }
 
     /// Records an event at `place` itself.
-    pub(crate) fn record(&mut self, place: &SpanPosition, payload: impl Into<Payload>) {
-        self.record_as(place, payload, Durability::Async);
+    pub(crate) fn record(&mut self, position: &SpanPosition, payload: impl Into<Payload>) {
+        self.record_as(position, payload, Durability::Async);
     }
 
     /// Records an event at `place` itself, with at least the given durability.
     pub(crate) fn record_as(
         &mut self,
-        place: &SpanPosition,
+        position: &SpanPosition,
         payload: impl Into<Payload>,
         durability: Durability,
     ) -> EventId {
@@ -163,16 +163,16 @@ impl<'a> Transaction<'a> {
         if !stored {
             return event_id;
         }
-        if let Some(session) = self.engine.state.sessions.get_mut(&place.session) {
+        if let Some(session) = self.engine.state.sessions.get_mut(&position.session) {
             session.events = session.events.saturating_add(1);
         }
-        self.mark_changed(&place.session);
+        self.mark_changed(&position.session);
         self.effects.push(Effect::Record(Draft {
-            session_id: place.session.clone(),
+            session_id: position.session.clone(),
             event_id: event_id.clone(),
-            trace_id: place.trace_id.clone(),
-            span_id: place.span_id.clone(),
-            parent_span_id: place.parent.clone(),
+            trace_id: position.trace_id.clone(),
+            span_id: position.span_id.clone(),
+            parent_span_id: position.parent.clone(),
             timestamp: self.now,
             payload,
             durability,
@@ -181,7 +181,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Adds the initially injected contexts to the record of a session's start.
-    pub(crate) fn name_initial_contexts(&mut self, given: &Injected) {
+    pub(crate) fn name_initial_contexts(&mut self, injected: &Injected) {
         let started = self.effects.iter_mut().find_map(|effect| match effect {
             Effect::Record(Draft {
                 payload: Payload::SessionStarted(started),
@@ -190,8 +190,10 @@ impl<'a> Transaction<'a> {
             _ => None,
         });
         if let Some(started) = started {
-            let contexts = given.contexts.iter();
-            started.initial_contexts = contexts.map(|given| given.context_id.clone()).collect();
+            let contexts = injected.contexts.iter();
+            started.initial_contexts = contexts
+                .map(|injected| injected.context_id.clone())
+                .collect();
         }
     }
 
@@ -208,16 +210,19 @@ impl<'a> Transaction<'a> {
     }
 
     /// Records an event in a new span below `place`.
-    pub(crate) fn record_below(&mut self, place: &SpanPosition, payload: impl Into<Payload>) {
+    pub(crate) fn record_below(&mut self, position: &SpanPosition, payload: impl Into<Payload>) {
         let span = self.new_span();
-        self.record(&place.child(span), payload);
+        self.record(&position.child(span), payload);
     }
 
     /// Returns the span position for a new operation of a session: in the trace of the last input, or in a
     /// new trace.
     pub(crate) fn new_position(&mut self, session: &SessionId) -> Option<SpanPosition> {
-        let known = self.engine.state.sessions.get(session)?;
-        let (root, operation) = (session_position(known), known.operation.clone());
+        let session_state = self.engine.state.sessions.get(session)?;
+        let (root, operation) = (
+            session_position(session_state),
+            session_state.operation.clone(),
+        );
         Some(SpanPosition {
             trace_id: operation.unwrap_or_else(|| self.new_trace()),
             ..root.child(self.new_span())
@@ -232,26 +237,26 @@ impl<'a> Transaction<'a> {
     }
 
     /// Sends a reply to an agent. The contexts that it carries are recorded as injected.
-    pub(crate) fn reply_to_agent(&mut self, ask: CallerId, mut reply: AgentReply) {
-        if let Some(given) = reply.injected_mut() {
-            deliver_injected(self, given);
+    pub(crate) fn reply_to_agent(&mut self, reply_id: ReplyId, mut reply: AgentReply) {
+        if let Some(injected) = reply.injected_mut() {
+            deliver_injected(self, injected);
         }
-        self.effects.push(Effect::Reply(ask, reply.into()));
+        self.effects.push(Effect::Reply(reply_id, reply.into()));
     }
 
     /// Sends a reply to an operator.
-    pub(crate) fn reply_to_operator(&mut self, ask: CallerId, reply: OperatorReply) {
-        self.effects.push(Effect::Reply(ask, reply.into()));
+    pub(crate) fn reply_to_operator(&mut self, reply_id: ReplyId, reply: OperatorReply) {
+        self.effects.push(Effect::Reply(reply_id, reply.into()));
     }
 
-    pub(crate) fn deny(&mut self, ask: CallerId, code: DenyCode, reason: impl Into<String>) {
+    pub(crate) fn deny(&mut self, reply_id: ReplyId, code: DenyCode, reason: impl Into<String>) {
         let denied = DenialReply {
             code,
             reason: reason.into(),
             help: None,
             gate: None,
         };
-        self.reply_to_agent(ask, AgentReply::Denied(denied));
+        self.reply_to_agent(reply_id, AgentReply::Denied(denied));
     }
 
     /// Changes a record of this command before it is written.

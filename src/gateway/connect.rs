@@ -54,14 +54,14 @@ impl HookConfig {
         agent: CodingAgent,
         current: Option<&AnswerVerifier>,
     ) -> Option<String> {
-        let way = format!(
+        let remedy = format!(
             "so every step is denied; run cra connect {}",
             agent.as_str()
         );
         match (&self.key, current) {
-            (None, _) => Some(format!("its hooks have no key of the console, {way}")),
+            (None, _) => Some(format!("its hooks have no key of the console, {remedy}")),
             (Some(pinned), Some(current)) if *pinned != current.to_string() => Some(format!(
-                "its hooks have another key than this console, {way}"
+                "its hooks have another key than this console, {remedy}"
             )),
             (Some(_), Some(_) | None) => None,
         }
@@ -310,12 +310,12 @@ pub fn read_hook_config(text: &str, agent: CodingAgent) -> Option<HookConfig> {
 /// Describes the difference between the agent's timeout and the hook's own, or returns an empty text.
 fn describe_timeout_mismatch(agent: CodingAgent, one: &OwnEntry) -> String {
     let pinned = agent.adapter().handler_timeout_s(&one.handler);
-    let told =
+    let hook_timeout =
         hook_entry::parse_hook_config(&command_words(&one.handler)).map(|wiring| wiring.timeout);
-    match (pinned, told) {
+    match (pinned, hook_timeout) {
         (None, _) => ": it has no timeout".to_owned(),
-        (Some(pinned), Some(told)) if pinned != told => {
-            format!(": the agent waits {pinned} s and the hook {told} s")
+        (Some(pinned), Some(hook_timeout)) if pinned != hook_timeout => {
+            format!(": the agent waits {pinned} s and the hook {hook_timeout} s")
         }
         (Some(_), Some(_) | None) => String::new(),
     }

@@ -105,11 +105,11 @@ pub(super) async fn answer_event_here(
 
 /// Returns the deadline for an answer, and the output if none came by then.
 #[must_use]
-pub fn too_late(told: &HookEvent, options: &HookOptions) -> (Instant, HookOutput) {
+pub fn too_late(event: &HookEvent, options: &HookOptions) -> (Instant, HookOutput) {
     let reason = denial_text(
         &CallError::TimedOut,
         KeyRemedy::Connect(options.agent.as_str()),
     );
-    let printed = hook_output::encode(told, &HookVerdict::Deny { reason });
-    (verdict::answer_deadline(told, options), printed)
+    let printed = hook_output::encode(event, &HookVerdict::Deny { reason });
+    (verdict::answer_deadline(event, options), printed)
 }

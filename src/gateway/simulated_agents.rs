@@ -178,7 +178,7 @@ impl SimulatedAgent {
                 tracing::warn!(agent = self.agent, reason = fault.message, "simulated turn");
                 Ok(())
             }
-            told => told.map(drop),
+            result => result.map(drop),
         }
     }
 }
@@ -269,11 +269,14 @@ mod tests {
             json!({"turn": turn, "params": {}}),
         ];
         for step in neither {
-            let told = read(step).unwrap_err();
-            assert!(told.contains("a step must have an `action`"), "{told}");
+            let result = read(step).unwrap_err();
+            assert!(result.contains("a step must have an `action`"), "{result}");
         }
-        let told = read(json!({"turn": {"message_id": "m", "message": 4}})).unwrap_err();
-        assert!(told.contains("the turn is not valid: message"), "{told}");
+        let result = read(json!({"turn": {"message_id": "m", "message": 4}})).unwrap_err();
+        assert!(
+            result.contains("the turn is not valid: message"),
+            "{result}"
+        );
     }
 
     #[test]
@@ -287,7 +290,10 @@ mod tests {
 
     #[test]
     fn an_unknown_field_in_a_script_is_named() {
-        let told = AgentScript::read(r#"{"agents": [{"agnt": "x", "steps": []}]}"#).unwrap_err();
-        assert!(told.to_string().contains("unknown field `agnt`"), "{told}");
+        let result = AgentScript::read(r#"{"agents": [{"agnt": "x", "steps": []}]}"#).unwrap_err();
+        assert!(
+            result.to_string().contains("unknown field `agnt`"),
+            "{result}"
+        );
     }
 }

@@ -25,10 +25,10 @@ use crate::atlas::document::AcknowledgeMode;
 use crate::atlas::recording;
 use crate::base::clock::{Boxed, Clock, Timestamp};
 use crate::base::clock_step::StepDetector;
-use crate::base::id::{GateId, SessionId};
+use crate::base::id::{HeldRequestId, SessionId};
 use crate::base::limits::{CLOCK_CHECK_INTERVAL, MESSAGE_BURST};
 use crate::engine::Engine;
-use crate::engine::command::{CallerId, DenialReply, Effect, EngineCommand, RecordFault, Reply};
+use crate::engine::command::{DenialReply, Effect, EngineCommand, RecordFault, Reply, ReplyId};
 use crate::engine::extensions::{CallId, CallResult};
 use crate::store::{Batch, StateRow, Store, StoreError};
 use crate::trace::event::{Durability, Payload};
@@ -68,8 +68,8 @@ pub(super) struct Actor {
     console_operator: ConsoleOperator,
     verdict: ChainVerdict,
     /// Callers that wait for a reply. A caller that disconnected has a closed channel.
-    waiting_callers: HashMap<CallerId, ReplySender>,
-    deadlines: BTreeSet<(Timestamp, GateId)>,
+    pending_replies: HashMap<ReplyId, ReplySender>,
+    deadlines: BTreeSet<(Timestamp, HeldRequestId)>,
     steps: StepDetector,
     /// The last step of the wall clock.
     clock_moved: Option<ClockStepAt>,
@@ -135,7 +135,7 @@ impl Actor {
             clock: parts.clock,
             console_operator: parts.seat,
             verdict: ChainVerdict::Unchecked,
-            waiting_callers: HashMap::new(),
+            pending_replies: HashMap::new(),
             deadlines: BTreeSet::new(),
             steps,
             clock_moved: None,
@@ -233,7 +233,12 @@ impl Actor {
         }
     }
 
-    async fn handle_command(&mut self, ask: CallerId, command: EngineCommand, reply: ReplySender) {
+    async fn handle_command(
+        &mut self,
+        reply_id: ReplyId,
+        command: EngineCommand,
+        reply: ReplySender,
+    ) {
         if let Some(what) = &self.store_failure {
             reply.refuse(unavailable_denial(what), what);
             return;
@@ -260,12 +265,12 @@ impl Actor {
         if let EngineCommand::RequestAction(_, request) = &command {
             self.note_disconnected_twins(request);
         }
-        self.waiting_callers.insert(ask, reply);
+        self.pending_replies.insert(reply_id, reply);
         let now = self.clock.now();
         let seen = self.watching.evaluate(&self.engine, &command, now);
         self.look_on(&command, now);
         let effects = self.engine.handle(command, now);
-        self.watching.store(seen, ask, &effects);
+        self.watching.store(seen, reply_id, &effects);
         self.execute(effects);
     }
 
@@ -352,7 +357,7 @@ impl Actor {
                     durability = durability.max(durability_of(change.kind));
                     batch.state.push(state_row(change));
                 }
-                Effect::Reply(ask, reply) => replies.push((ask, reply)),
+                Effect::Reply(reply_id, reply) => replies.push((reply_id, reply)),
                 Effect::SetDeadline(gate, at) => drop(self.deadlines.insert((at, gate))),
                 Effect::CallExtension(call) => calls.push(call),
                 Effect::RequestHeld(_) => {}
@@ -379,9 +384,9 @@ impl Actor {
         self.add_to_batch(batch, replies, durability);
     }
 
-    fn send_replies(&mut self, replies: Vec<(CallerId, Reply)>) {
-        for (ask, reply) in replies {
-            if let Some(waiting) = self.waiting_callers.remove(&ask) {
+    fn send_replies(&mut self, replies: Vec<(ReplyId, Reply)>) {
+        for (reply_id, reply) in replies {
+            if let Some(waiting) = self.pending_replies.remove(&reply_id) {
                 // A caller that disconnected does not get the reply; the record has it.
                 let gone = !waiting.send(reply);
                 self.dropped.answers += u64::from(gone);

@@ -4,15 +4,15 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::SnapshotReceiver;
 use super::actor::stall_denial;
-use super::message::{ActorMessage, AskIds, HandOverRequest, ReplySender, TurnRequest};
+use super::message::{ActorMessage, HandOverRequest, ReplyIds, ReplySender, TurnRequest};
 use super::threads::{SessionTurn, ThreadHandOver};
 use crate::base::digest::Digest;
-use crate::base::id::{GateId, SessionId};
+use crate::base::id::{HeldRequestId, SessionId};
 use crate::engine::command::{
     AcceptedEvent, ActionCompletion, ActionRequest, AgentAnswer, AgentQuestions, AgentReply,
-    AgentReport, Caller, CallerId, ContextRequest, DenialReply, DenyCode, EndSession,
-    EngineCommand, ErrorReport, Feedback, Injected, InputReport, InvalidAnswers, OutputReport,
-    Recovery, ReportReceipt, ResolveRequest, RunPermission, StartSession, StartedSession, Wrapper,
+    AgentReport, Caller, ContextRequest, DenialReply, DenyCode, EndSession, EngineCommand,
+    ErrorReport, Feedback, Injected, InputReport, InvalidAnswers, OutputReport, Recovery, ReplyId,
+    ReportReceipt, ResolveRequest, RunPermission, StartSession, StartedSession, Wrapper,
     WrapperCheck,
 };
 use crate::engine::consultation::{Consultation, ConsultationAnswer};
@@ -26,14 +26,14 @@ use crate::memento::TurnOutcome;
 #[derive(Clone, Debug)]
 pub struct AgentHandle {
     messages: mpsc::Sender<ActorMessage>,
-    ids: AskIds,
+    ids: ReplyIds,
     snapshots: SnapshotReceiver,
 }
 
 impl AgentHandle {
     pub(super) fn new(
         messages: mpsc::Sender<ActorMessage>,
-        ids: AskIds,
+        ids: ReplyIds,
         snapshots: SnapshotReceiver,
     ) -> Self {
         Self {
@@ -68,7 +68,7 @@ impl AgentHandle {
     /// Fails when it is denied.
     pub async fn start_session(&self, start: StartSession) -> Result<StartedSession, DenialReply> {
         match self
-            .send_command(|ask| EngineCommand::StartSession(ask, start))
+            .send_command(|reply_id| EngineCommand::StartSession(reply_id, start))
             .await
         {
             AgentReply::Started(started) => Ok(started),
@@ -93,7 +93,7 @@ impl AgentHandle {
             from,
         };
         match self
-            .send_command(|ask| EngineCommand::Consult(ask, consult))
+            .send_command(|reply_id| EngineCommand::Consult(reply_id, consult))
             .await
         {
             AgentReply::Consulted(ConsultationAnswer::Owned) => Ok(()),
@@ -107,10 +107,10 @@ impl AgentHandle {
     /// Fails when the session is unknown.
     pub async fn end_session(&self, end: EndSession) -> Result<Injected, DenialReply> {
         match self
-            .send_command(|ask| EngineCommand::EndSession(ask, end))
+            .send_command(|reply_id| EngineCommand::EndSession(reply_id, end))
             .await
         {
-            AgentReply::Ended(given) => Ok(given),
+            AgentReply::Ended(injected) => Ok(injected),
             other => Err(into_denial(other)),
         }
     }
@@ -125,7 +125,7 @@ impl AgentHandle {
         request: ActionRequest,
     ) -> Result<RequestReply, DenialReply> {
         match self
-            .send_command(|ask| EngineCommand::RequestAction(ask, request))
+            .send_command(|reply_id| EngineCommand::RequestAction(reply_id, request))
             .await
         {
             AgentReply::Allowed(allowed) => Ok(RequestReply::Allowed(allowed)),
@@ -140,7 +140,7 @@ impl AgentHandle {
     /// Fails when it is denied.
     pub async fn answer(&self, answer: AgentAnswer) -> Result<AnswerReply, DenialReply> {
         match self
-            .send_command(|ask| EngineCommand::Answer(ask, answer))
+            .send_command(|reply_id| EngineCommand::Answer(reply_id, answer))
             .await
         {
             AgentReply::Allowed(allowed) => Ok(AnswerReply::Allowed(allowed)),
@@ -157,7 +157,7 @@ impl AgentHandle {
     /// Fails when the session is unknown, or its input is refused.
     pub async fn resolve(&self, resolve: ResolveRequest) -> Result<Resolution, DenialReply> {
         match self
-            .send_command(|ask| EngineCommand::Resolve(ask, resolve))
+            .send_command(|reply_id| EngineCommand::Resolve(reply_id, resolve))
             .await
         {
             AgentReply::Resolved(resolution) => Ok(*resolution),
@@ -174,10 +174,10 @@ impl AgentHandle {
         completed: ActionCompletion,
     ) -> Result<Injected, DenialReply> {
         match self
-            .send_command(|ask| EngineCommand::CompleteAction(ask, completed))
+            .send_command(|reply_id| EngineCommand::CompleteAction(reply_id, completed))
             .await
         {
-            AgentReply::Completed(given) => Ok(given),
+            AgentReply::Completed(injected) => Ok(injected),
             other => Err(into_denial(other)),
         }
     }
@@ -192,7 +192,7 @@ impl AgentHandle {
 
     /// Reports input, and returns questions to the agent as a separate outcome.
     pub(crate) async fn send_input(&self, input: InputReport) -> Result<EventReply, DenialReply> {
-        self.send_event(|ask| EngineCommand::Input(ask, input))
+        self.send_event(|reply_id| EngineCommand::Input(reply_id, input))
             .await
     }
 
@@ -252,7 +252,7 @@ impl AgentHandle {
         let (outcome, told) = oneshot::channel();
         let (reply, answer) = oneshot::channel();
         let asked = TurnRequest {
-            ask: self.ids.next(),
+            reply_id: self.ids.next(),
             take,
             outcome,
             reply,
@@ -269,7 +269,7 @@ impl AgentHandle {
                 let outcome = told.await.map_err(|_| into_denial(stopped_reply()))?;
                 Ok(TurnReply {
                     outcome,
-                    given: noted.given,
+                    injected: noted.injected,
                     held: noted.held,
                 })
             }
@@ -285,7 +285,7 @@ impl AgentHandle {
     pub async fn hand_over(&self, hand_over: ThreadHandOver) -> Result<(), DenialReply> {
         let (reply, answer) = oneshot::channel();
         let asked = HandOverRequest {
-            ask: self.ids.next(),
+            reply_id: self.ids.next(),
             hand_over,
             reply,
         };
@@ -304,7 +304,7 @@ impl AgentHandle {
 
     async fn report(&self, report: AgentReport) -> Result<ReportReceipt, DenialReply> {
         match self
-            .send_command(|ask| EngineCommand::Report(ask, report))
+            .send_command(|reply_id| EngineCommand::Report(reply_id, report))
             .await
         {
             AgentReply::Noted(noted) => Ok(noted),
@@ -322,7 +322,7 @@ impl AgentHandle {
 
     /// Reports an error, and returns questions to the agent as a separate outcome.
     pub(crate) async fn send_error(&self, report: ErrorReport) -> Result<EventReply, DenialReply> {
-        self.send_event(|ask| EngineCommand::ReportError(ask, report))
+        self.send_event(|reply_id| EngineCommand::ReportError(reply_id, report))
             .await
     }
 
@@ -342,13 +342,13 @@ impl AgentHandle {
         &self,
         request: ContextRequest,
     ) -> Result<EventReply, DenialReply> {
-        self.send_event(|ask| EngineCommand::RequestContext(ask, request))
+        self.send_event(|reply_id| EngineCommand::RequestContext(reply_id, request))
             .await
     }
 
     async fn send_event(
         &self,
-        command: impl FnOnce(CallerId) -> EngineCommand,
+        command: impl FnOnce(ReplyId) -> EngineCommand,
     ) -> Result<EventReply, DenialReply> {
         match self.send_command(command).await {
             AgentReply::Accepted(accepted) => Ok(EventReply::Accepted(accepted)),
@@ -357,15 +357,15 @@ impl AgentHandle {
         }
     }
 
-    async fn send_command(&self, command: impl FnOnce(CallerId) -> EngineCommand) -> AgentReply {
+    async fn send_command(&self, command: impl FnOnce(ReplyId) -> EngineCommand) -> AgentReply {
         if let Some(denied) = self.stall_denial() {
             return AgentReply::Denied(denied);
         }
-        let ask = self.ids.next();
+        let reply_id = self.ids.next();
         let (reply, answer) = oneshot::channel();
         let message = ActorMessage::Command {
-            ask,
-            command: command(ask),
+            reply_id,
+            command: command(reply_id),
             reply: ReplySender::Agent(reply),
         };
         if self.messages.send(message).await.is_err() {
@@ -381,9 +381,9 @@ pub struct TurnReply {
     /// Decision about the turn, and the resulting memento.
     pub outcome: TurnOutcome,
     /// Contexts that the message triggered, and contexts that the session was still owed.
-    pub given: Injected,
+    pub injected: Injected,
     /// Gates before the session: until they are passed it gets no contexts.
-    pub held: Vec<GateId>,
+    pub held: Vec<HeldRequestId>,
 }
 
 /// Outcome of input, an error or a request for context that was not denied.

@@ -11,7 +11,7 @@ use super::snapshot::{EvaluationLog, EvaluationOutcome, WatchedEvaluation};
 use crate::base::clock::Timestamp;
 use crate::base::limits::{EVALUATIONS_KEPT, EVIDENCE_CHARS, EVIDENCE_KEPT};
 use crate::engine::Engine;
-use crate::engine::command::{AgentReply, CallerId, Effect, EngineCommand, Reply};
+use crate::engine::command::{AgentReply, Effect, EngineCommand, Reply, ReplyId};
 
 /// Tells whether a console watches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,13 +68,13 @@ impl EvaluationWatch {
     pub(super) fn store(
         &mut self,
         seen: Option<WatchedEvaluation>,
-        ask: CallerId,
+        reply_id: ReplyId,
         effects: &[Effect],
     ) {
         let Some(mut seen) = seen else {
             return;
         };
-        seen.outcome = immediate_outcome(ask, effects);
+        seen.outcome = immediate_outcome(reply_id, effects);
         self.total += 1;
         self.kept.push_front(Arc::new(seen));
         self.kept.truncate(EVALUATIONS_KEPT);
@@ -102,7 +102,7 @@ impl EvaluationWatch {
 }
 
 /// Returns the immediate outcome of a command.
-fn immediate_outcome(ask: CallerId, effects: &[Effect]) -> EvaluationOutcome {
+fn immediate_outcome(reply_id: ReplyId, effects: &[Effect]) -> EvaluationOutcome {
     let held = effects.iter().filter_map(|effect| match effect {
         Effect::RequestHeld(gate) => Some(gate.clone()),
         Effect::Record(_)
@@ -120,7 +120,7 @@ fn immediate_outcome(ask: CallerId, effects: &[Effect]) -> EvaluationOutcome {
         return EvaluationOutcome::Held(held);
     }
     let reply = effects.iter().find_map(|effect| match effect {
-        Effect::Reply(to, reply) if *to == ask => Some(reply),
+        Effect::Reply(to, reply) if *to == reply_id => Some(reply),
         Effect::Reply(..)
         | Effect::Record(_)
         | Effect::AppendToLog(_)

@@ -6,14 +6,14 @@ use std::time::Instant;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::extension::{Client, MAX_RUNNING_CALLS, Registry};
-use super::message::{ActorMessage, AskIds};
+use super::message::{ActorMessage, ReplyIds};
 use crate::engine::extensions::{CallResult, ExtensionCall};
 
 /// Caller of extensions.
 pub(super) struct ExtensionCaller {
     registry: Registry,
     messages: mpsc::WeakSender<ActorMessage>,
-    ids: AskIds,
+    ids: ReplyIds,
     permits: Arc<Semaphore>,
 }
 
@@ -21,7 +21,7 @@ impl ExtensionCaller {
     pub(super) fn new(
         registry: Registry,
         messages: mpsc::WeakSender<ActorMessage>,
-        ids: AskIds,
+        ids: ReplyIds,
     ) -> Self {
         Self {
             registry,

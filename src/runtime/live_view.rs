@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::snapshot::{AtlasSummary, SessionList, SessionSummary};
 use crate::base::clock::Timestamp;
-use crate::base::id::{GateId, SessionId};
+use crate::base::id::{HeldRequestId, SessionId};
 use crate::engine::Engine;
 use crate::engine::command::{SettledRequest, StateChange, StateKind};
 use crate::engine::held::Held;
@@ -24,9 +24,9 @@ pub(super) struct LiveView {
     /// Start of each listed session: half of its key in the list.
     started: HashMap<SessionId, Timestamp>,
     /// Opening of each listed request: half of its key in the list.
-    opened: HashMap<GateId, Timestamp>,
+    opened: HashMap<HeldRequestId, Timestamp>,
     stale_sessions: BTreeSet<SessionId>,
-    stale_held: BTreeSet<GateId>,
+    stale_held: BTreeSet<HeldRequestId>,
     stale_decided: bool,
 }
 
@@ -110,7 +110,7 @@ impl LiveView {
         }
     }
 
-    fn refresh_held(&mut self, engine: &Engine, id: GateId) {
+    fn refresh_held(&mut self, engine: &Engine, id: HeldRequestId) {
         let find = |list: &[Arc<Held>], opened_at: Timestamp| {
             list.binary_search_by(|other| {
                 held_order(other).cmp(&(opened_at, id.as_str().len(), &id))
@@ -131,6 +131,6 @@ impl LiveView {
 }
 
 /// Returns the sort key of held requests: in the order of requests; identifiers count up.
-fn held_order(held: &Held) -> (Timestamp, usize, &GateId) {
+fn held_order(held: &Held) -> (Timestamp, usize, &HeldRequestId) {
     (held.opened_at, held.id.as_str().len(), &held.id)
 }

@@ -10,9 +10,9 @@ use tokio::sync::oneshot;
 use super::atlas_load::{AtlasLoad, LoadRefusal};
 use super::evaluation_watch::WatchSetting;
 use super::threads::{SessionTurn, ThreadAction, ThreadHandOver};
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::engine::command::{
-    AgentReply, CallerId, DecisionRefusal, DenialReply, EngineCommand, OperatorReply, Reply,
+    AgentReply, DecisionRefusal, DenialReply, EngineCommand, OperatorReply, Reply, ReplyId,
 };
 use crate::engine::explanation::{ExplainQuestion, FullExplanation};
 use crate::engine::extensions::{CallId, CallResult};
@@ -26,7 +26,7 @@ use crate::trace::verification::VerificationReport;
 pub(super) enum ActorMessage {
     /// A command for the engine, with the channel for its reply.
     Command {
-        ask: CallerId,
+        reply_id: ReplyId,
         command: EngineCommand,
         reply: ReplySender,
     },
@@ -67,13 +67,13 @@ pub(super) enum ActorMessage {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DraftSubject {
     /// A held request.
-    Gate(GateId),
+    Gate(HeldRequestId),
     /// The summary of a conversation.
     Thread(ExternalName),
 }
 
-impl From<GateId> for DraftSubject {
-    fn from(gate: GateId) -> Self {
+impl From<HeldRequestId> for DraftSubject {
+    fn from(gate: HeldRequestId) -> Self {
         Self::Gate(gate)
     }
 }
@@ -87,7 +87,7 @@ impl From<ExternalName> for DraftSubject {
 /// A turn with its channels: first for the outcome, then for the reply when it is durable.
 #[derive(Debug)]
 pub(super) struct TurnRequest {
-    pub(super) ask: CallerId,
+    pub(super) reply_id: ReplyId,
     pub(super) take: SessionTurn,
     pub(super) outcome: oneshot::Sender<TurnOutcome>,
     pub(super) reply: oneshot::Sender<AgentReply>,
@@ -96,7 +96,7 @@ pub(super) struct TurnRequest {
 /// An entry for the log, with the channel for the reply when it is durable.
 #[derive(Debug)]
 pub(super) struct EntryRequest {
-    pub(super) ask: CallerId,
+    pub(super) reply_id: ReplyId,
     pub(super) payload: Payload,
     pub(super) reply: oneshot::Sender<OperatorReply>,
 }
@@ -104,7 +104,7 @@ pub(super) struct EntryRequest {
 /// A hand-over of a thread, with the channel for the reply.
 #[derive(Debug)]
 pub(super) struct HandOverRequest {
-    pub(super) ask: CallerId,
+    pub(super) reply_id: ReplyId,
     pub(super) hand_over: ThreadHandOver,
     pub(super) reply: oneshot::Sender<AgentReply>,
 }
@@ -112,7 +112,7 @@ pub(super) struct HandOverRequest {
 /// An operator's action on a conversation, with the channel for the reply.
 #[derive(Debug)]
 pub(super) struct ThreadActionRequest {
-    pub(super) ask: CallerId,
+    pub(super) reply_id: ReplyId,
     pub(super) thread: ExternalName,
     pub(super) act: ThreadAction,
     pub(super) reply: oneshot::Sender<OperatorReply>,
@@ -163,12 +163,12 @@ impl ReplySender {
     }
 }
 
-/// Source of ask ids, shared by all handles.
+/// Source of reply numbers, shared by all handles.
 #[derive(Clone, Debug, Default)]
-pub(super) struct AskIds(Arc<AtomicU64>);
+pub(super) struct ReplyIds(Arc<AtomicU64>);
 
-impl AskIds {
-    pub(super) fn next(&self) -> CallerId {
-        CallerId(self.0.fetch_add(1, Ordering::Relaxed))
+impl ReplyIds {
+    pub(super) fn next(&self) -> ReplyId {
+        ReplyId(self.0.fetch_add(1, Ordering::Relaxed))
     }
 }

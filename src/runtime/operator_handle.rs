@@ -9,14 +9,14 @@ use tokio::sync::{mpsc, oneshot};
 use super::atlas_load::{AtlasLoad, LoadRefusal};
 use super::evaluation_watch::WatchSetting;
 use super::message::{
-    ActorMessage, AskIds, DraftSubject, EntryRequest, ReplySender, ThreadActionRequest,
+    ActorMessage, DraftSubject, EntryRequest, ReplyIds, ReplySender, ThreadActionRequest,
 };
 use super::snapshot::ConsoleAccess;
 use super::threads::ThreadAction;
 use super::{RecordReader, RecordStream, RecordedSession, SnapshotReceiver};
 use crate::base::id::SessionId;
 use crate::engine::command::{
-    CallerId, DecisionRefusal, DecisionRequest, EngineCommand, OperatorAction, OperatorReply,
+    DecisionRefusal, DecisionRequest, EngineCommand, OperatorAction, OperatorReply, ReplyId,
 };
 use crate::engine::explanation::{ExplainQuestion, FullExplanation};
 use crate::memento::ExternalName;
@@ -31,7 +31,7 @@ pub struct OperatorHandle {
     messages: mpsc::Sender<ActorMessage>,
     snapshots: SnapshotReceiver,
     store: Arc<dyn Store>,
-    ids: AskIds,
+    ids: ReplyIds,
     key: Verifier,
 }
 
@@ -40,7 +40,7 @@ impl OperatorHandle {
         messages: mpsc::Sender<ActorMessage>,
         snapshots: SnapshotReceiver,
         store: Arc<dyn Store>,
-        ids: AskIds,
+        ids: ReplyIds,
         key: Verifier,
     ) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl OperatorHandle {
 
     /// Decides about a held request. Returns when the record is durable.
     pub async fn decide(&self, decide: DecisionRequest) -> OperatorReply {
-        self.send_command(|ask| EngineCommand::Decide(ask, decide))
+        self.send_command(|reply_id| EngineCommand::Decide(reply_id, decide))
             .await
     }
 
@@ -85,15 +85,15 @@ impl OperatorHandle {
     /// Fails when it is refused.
     pub async fn operate(&self, operate: OperatorAction) -> Result<(), DecisionRefusal> {
         into_result(
-            self.send_command(|ask| EngineCommand::Operate(ask, operate))
+            self.send_command(|reply_id| EngineCommand::Operate(reply_id, operate))
                 .await,
         )
     }
 
-    async fn send_command(&self, command: impl FnOnce(CallerId) -> EngineCommand) -> OperatorReply {
-        self.send(|ask, reply| ActorMessage::Command {
-            ask,
-            command: command(ask),
+    async fn send_command(&self, command: impl FnOnce(ReplyId) -> EngineCommand) -> OperatorReply {
+        self.send(|reply_id, reply| ActorMessage::Command {
+            reply_id,
+            command: command(reply_id),
             reply: ReplySender::Operator(reply),
         })
         .await
@@ -116,10 +116,10 @@ impl OperatorHandle {
     /// # Errors
     /// Fails when it cannot be recorded.
     pub async fn record_entry(&self, payload: Payload) -> Result<(), DecisionRefusal> {
-        let ask = self.ids.next();
+        let reply_id = self.ids.next();
         let message = |reply| {
             ActorMessage::AddEntry(Box::new(EntryRequest {
-                ask,
+                reply_id,
                 payload,
                 reply,
             }))
@@ -129,14 +129,14 @@ impl OperatorHandle {
 
     async fn send(
         &self,
-        message: impl FnOnce(CallerId, oneshot::Sender<OperatorReply>) -> ActorMessage,
+        message: impl FnOnce(ReplyId, oneshot::Sender<OperatorReply>) -> ActorMessage,
     ) -> OperatorReply {
         if self.snapshots.borrow().access == ConsoleAccess::ReadOnly {
             let what = "this console is read-only".to_owned();
             return OperatorReply::Refused(DecisionRefusal::Unavailable(what));
         }
-        let ask = self.ids.next();
-        self.send_message(|reply| message(ask, reply)).await
+        let reply_id = self.ids.next();
+        self.send_message(|reply| message(reply_id, reply)).await
     }
 
     /// Sends a message to the actor, and waits for the reply.
@@ -168,9 +168,9 @@ impl OperatorHandle {
         thread: ExternalName,
         act: ThreadAction,
     ) -> Result<(), DecisionRefusal> {
-        let reply = self.send(|ask, reply| {
+        let reply = self.send(|reply_id, reply| {
             let asked = ThreadActionRequest {
-                ask,
+                reply_id,
                 thread,
                 act,
                 reply,

@@ -17,7 +17,7 @@ use crate::atlas::model::Capability;
 use crate::base::clock::Timestamp;
 use crate::base::clock_step::ClockStep;
 use crate::base::digest::Digest;
-use crate::base::id::{GateId, SessionId};
+use crate::base::id::{HeldRequestId, SessionId};
 use crate::base::pattern::Patterns;
 use crate::engine::command::{OverruledDenial, RecordFault, SettledRequest};
 use crate::engine::explanation::FullExplanation;
@@ -210,7 +210,7 @@ pub enum EvaluationOutcome {
     /// Allowed.
     Allowed,
     /// Held.
-    Held(Vec<GateId>),
+    Held(Vec<HeldRequestId>),
     /// Denied, with the reason.
     Denied(String),
     /// Waits for a gate that is already held, or for an extension.
@@ -218,7 +218,7 @@ pub enum EvaluationOutcome {
 }
 
 /// Drafts for held requests. Only the console interprets them.
-pub type Drafts = BTreeMap<GateId, Value>;
+pub type Drafts = BTreeMap<HeldRequestId, Value>;
 
 /// Operator of a console, and the access rights.
 #[derive(Clone, Debug)]
@@ -286,7 +286,7 @@ pub struct SessionSummary {
     /// Tells whether the session may act.
     pub entry: StartState,
     /// Held gates before all requests of the session.
-    pub pending: Vec<GateId>,
+    pub pending: Vec<HeldRequestId>,
     /// Start of the session.
     pub started_at: Timestamp,
     /// Number of actions that ran.
@@ -320,7 +320,10 @@ impl SessionSummary {
         Self {
             id: session.id.clone(),
             agent: session.agent.clone(),
-            intent: session.intent.as_ref().map(|intent| intent.kept.clone()),
+            intent: session
+                .intent
+                .as_ref()
+                .map(|intent| intent.recorded.clone()),
             entry: session.entry.clone(),
             pending: session.pending.iter().cloned().collect(),
             started_at: session.started_at,
@@ -333,7 +336,7 @@ impl SessionSummary {
             guidance: session
                 .guidance
                 .iter()
-                .map(|given| given.checkpoint_id.clone())
+                .map(|guidance| guidance.checkpoint_id.clone())
                 .collect(),
             events: session.events,
         }

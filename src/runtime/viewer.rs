@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::message::{ActorMessage, AskIds};
+use super::message::{ActorMessage, ReplyIds};
 use super::snapshot::{
     AtlasSummary, ChainVerdict, ConsoleAccess, HeadCopyState, HeadState, OperatorActs,
     RecordSummary, RuntimeSnapshot, SessionSummary,
@@ -72,7 +72,7 @@ impl Runtime {
         };
         viewer.publish().await?;
         let (messages, inbox) = mpsc::channel(COMMAND_QUEUE);
-        let ids = AskIds::default();
+        let ids = ReplyIds::default();
         let operator_handle =
             OperatorHandle::new(messages.clone(), pictures.clone(), store, ids.clone(), key);
         let checking = tokio::spawn({

@@ -55,9 +55,9 @@ async fn the_example_extensions_answer() {
     let bench = bench().await;
     let agents = bench.runtime.agent_handle();
     let quiet = agents.input(input("good morning!")).await.unwrap();
-    assert!(quiet.given.guidance.is_empty(), "{quiet:?}");
+    assert!(quiet.injected.guidance.is_empty(), "{quiet:?}");
     let loud = agents.input(input("where is my money!!")).await.unwrap();
-    assert_eq!(loud.given.guidance[0].checkpoint_id, "shouting");
+    assert_eq!(loud.injected.guidance[0].checkpoint_id, "shouting");
 
     let restart = request("s-1", "service.restart", json!({}));
     let allowed = agents.request_action(restart).await.unwrap();

@@ -195,9 +195,9 @@ async fn custom_checkpoint_type_fires_on_its_condition_and_applies_its_handler()
     let (bench, _) = bench(configured.atlas, registry).await;
     let agents = bench.runtime.agent_handle();
     let calm = agents.input(input("thank you very much")).await.unwrap();
-    assert_eq!(calm.given.contexts.len(), 0);
+    assert_eq!(calm.injected.contexts.len(), 0);
     let angry = agents.input(input("awful awful hate")).await.unwrap();
-    assert_eq!(angry.given.contexts[0].content, "stay calm");
+    assert_eq!(angry.injected.contexts[0].content, "stay calm");
 }
 
 // covers A13, A14, A34
@@ -362,7 +362,10 @@ checkpoints:
     let RequestReply::Allowed(allowed) = allowed else {
         panic!("{allowed:?}")
     };
-    assert_eq!(allowed.given.guidance[0].block.content, "the module fired");
+    assert_eq!(
+        allowed.injected.guidance[0].block.content,
+        "the module fired"
+    );
 }
 
 #[test]

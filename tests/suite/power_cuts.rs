@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cra_core::base::clock::ManualClock;
-use cra_core::base::id::GateId;
+use cra_core::base::id::HeldRequestId;
 use cra_core::engine::command::{DenialReply, HeldOutcome, OperatorReply, Ruling};
 use cra_core::engine::held::{Held, HeldSubject};
 use cra_core::runtime::RequestReply;
@@ -36,8 +36,8 @@ struct Simulation {
     /// operator received the pass.
     left: BTreeMap<u64, (String, bool)>,
     /// Gates whose decision was confirmed to the operator, or reported as failed.
-    decided: BTreeSet<GateId>,
-    unsure: BTreeSet<GateId>,
+    decided: BTreeSet<HeldRequestId>,
+    unsure: BTreeSet<HeldRequestId>,
     counts: Counts,
 }
 
@@ -234,7 +234,7 @@ impl Simulation {
     }
 
     /// Checks that shown requests are still held with their drafts, and decided ones are not.
-    fn check_shown(&mut self, held: &[Arc<Held>], drafts: &BTreeMap<GateId, Value>) {
+    fn check_shown(&mut self, held: &[Arc<Held>], drafts: &BTreeMap<HeldRequestId, Value>) {
         let now = self.bench.snapshot();
         for held in held {
             let back = now.held.iter().find(|back| back.id == held.id);

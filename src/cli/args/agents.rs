@@ -7,7 +7,7 @@ use clap::builder::PossibleValue;
 use clap::{Args as ClapArgs, ValueEnum};
 use serde_json::{Map, Value};
 
-use crate::base::id::{GateId, SessionId};
+use crate::base::id::{HeldRequestId, SessionId};
 use crate::base::json;
 use crate::gateway::agents::CodingAgent;
 use crate::gateway::connect::ConnectScope;
@@ -107,7 +107,7 @@ pub(in crate::cli) struct AnswerArgs {
 
     /// Held request, such as c-12
     #[arg(value_name = "GATE")]
-    pub(in crate::cli) gate: GateId,
+    pub(in crate::cli) gate: HeldRequestId,
 
     /// Token from the denial
     #[arg(value_name = "TOKEN")]

@@ -48,7 +48,7 @@ pub(super) fn failures(
         list(
             "withdrawn",
             expected.withdrawn.as_ref(),
-            &noted.given.withdrawn,
+            &noted.injected.withdrawn,
         ),
         list("asked", expected.asked.as_ref(), &noted.asked),
         modified_input(expected, noted),
@@ -62,7 +62,7 @@ pub(super) fn failures(
         not_recorded(expected, noted),
         synced(expected, noted),
         answers::not_synced(expected, noted),
-        not_given(expected, noted),
+        refused_contexts(expected, noted),
     ];
     let mut failed: Vec<_> = checks.into_iter().flatten().collect();
     failed.extend(settled(expected, noted, stage));
@@ -248,29 +248,29 @@ fn accepted(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExp
 
 fn contexts(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let wanted = expected.contexts.as_ref()?;
-    let given = noted.given.contexts.iter();
-    let given: Vec<_> = given.map(|context| context.context_id.clone()).collect();
-    if same_words(wanted, &given) {
+    let injected = noted.injected.contexts.iter();
+    let injected: Vec<_> = injected.map(|context| context.context_id.clone()).collect();
+    if same_words(wanted, &injected) {
         return None;
     }
     Some(FailedExpectation::new(
         format!("contexts [{}]", wanted.join(", ")),
-        format!("contexts [{}]", given.join(", ")),
+        format!("contexts [{}]", injected.join(", ")),
     ))
 }
 
 fn guidance(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
     let wanted = expected.guidance_contains.as_ref()?;
-    let given = noted.given.guidance.iter();
-    let given: Vec<_> = given
+    let injected = noted.injected.guidance.iter();
+    let injected: Vec<_> = injected
         .map(|guidance| guidance.block.content.as_str())
         .collect();
-    if given.iter().any(|given| given.contains(wanted)) {
+    if injected.iter().any(|injected| injected.contains(wanted)) {
         return None;
     }
     Some(FailedExpectation::new(
         format!("guidance that contains `{wanted}`"),
-        format!("guidance [{}]", given.join("; ")),
+        format!("guidance [{}]", injected.join("; ")),
     ))
 }
 
@@ -442,12 +442,16 @@ fn synced(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpec
     ))
 }
 
-fn not_given(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
-    let not_given = noted.given.not_given.iter();
-    let not_given: Vec<_> = not_given
+fn refused_contexts(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {
+    let refused_contexts = noted.injected.refused_contexts.iter();
+    let refused_contexts: Vec<_> = refused_contexts
         .map(|context| context.context_id.clone())
         .collect();
-    list("not given", expected.not_given.as_ref(), &not_given)
+    list(
+        "not given",
+        expected.refused_contexts.as_ref(),
+        &refused_contexts,
+    )
 }
 
 fn not_recorded(expected: &ExpectedOutcome, noted: &StepOutcome) -> Option<FailedExpectation> {

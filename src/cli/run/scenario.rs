@@ -73,7 +73,7 @@ pub(super) struct ExpectedOutcome {
     /// Event types that the agent does not wait for.
     pub(super) not_synced: Vec<String>,
     /// Requested contexts that were not given to the agent, exactly these.
-    pub(super) not_given: Option<Vec<String>>,
+    pub(super) refused_contexts: Option<Vec<String>>,
     /// Event types that must not be recorded.
     pub(super) not_recorded: Vec<String>,
     /// True if the answer must come from a cache.
@@ -296,7 +296,7 @@ fn expected(
         not_recorded: event_types(value, "not_recorded", faults),
         synced: event_types(value, "synced", faults),
         not_synced: event_types(value, "not_synced", faults),
-        not_given: value.get("not_given").map(|list| list.texts(faults)),
+        refused_contexts: value.get("not_given").map(|list| list.texts(faults)),
         cached: value
             .get("cached")
             .and_then(|cached| cached.boolean(faults)),
@@ -351,8 +351,8 @@ fn expected_verdict(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> 
 
 fn expected_turn(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> ExpectedTurn {
     let word = |key: &str, words: &[&'static str], faults: &mut FileProblems<'_>| {
-        let given = value.get(key)?;
-        given.word(key, words, faults)
+        let value = value.get(key)?;
+        value.word(key, words, faults)
     };
     let decisions = TurnDecision::ALL.map(TurnDecision::as_str);
     ExpectedTurn {

@@ -12,11 +12,11 @@ use serde_json::{Map, Value};
 use super::scenario::{ScriptedAnswers, StepAction};
 use crate::atlas::Atlas;
 use crate::base::clock::Timestamp;
-use crate::base::id::{CountedIds, EventId, ExecutionId, GateId, SessionId};
+use crate::base::id::{CountedIds, EventId, ExecutionId, HeldRequestId, SessionId};
 use crate::engine::Engine;
 use crate::engine::command::{
-    ActionRequest, AgentQuestions, AgentReply, CallerId, DenialReply, Effect, EngineCommand,
-    Injected, Reply, SettledRequest,
+    ActionRequest, AgentQuestions, AgentReply, DenialReply, Effect, EngineCommand, Injected, Reply,
+    ReplyId, SettledRequest,
 };
 use crate::engine::extensions::{CallResult, ExtensionCall};
 use crate::engine::held::{Gate, Held, HeldSubject};
@@ -41,9 +41,9 @@ pub(super) struct ScenarioEngine {
     engine: Engine,
     now: Timestamp,
     asks: u64,
-    deadlines: BTreeSet<(Timestamp, GateId)>,
+    deadlines: BTreeSet<(Timestamp, HeldRequestId)>,
     /// Open requests, by the id of the waiting requester.
-    open_requests: BTreeMap<CallerId, OpenRequest>,
+    open_requests: BTreeMap<ReplyId, OpenRequest>,
     /// Allowed runs that are not completed, in order.
     runs: Vec<AllowedRun>,
     /// All requests that were ever held, in order.
@@ -93,7 +93,7 @@ pub(super) struct StepOutcome {
     /// Changed input, if an extension changed it.
     pub(super) modified_input: Option<String>,
     /// Everything that was injected, for any requester.
-    pub(super) given: Injected,
+    pub(super) injected: Injected,
     /// All denials, of this step or of earlier requests.
     pub(super) denied: Vec<DenialReply>,
     /// True if the keywords of an input were in the cache.
@@ -111,11 +111,19 @@ pub(super) struct StepOutcome {
 }
 
 impl StepOutcome {
-    fn add_injected(&mut self, given: &Injected) {
-        self.given.contexts.extend(given.contexts.iter().cloned());
-        self.given.guidance.extend(given.guidance.iter().cloned());
-        self.given.withdrawn.extend(given.withdrawn.iter().cloned());
-        self.given.not_given.extend(given.not_given.iter().cloned());
+    fn add_injected(&mut self, injected: &Injected) {
+        self.injected
+            .contexts
+            .extend(injected.contexts.iter().cloned());
+        self.injected
+            .guidance
+            .extend(injected.guidance.iter().cloned());
+        self.injected
+            .withdrawn
+            .extend(injected.withdrawn.iter().cloned());
+        self.injected
+            .refused_contexts
+            .extend(injected.refused_contexts.iter().cloned());
     }
 
     fn record(&mut self, payload: &Payload) {
@@ -172,7 +180,7 @@ impl ScenarioEngine {
         match action {
             StepAction::Start(start) => {
                 self.run_request(
-                    |ask| EngineCommand::StartSession(ask, start.clone()),
+                    |reply_id| EngineCommand::StartSession(reply_id, start.clone()),
                     &mut noted,
                 );
             }
@@ -201,13 +209,13 @@ impl ScenarioEngine {
             }
             StepAction::Input(input) => {
                 noted.keywords_cached = self.engine.has_cached_keywords(&input.text, self.now);
-                self.play_call(&input.session, &mut noted, |ask| {
-                    EngineCommand::Input(ask, input.clone())
+                self.play_call(&input.session, &mut noted, |reply_id| {
+                    EngineCommand::Input(reply_id, input.clone())
                 });
             }
             StepAction::Context(request) => {
-                self.play_call(&request.session, &mut noted, |ask| {
-                    EngineCommand::RequestContext(ask, request.clone())
+                self.play_call(&request.session, &mut noted, |reply_id| {
+                    EngineCommand::RequestContext(reply_id, request.clone())
                 });
             }
             StepAction::Error(report) => self.report_error(report, &mut noted),
@@ -221,7 +229,7 @@ impl ScenarioEngine {
             StepAction::Wait(seconds) => self.wait(Duration::from_secs(*seconds), &mut noted),
             StepAction::End(end) => {
                 self.run_request(
-                    |ask| EngineCommand::EndSession(ask, end.clone()),
+                    |reply_id| EngineCommand::EndSession(reply_id, end.clone()),
                     &mut noted,
                 );
             }
@@ -230,13 +238,13 @@ impl ScenarioEngine {
     }
 
     /// True if `name` means a gate of the held request with this identifier.
-    pub(super) fn is_named(&self, gate: &GateId, name: &str) -> bool {
+    pub(super) fn is_named(&self, gate: &HeldRequestId, name: &str) -> bool {
         let mut seen = self.held_so_far.iter().filter(|held| held.id == *gate);
         seen.any(|held| goes_by(held, name))
     }
 
     /// Gates of a held request, by checkpoint or policy.
-    pub(super) fn gates_of(&self, gate: &GateId) -> Vec<String> {
+    pub(super) fn gates_of(&self, gate: &HeldRequestId) -> Vec<String> {
         let held = self.held_so_far.iter().find(|held| held.id == *gate);
         held.map(|held| gate_names(held)).unwrap_or_default()
     }
@@ -258,8 +266,11 @@ impl ScenarioEngine {
             session: session.clone(),
             action: Some(action.to_owned()),
         };
-        self.open_requests.insert(CallerId(self.asks + 1), wish);
-        self.run_request(|ask| EngineCommand::RequestAction(ask, request), noted);
+        self.open_requests.insert(ReplyId(self.asks + 1), wish);
+        self.run_request(
+            |reply_id| EngineCommand::RequestAction(reply_id, request),
+            noted,
+        );
         if noted.reply.is_none() && noted.held.is_empty() {
             // The request joined an identical one, or waits for the start of its session.
             let held = self.engine.held();
@@ -293,18 +304,18 @@ impl ScenarioEngine {
 
     fn run_request(
         &mut self,
-        command: impl FnOnce(CallerId) -> EngineCommand,
+        command: impl FnOnce(ReplyId) -> EngineCommand,
         noted: &mut StepOutcome,
     ) {
         self.asks += 1;
-        let ask = CallerId(self.asks);
-        self.run_command(command(ask), Some(ask), noted);
+        let reply_id = ReplyId(self.asks);
+        self.run_command(command(reply_id), Some(reply_id), noted);
     }
 
     fn run_command(
         &mut self,
         command: EngineCommand,
-        asker: Option<CallerId>,
+        asker: Option<ReplyId>,
         noted: &mut StepOutcome,
     ) {
         let mut calls = Vec::new();
@@ -324,7 +335,7 @@ impl ScenarioEngine {
                 // Notices are not sent for a played session.
                 Effect::Persist(_) | Effect::SetOperator(_) | Effect::Notify(_) => {}
                 Effect::CallExtension(call) => calls.push(call),
-                Effect::Reply(ask, reply) => self.handle_reply(ask, asker, reply, noted),
+                Effect::Reply(reply_id, reply) => self.handle_reply(reply_id, asker, reply, noted),
                 Effect::SetDeadline(gate, at) => drop(self.deadlines.insert((at, gate))),
                 Effect::RequestHeld(gate) => {
                     let held = self.engine.held();
@@ -371,35 +382,35 @@ impl ScenarioEngine {
 
     fn handle_reply(
         &mut self,
-        ask: CallerId,
-        asker: Option<CallerId>,
+        reply_id: ReplyId,
+        asker: Option<ReplyId>,
         reply: Reply,
         noted: &mut StepOutcome,
     ) {
-        let wish = self.open_requests.remove(&ask);
+        let wish = self.open_requests.remove(&reply_id);
         let action = wish.as_ref().and_then(|wish| wish.action.clone());
         match &reply {
             Reply::Agent(AgentReply::Denied(denied)) => noted.denied.push(denied.clone()),
             Reply::Agent(AgentReply::Started(started)) => {
-                noted.add_injected(&started.given);
+                noted.add_injected(&started.injected);
                 started
                     .asked
                     .iter()
                     .for_each(|asked| noted.ask_agent(asked));
             }
             Reply::Agent(AgentReply::Accepted(accepted)) => {
-                noted.add_injected(&accepted.given);
+                noted.add_injected(&accepted.injected);
                 noted.modified_input.clone_from(&accepted.modified_input);
             }
             Reply::Agent(AgentReply::Asked(questions)) => noted.ask_agent(questions),
             Reply::Agent(AgentReply::Resolved(resolution)) => {
-                noted.given.contexts.extend(resolution.contexts.clone());
-                noted.given.guidance.extend(resolution.guidance.clone());
+                noted.injected.contexts.extend(resolution.contexts.clone());
+                noted.injected.guidance.extend(resolution.guidance.clone());
                 let (session, id) = (resolution.session.clone(), resolution.id.clone());
                 self.resolutions.insert(session, id);
             }
             Reply::Agent(AgentReply::Allowed(allowed)) => {
-                noted.add_injected(&allowed.given);
+                noted.add_injected(&allowed.injected);
                 let run = wish.zip(action.clone()).map(|(wish, action)| AllowedRun {
                     session: wish.session,
                     action,
@@ -407,14 +418,14 @@ impl ScenarioEngine {
                 });
                 self.runs.extend(run);
             }
-            Reply::Agent(AgentReply::Ended(given) | AgentReply::Completed(given)) => {
-                noted.add_injected(given);
+            Reply::Agent(AgentReply::Ended(injected) | AgentReply::Completed(injected)) => {
+                noted.add_injected(injected);
             }
-            Reply::Agent(AgentReply::Noted(reply)) => noted.add_injected(&reply.given),
+            Reply::Agent(AgentReply::Noted(reply)) => noted.add_injected(&reply.injected),
             Reply::Agent(AgentReply::Consulted(_) | AgentReply::Invalid(_))
             | Reply::Operator(_) => {}
         }
-        if asker == Some(ask) {
+        if asker == Some(reply_id) {
             noted.reply = Some(reply);
         } else if let Reply::Agent(AgentReply::Allowed(_)) = reply {
             noted.released.extend(action);

@@ -2,7 +2,7 @@
 
 use super::{App, Tab};
 use crate::base::clock::Timestamp;
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::base::text::one_line;
 use crate::console::dialog::explanation::ExplainDialog;
 use crate::console::dialog::what_if::WhatIfDialog;
@@ -79,7 +79,7 @@ impl App {
     }
 
     /// Explains a held request.
-    pub(super) fn explain_held(&mut self, gate: &GateId) -> Vec<ConsoleRequest> {
+    pub(super) fn explain_held(&mut self, gate: &HeldRequestId) -> Vec<ConsoleRequest> {
         let mut held = self.snapshot.held.iter();
         let action = held.find(|held| held.id == *gate).map(|held| held.action());
         let title = format!("{gate} {}", one_line(action.unwrap_or_default()));

@@ -2,7 +2,7 @@
 
 use super::{App, Tab};
 use crate::base::clock::Timestamp;
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::base::text::one_line;
 use crate::console::dialog::gate::DialogEntry;
 use crate::console::dialog::palette::PaletteCommand;
@@ -48,7 +48,7 @@ impl App {
     }
 
     /// Opens a request so that the operator can override the denial behind it.
-    fn open_override(&mut self, gate: &GateId) -> Vec<ConsoleRequest> {
+    fn open_override(&mut self, gate: &HeldRequestId) -> Vec<ConsoleRequest> {
         let Some(held) = self.queue.get(gate).cloned() else {
             self.show_notice(Meaning::Error, format!("{gate} is not held"));
             return Vec::new();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::App;
 use crate::base::clock::Timestamp;
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::console::dialog::gate::{Draft, GateDialog, RecentPass, ReplyEffect, RequestLayout};
 use crate::console::layer::Layer;
 use crate::console::request::ConsoleRequest;
@@ -26,7 +26,7 @@ pub(crate) struct DialogHistory {
     /// again, the operator continues from the draft.
     late_drafts: VecDeque<Draft>,
     /// Time that the dialog of a request was on screen before the operator passed it.
-    viewing_times: BTreeMap<GateId, Duration>,
+    viewing_times: BTreeMap<HeldRequestId, Duration>,
 }
 
 impl DialogHistory {
@@ -86,7 +86,7 @@ impl App {
     }
 
     /// Returns true if the dialog of this request is minimised.
-    pub(super) fn is_aside(&self, gate: &GateId) -> bool {
+    pub(super) fn is_aside(&self, gate: &HeldRequestId) -> bool {
         let minimised = self.dialog_history.minimised.as_ref();
         minimised.is_some_and(|dialog| dialog.gate() == gate)
     }
@@ -116,7 +116,11 @@ impl App {
     }
 
     /// Handles the runtime's reply to a decision.
-    pub(super) fn on_reply(&mut self, gate: &GateId, reply: OperatorReply) -> Vec<ConsoleRequest> {
+    pub(super) fn on_reply(
+        &mut self,
+        gate: &HeldRequestId,
+        reply: OperatorReply,
+    ) -> Vec<ConsoleRequest> {
         if let OperatorReply::Decided(decided) = &reply {
             let word = decided.outcome.as_str().to_uppercase();
             let text = format!("{gate} {word} and recorded {}", decided.at.time_of_day());
@@ -158,12 +162,12 @@ impl App {
         }
     }
 
-    fn record_viewing_time(&mut self, gate: &GateId, at: Timestamp) {
+    fn record_viewing_time(&mut self, gate: &HeldRequestId, at: Timestamp) {
         let mut dialogs = self.dialogs();
         let dialog = dialogs.find(|dialog| dialog.gate() == gate);
         let spent = dialog.map(|dialog| dialog.viewing_time(at));
         drop(dialogs);
-        let known = |gate: &GateId| {
+        let known = |gate: &HeldRequestId| {
             self.snapshot
                 .decided
                 .iter()
@@ -182,7 +186,7 @@ impl App {
     /// Takes over the text from an external editor, or the reason why there is none.
     pub(super) fn on_edited(
         &mut self,
-        gate: &GateId,
+        gate: &HeldRequestId,
         edited: Result<String, String>,
     ) -> Vec<ConsoleRequest> {
         let dialog = self.dialogs().find(|dialog| dialog.gate() == gate);

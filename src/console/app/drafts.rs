@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::App;
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::console::dialog::gate::{Draft, GateDialog};
 use crate::console::request::ConsoleRequest;
 use crate::engine::held::Held;
@@ -50,7 +50,7 @@ impl App {
     }
 
     /// Lists the requests that have a draft.
-    pub(in crate::console) fn gates_with_draft(&self) -> BTreeSet<GateId> {
+    pub(in crate::console) fn gates_with_draft(&self) -> BTreeSet<HeldRequestId> {
         let here = self.drafts.iter().filter(|(_, draft)| draft.is_some());
         let kept = self.snapshot.drafts.keys().filter(|gate| {
             let held = self.queue.get(gate);

@@ -28,7 +28,7 @@ use super::super::request::ConsoleRequest;
 use super::super::screen::queue::overrules;
 use super::super::theme::Appearance;
 use crate::base::clock::Timestamp;
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::base::limits::DIALOG_ARMING_TIME;
 use crate::engine::command::AnswerProblem;
 use crate::engine::held::Held;
@@ -154,7 +154,7 @@ impl GateDialog {
     }
 
     /// Identifier of the request.
-    pub(crate) fn gate(&self) -> &GateId {
+    pub(crate) fn gate(&self) -> &HeldRequestId {
         &self.held.id
     }
 

@@ -20,7 +20,7 @@ use super::super::request::ConsoleRequest;
 use super::super::screen::queue::highlighted;
 use super::super::theme::{Appearance, Focus, Meaning};
 use crate::base::clock::Timestamp;
-use crate::base::id::{GateId, SessionId};
+use crate::base::id::{HeldRequestId, SessionId};
 
 /// Command chosen in the palette.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) enum PaletteCommand {
     /// Runs the action of a key.
     Act(KeyAction),
     /// Opens a request to override the denial behind it.
-    Override(GateId),
+    Override(HeldRequestId),
     /// Acknowledges that a denial was overridden.
     AckOverride,
     /// Acknowledges that the record is broken, so that deciding is possible again.
@@ -340,7 +340,7 @@ fn command(typable: &TypedCommand, rest: &str) -> Result<PaletteCommand, String>
     };
     match typable.name {
         "override" => {
-            let gate = rest.parse::<GateId>();
+            let gate = rest.parse::<HeldRequestId>();
             let gate = gate.map_err(|_| "enter a request, such as `override c-12`".to_owned())?;
             Ok(PaletteCommand::Override(gate))
         }

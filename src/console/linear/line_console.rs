@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::pending_pass::{NextInput, PendingPass, pass_decision};
 use super::wording;
 use crate::base::clock::Timestamp;
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::base::limits::DIALOG_ARMING_TIME;
 use crate::base::text::one_line;
 use crate::console::app::record_faults::fault_in_report;
@@ -44,7 +44,7 @@ pub(in crate::console) enum LineEffect {
 pub(in crate::console) struct LineConsole {
     snapshot: Arc<RuntimeSnapshot>,
     /// Held requests that the operator was told about.
-    known: BTreeSet<GateId>,
+    known: BTreeSet<HeldRequestId>,
     /// Number of requests that arrived while a question was open.
     arrived: usize,
     doing: LineState,
@@ -70,7 +70,7 @@ enum LineState {
     Passing(Box<PendingPass>),
     Denying(Arc<Held>, Option<String>),
     /// A decision is being written to disk.
-    Writing(GateId),
+    Writing(HeldRequestId),
     /// An invalid answer is being written to disk. After that the questions continue.
     Recording(Box<PendingPass>),
 }
@@ -354,7 +354,7 @@ impl LineConsole {
     /// Reports the result of a decision.
     pub(in crate::console) fn on_reply(
         &mut self,
-        gate: &GateId,
+        gate: &HeldRequestId,
         reply: &OperatorReply,
         now: Timestamp,
     ) -> Vec<LineEffect> {

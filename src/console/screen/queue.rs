@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::atlas::document::RiskTier;
 use crate::base::clock::Timestamp;
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::engine::held::{Gate, GateOrigin, Held, HeldSubject, TierSource};
 use crate::runtime::snapshot::ConsoleAccess;
 
@@ -50,7 +50,7 @@ pub(crate) struct QueueScreen {
     /// Number of critical requests in `hidden`.
     hidden_critical: usize,
     /// Selected request. INVARIANT: it is the row at `at`, and `None` only while `rows` is empty.
-    selected: Option<GateId>,
+    selected: Option<HeldRequestId>,
     at: usize,
     /// First visible row. With `height`, the number of visible rows, as last painted.
     top: usize,
@@ -62,11 +62,11 @@ pub(crate) struct QueueScreen {
     /// Line being typed.
     prompt: Option<QueuePrompt>,
     /// Requests with an unfinished answer.
-    drafts: BTreeSet<GateId>,
+    drafts: BTreeSet<HeldRequestId>,
     /// Requests whose content changed since an operator last opened them.
-    changed: BTreeSet<GateId>,
+    changed: BTreeSet<HeldRequestId>,
     /// Requests marked for a batch.
-    marked: BTreeSet<GateId>,
+    marked: BTreeSet<HeldRequestId>,
     glance: LatestEvents,
 }
 
@@ -142,7 +142,7 @@ impl QueueScreen {
     }
 
     /// Returns the held request with this id.
-    pub(crate) fn get(&self, id: &GateId) -> Option<&Arc<Held>> {
+    pub(crate) fn get(&self, id: &HeldRequestId) -> Option<&Arc<Held>> {
         self.roll.get(id)
     }
 
@@ -152,12 +152,12 @@ impl QueueScreen {
     }
 
     /// Replaces the set of requests with an unfinished answer.
-    pub(crate) fn set_drafts(&mut self, drafts: BTreeSet<GateId>) {
+    pub(crate) fn set_drafts(&mut self, drafts: BTreeSet<HeldRequestId>) {
         self.drafts = drafts;
     }
 
     /// Clears the changed flag: the operator sees the request in its current state.
-    pub(crate) fn clear_changed(&mut self, id: &GateId) {
+    pub(crate) fn clear_changed(&mut self, id: &HeldRequestId) {
         self.changed.remove(id);
     }
 
@@ -249,7 +249,7 @@ impl QueueScreen {
 }
 
 /// Finds a held request by its id.
-pub(crate) fn find<'a>(held: &'a [Arc<Held>], id: &GateId) -> Option<&'a Arc<Held>> {
+pub(crate) fn find<'a>(held: &'a [Arc<Held>], id: &HeldRequestId) -> Option<&'a Arc<Held>> {
     held.iter().find(|item| item.id == *id)
 }
 

@@ -10,8 +10,8 @@ use crate::console::dialog::gate::{PlannedAnswers, pass_care, plan_records};
 use crate::engine::Engine;
 use crate::engine::approval::Approver;
 use crate::engine::command::{
-    ActionRequest, AgentAnswer, CallerId, DecisionRequest, Effect, EngineCommand, ReleaseTo,
-    Ruling, StartSession,
+    ActionRequest, AgentAnswer, DecisionRequest, Effect, EngineCommand, ReleaseTo, ReplyId, Ruling,
+    StartSession,
 };
 use crate::engine::held::Held;
 
@@ -57,10 +57,10 @@ impl Bench {
         bench
     }
 
-    fn tell(&mut self, command: impl FnOnce(CallerId) -> EngineCommand) -> Records {
+    fn tell(&mut self, command: impl FnOnce(ReplyId) -> EngineCommand) -> Records {
         self.asks += 1;
         let now = "2026-01-01T00:00:00.000000Z".parse().unwrap();
-        let effects = self.engine.handle(command(CallerId(self.asks)), now);
+        let effects = self.engine.handle(command(ReplyId(self.asks)), now);
         let records = effects.into_iter().filter_map(|effect| match effect {
             Effect::Record(draft) => Some(draft.payload),
             _ => None,

@@ -12,7 +12,7 @@ use crate::atlas::{Atlas, load_str};
 use crate::base::id::CountedIds;
 use crate::engine::Engine;
 use crate::engine::command::{
-    ActionRequest, CallerId, EngineCommand, InputReport, InputSource, StartSession,
+    ActionRequest, EngineCommand, InputReport, InputSource, ReplyId, StartSession,
 };
 use crate::engine::explanation::{ExplainQuestion, ExplainedSession, FullExplanation};
 use crate::runtime::WatchSetting;
@@ -56,8 +56,8 @@ pub(super) fn atlases() -> Vec<Atlas> {
     vec![acme, words]
 }
 
-pub(super) fn ask() -> CallerId {
-    CallerId(1)
+pub(super) fn ask() -> ReplyId {
+    ReplyId(1)
 }
 
 /// An engine in which session `s-12` of `triage-bot` has started.

@@ -16,7 +16,7 @@ use crate::base::pattern::Pattern;
 
 use super::session_limits::peer;
 use crate::engine::command::{
-    AgentReply, CallerId, DenialReply, DenyCode, EngineCommand, StartSession,
+    AgentReply, DenialReply, DenyCode, EngineCommand, ReplyId, StartSession,
 };
 use crate::engine::sessions::session::Session;
 use crate::engine::transaction::Transaction;
@@ -38,7 +38,7 @@ impl RequestRates {
 
     /// Counts a request unless the caller made `most` in the last minute. The error is the time until the
     /// next one is accepted.
-    fn count(&mut self, asker: Digest, most: u64, now: Timestamp) -> Result<(), Duration> {
+    fn count(&mut self, rate_key: Digest, most: u64, now: Timestamp) -> Result<(), Duration> {
         if self.0.len() >= MAX_COUNTED_CALLERS {
             self.0.retain(|_, times| {
                 times
@@ -46,11 +46,11 @@ impl RequestRates {
                     .is_some_and(|last| last.plus(RATE_WINDOW) > now)
             });
             // Too many distinct callers at once: most likely one client that invents names.
-            if self.0.len() >= MAX_COUNTED_CALLERS && !self.0.contains_key(&asker) {
+            if self.0.len() >= MAX_COUNTED_CALLERS && !self.0.contains_key(&rate_key) {
                 return Err(RATE_WINDOW);
             }
         }
-        let times = self.0.entry(asker).or_default();
+        let times = self.0.entry(rate_key).or_default();
         while times
             .front()
             .is_some_and(|first| first.plus(RATE_WINDOW) <= now)
@@ -75,7 +75,7 @@ impl Session {
     /// Stores the owner of the session.
     pub(crate) fn set_owner(&mut self, start: &StartSession) {
         self.owner = start.owner.as_ref().map(|owner| owner.secret);
-        self.asker = rate_limit_key(start);
+        self.rate_key = rate_limit_key(start);
         self.peer = peer(start);
         self.begun_by.clone_from(&self.peer);
     }
@@ -123,7 +123,7 @@ pub(crate) fn admission_denial(tx: &Transaction<'_>, start: &StartSession) -> Op
 
 /// Denies a command that exceeds the request rate. Returns whether it was denied.
 pub(crate) fn deny_if_rate_limited(tx: &mut Transaction<'_>, command: &EngineCommand) -> bool {
-    let Some((ask, asker)) = rate_limited_caller(tx, command) else {
+    let Some((reply_id, rate_key)) = rate_limited_caller(tx, command) else {
         return false;
     };
     let limits = tx.engine.atlases.iter().filter_map(access);
@@ -132,7 +132,7 @@ pub(crate) fn deny_if_rate_limited(tx: &mut Transaction<'_>, command: &EngineCom
         return false;
     };
     let now = tx.now;
-    let Err(wait) = tx.state().request_rates.count(asker, most, now) else {
+    let Err(wait) = tx.state().request_rates.count(rate_key, most, now) else {
         return false;
     };
     let denied = DenialReply {
@@ -141,31 +141,30 @@ pub(crate) fn deny_if_rate_limited(tx: &mut Transaction<'_>, command: &EngineCom
         help: Some(format!("try again in {} s", wait.as_secs().max(1))),
         gate: None,
     };
-    tx.reply_to_agent(ask, AgentReply::Denied(denied));
+    tx.reply_to_agent(reply_id, AgentReply::Denied(denied));
     true
 }
 
 /// Returns the waiting caller and the key it is counted under, for commands that count. Reports of
 /// results and resuming a session do not count.
-fn rate_limited_caller(
-    tx: &Transaction<'_>,
-    command: &EngineCommand,
-) -> Option<(CallerId, Digest)> {
-    let of = |session: &SessionId| tx.live_session(session)?.asker;
+fn rate_limited_caller(tx: &Transaction<'_>, command: &EngineCommand) -> Option<(ReplyId, Digest)> {
+    let of = |session: &SessionId| tx.live_session(session)?.rate_key;
     match command {
-        EngineCommand::StartSession(ask, start) if tx.live_session(&start.session).is_none() => {
-            Some((*ask, rate_limit_key(start)?))
+        EngineCommand::StartSession(reply_id, start)
+            if tx.live_session(&start.session).is_none() =>
+        {
+            Some((*reply_id, rate_limit_key(start)?))
         }
         EngineCommand::RequestAction(..)
         | EngineCommand::Input(..)
         | EngineCommand::RequestContext(..)
-        | EngineCommand::Resolve(..) => Some((command.caller()?, of(command.session()?)?)),
+        | EngineCommand::Resolve(..) => Some((command.reply_id()?, of(command.session()?)?)),
         EngineCommand::StartSession(..)
         | EngineCommand::EndSession(..)
         | EngineCommand::CompleteAction(..)
         | EngineCommand::ReportError(..)
         | EngineCommand::Report(..)
-        | EngineCommand::CallerLeft(_)
+        | EngineCommand::CallerDisconnected(_)
         | EngineCommand::Decide(..)
         | EngineCommand::Operate(..)
         | EngineCommand::RecordFinding(..)
@@ -178,7 +177,11 @@ fn rate_limited_caller(
     }
 }
 
-pub(crate) fn deny_unknown_session(tx: &mut Transaction<'_>, ask: CallerId, session: &SessionId) {
+pub(crate) fn deny_unknown_session(
+    tx: &mut Transaction<'_>,
+    reply_id: ReplyId,
+    session: &SessionId,
+) {
     let denied = if tx.engine.state.ended.contains(session) {
         DenialReply {
             code: DenyCode::Ended,
@@ -187,7 +190,7 @@ pub(crate) fn deny_unknown_session(tx: &mut Transaction<'_>, ask: CallerId, sess
     } else {
         session_denied(format!("session `{session}` does not exist"))
     };
-    tx.reply_to_agent(ask, AgentReply::Denied(denied));
+    tx.reply_to_agent(reply_id, AgentReply::Denied(denied));
 }
 
 fn access(atlas: &Atlas) -> Option<&AccessRules> {

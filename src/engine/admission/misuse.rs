@@ -152,8 +152,8 @@ pub(crate) fn record_due_misuse(tx: &mut Transaction<'_>, command: &EngineComman
         let due = tallies
             .get(&key)
             .is_some_and(|tally| ends || tally.is_due(now));
-        let told = due.then(|| tallies.remove(&key)).flatten();
-        if let Some(tally) = told.filter(|tally| tally.attempts > 0) {
+        let written = due.then(|| tallies.remove(&key)).flatten();
+        if let Some(tally) = written.filter(|tally| tally.attempts > 0) {
             write_misuse_record(tx, session, trick, tally.last, tally.attempts - 1);
         }
     }
@@ -182,9 +182,9 @@ fn write_misuse_record(
         stack_trace: None,
         redacted: Vec::new(),
     };
-    let place = root.child(tx.new_span());
+    let position = root.child(tx.new_span());
     // Stored at every level of detail, and on disk before the caller gets the refusal.
-    tx.record_as(&place, record, Durability::Sync);
+    tx.record_as(&position, record, Durability::Sync);
     let tally = MisuseTally {
         recorded_at: tx.now,
         attempts: 0,

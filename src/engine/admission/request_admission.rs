@@ -6,7 +6,7 @@ use crate::base::canonical_json::canonical;
 use crate::base::limits::{MAX_ACTION_LEN, MAX_PARAMS_BYTES, MAX_PARAMS_DEPTH};
 
 use super::access::deny_unknown_session;
-use crate::engine::command::{ActionRequest, CallerId, DenyCode, EngineCommand};
+use crate::engine::command::{ActionRequest, DenyCode, EngineCommand, ReplyId};
 use crate::engine::extensions::suspension::execute_or_queue;
 use crate::engine::pipeline::{StageExit, StageResult};
 use crate::engine::sessions::lifecycle::adopt_loaded_atlases;
@@ -15,20 +15,20 @@ use crate::engine::transaction::Transaction;
 /// Admits a request to run an action, or denies it.
 pub(crate) fn admit_request(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     request: &ActionRequest,
 ) -> StageResult {
     if tx.live_session(&request.session).is_none() {
-        deny_unknown_session(tx, ask, &request.session);
+        deny_unknown_session(tx, reply_id, &request.session);
         return Err(StageExit::Finished);
     }
     if let Some(fault) = call_fault(&request.action, &request.params) {
-        tx.deny(ask, DenyCode::BadRequest, fault);
+        tx.deny(reply_id, DenyCode::BadRequest, fault);
         return Err(StageExit::Finished);
     }
     if adopt_loaded_atlases(tx, &request.session)? {
         // The session's new start is finished. The request is handled as a command of its own.
-        execute_or_queue(tx, EngineCommand::RequestAction(ask, request.clone()));
+        execute_or_queue(tx, EngineCommand::RequestAction(reply_id, request.clone()));
         return Err(StageExit::Finished);
     }
     Ok(())

@@ -231,7 +231,10 @@ impl<'d> TriggerFacts<'d> {
             input: self.input,
             session: session.id.as_str(),
             agent: &session.agent,
-            intent: session.intent.as_ref().map(|intent| intent.said.as_str()),
+            intent: session
+                .intent
+                .as_ref()
+                .map(|intent| intent.original.as_str()),
             actions: session.actions,
             started_at: session.started_at,
             now: self.now(),

@@ -6,7 +6,7 @@ use super::InvalidAnswers;
 use crate::atlas::document::GuidanceBlock;
 use crate::atlas::model::CompiledQuestion;
 use crate::base::clock::Timestamp;
-use crate::base::id::{EventId, ExecutionId, GateId, SessionId, SpanId, TraceId};
+use crate::base::id::{EventId, ExecutionId, HeldRequestId, SessionId, SpanId, TraceId};
 use crate::engine::extensions::consultation::ConsultationAnswer;
 use crate::engine::requests::resolution::Resolution;
 use crate::trace::event::InjectTrigger;
@@ -43,10 +43,10 @@ impl AgentReply {
     /// Returns the contexts and guidance that the reply carries.
     pub(crate) fn injected_mut(&mut self) -> Option<&mut Injected> {
         match self {
-            Self::Started(started) => Some(&mut started.given),
-            Self::Ended(given) | Self::Completed(given) => Some(given),
-            Self::Accepted(accepted) => Some(&mut accepted.given),
-            Self::Allowed(allowed) => Some(&mut allowed.given),
+            Self::Started(started) => Some(&mut started.injected),
+            Self::Ended(injected) | Self::Completed(injected) => Some(injected),
+            Self::Accepted(accepted) => Some(&mut accepted.injected),
+            Self::Allowed(allowed) => Some(&mut allowed.injected),
             Self::Denied(_)
             | Self::Asked(_)
             | Self::Invalid(_)
@@ -61,12 +61,13 @@ impl AgentReply {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StartedSession {
     /// Gates that hold the session's actions until an operator passes them.
-    pub held: Vec<GateId>,
+    pub held: Vec<HeldRequestId>,
     /// Gates that the agent may answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asked: Vec<AgentQuestions>,
     /// Contexts and guidance for the agent.
-    pub given: Injected,
+    #[serde(rename = "given")]
+    pub injected: Injected,
     /// True when the record describes how this session's agent is wrapped.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wrapper_reported: bool,
@@ -76,7 +77,7 @@ pub struct StartedSession {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentQuestions {
     /// The held request.
-    pub gate: GateId,
+    pub gate: HeldRequestId,
     /// The gates that the agent may answer.
     pub gates: Vec<AgentGate>,
     /// Time at which the request is denied if it is not answered.
@@ -104,7 +105,8 @@ pub struct AgentGate {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AcceptedEvent {
     /// Contexts and guidance for the agent.
-    pub given: Injected,
+    #[serde(rename = "given")]
+    pub injected: Injected,
     /// The input as an extension rewrote it, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified_input: Option<String>,
@@ -113,7 +115,7 @@ pub struct AcceptedEvent {
     pub error: Option<EventId>,
     /// Gates that block the session. Until they are passed, the session gets no contexts or guidance.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub held: Vec<GateId>,
+    pub held: Vec<HeldRequestId>,
     /// Time until which an identical request runs, once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permit_until: Option<Timestamp>,
@@ -128,11 +130,11 @@ pub struct ReportReceipt {
     /// Problems of the report: for a wrapper, every failed test.
     pub failures: Vec<String>,
     /// Contexts and guidance that the message of a turn matched.
-    #[serde(default, skip_serializing_if = "Injected::is_empty")]
-    pub given: Injected,
+    #[serde(rename = "given", default, skip_serializing_if = "Injected::is_empty")]
+    pub injected: Injected,
     /// Gates that block the session. Until they are passed, the session gets no contexts or guidance.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub held: Vec<GateId>,
+    pub held: Vec<HeldRequestId>,
 }
 
 /// Contexts and guidance that a reply carries to an agent.
@@ -146,8 +148,8 @@ pub struct Injected {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withdrawn: Vec<String>,
     /// Contexts that the agent asked for by name and did not get.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub not_given: Vec<RefusedContext>,
+    #[serde(rename = "not_given", default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_contexts: Vec<RefusedContext>,
     /// Answers at a gate that break a rule and were accepted anyway.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -200,7 +202,7 @@ impl Injected {
         self.contexts.is_empty()
             && self.guidance.is_empty()
             && self.withdrawn.is_empty()
-            && self.not_given.is_empty()
+            && self.refused_contexts.is_empty()
             && self.warnings.is_empty()
     }
 }
@@ -229,7 +231,8 @@ pub struct RunPermission {
     /// Identifier of the run; the report of its completion names it.
     pub execution: ExecutionId,
     /// Contexts and guidance for the agent.
-    pub given: Injected,
+    #[serde(rename = "given")]
+    pub injected: Injected,
     /// The operator who let the request pass, if one had to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
@@ -245,7 +248,7 @@ pub struct DenialReply {
     /// Possible remedy.
     pub help: Option<String>,
     /// The gate that held the request, if it was held.
-    pub gate: Option<GateId>,
+    pub gate: Option<HeldRequestId>,
 }
 
 /// Reason of a denial, for programs.

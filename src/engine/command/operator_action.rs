@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
-use crate::base::id::{GateId, SessionId};
+use crate::base::id::{HeldRequestId, SessionId};
 
 /// An operator action that is not a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum OperatorAction {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimChange {
     /// The held request.
-    pub gate: GateId,
+    pub gate: HeldRequestId,
     /// The operator who makes the change.
     pub operator: String,
     /// Holder of the claim that the operator saw. If it has changed, nothing happens.
@@ -54,7 +54,7 @@ pub enum AcknowledgedSubject {
     /// The record is broken, or cannot be read.
     Fault(RecordFault),
     /// Overruled denials, by request.
-    Overruled(Vec<GateId>),
+    Overruled(Vec<HeldRequestId>),
 }
 
 /// A fault of the record.
@@ -81,7 +81,7 @@ pub struct OperatorChange {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverruledDenial {
     /// The held request.
-    pub gate: GateId,
+    pub gate: HeldRequestId,
     /// Its session.
     pub session: SessionId,
     /// The action.

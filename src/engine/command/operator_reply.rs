@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::atlas::document::RiskTier;
 use crate::base::clock::Timestamp;
-use crate::base::id::{GateId, SessionId};
+use crate::base::id::{HeldRequestId, SessionId};
 use crate::engine::gates::held::Held;
 
 /// A reply to an operator.
@@ -27,7 +27,7 @@ pub enum OperatorReply {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettledRequest {
     /// The held request.
-    pub gate: GateId,
+    pub gate: HeldRequestId,
     /// Time of the outcome.
     pub at: Timestamp,
     /// The outcome.
@@ -102,7 +102,7 @@ pub struct AnswerProblem {
 pub enum DecisionRefusal {
     /// The request is not held.
     #[error("{0} is not held")]
-    NotHeld(GateId),
+    NotHeld(HeldRequestId),
     /// The request ended before this decision arrived.
     #[error("{} was {} at {}{}", .0.gate, .0.outcome.as_str(), .0.at.time_of_day(),
         .0.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default())]

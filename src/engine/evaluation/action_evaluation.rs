@@ -152,7 +152,10 @@ pub(crate) fn session_facts(session: &Session, now: Timestamp) -> Facts<'_> {
         input: None,
         session: session.id.as_str(),
         agent: &session.agent,
-        intent: session.intent.as_ref().map(|intent| intent.said.as_str()),
+        intent: session
+            .intent
+            .as_ref()
+            .map(|intent| intent.original.as_str()),
         actions: session.conversation_actions(),
         started_at: session.conversation_started_at(),
         now,
@@ -204,14 +207,14 @@ fn fired<'a>(
         places.extend(
             atlas
                 .checkpoints_for_tier(case.call.tier)
-                .map(|(place, _)| place),
+                .map(|(position, _)| position),
         );
         let customs = atlas.checkpoints_for_event(CheckpointEvent::CustomAction);
-        places.extend(customs.map(|(place, _)| place));
+        places.extend(customs.map(|(position, _)| position));
         for capability in capabilities_of(matches, atlas) {
             if case.session.lacks(atlas, capability) {
                 let gates = atlas.checkpoints_for_event(CheckpointEvent::Access(&capability.id));
-                places.extend(gates.map(|(place, _)| place));
+                places.extend(gates.map(|(position, _)| position));
             }
         }
         places.sort_unstable();

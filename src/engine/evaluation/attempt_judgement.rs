@@ -17,7 +17,7 @@ use crate::engine::gates::intervals::add_due_intervals;
 use crate::engine::gates::permits::{permitted_overrides, valid_permit};
 use crate::engine::injection::delivery::contexts_in_use;
 use crate::engine::pipeline::{StageExit, StageResult};
-use crate::engine::records::redaction::atlas_ref;
+use crate::engine::records::action_records::atlas_ref;
 use crate::engine::transaction::Transaction;
 
 /// An evaluation that owns its data.
@@ -45,9 +45,9 @@ pub(crate) fn judge_request(
     identified: IdentifiedRequest,
 ) -> StageResult<JudgedRequest> {
     let call = &identified.call;
-    let known = tx.live_session(&request.session);
+    let session_state = tx.live_session(&request.session);
     let judged = judge_call(tx, &request.session, call, identified.hash);
-    let (Some(session), Some(mut attempt)) = (known, judged) else {
+    let (Some(session), Some(mut attempt)) = (session_state, judged) else {
         return Err(StageExit::Finished);
     };
     let subject = CallSubject {
@@ -78,11 +78,11 @@ pub(crate) fn judge_call(
     call: &ActionCall,
     hash: Digest,
 ) -> Option<JudgedAttempt> {
-    let known = tx.live_session(session)?;
+    let session_state = tx.live_session(session)?;
     let overridden = permitted_overrides(tx, hash);
     let found = evaluate_action(EvaluationCase {
         overridden: &overridden,
-        ..tx.evaluation_case(known, call)
+        ..tx.evaluation_case(session_state, call)
     });
     let mut checked = policy_record(tx, session, call, &found);
     let denial = found.denial;

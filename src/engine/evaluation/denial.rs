@@ -9,7 +9,7 @@ use super::EvaluationCase;
 use super::fired_checkpoint::OwnedRequiredApproval;
 use crate::engine::command::{DenialReply, DenyCode};
 use crate::engine::gates::held::ActionView;
-use crate::engine::records::redaction::atlas_ref;
+use crate::engine::records::action_records::atlas_ref;
 use crate::engine::sessions::session::Session;
 
 /// A denial that no answer at a gate can lift.
@@ -144,8 +144,11 @@ fn unlock_help(session: &Session, atlas: &Atlas, capability: &Capability) -> Opt
 
 pub(crate) fn bad_parameters(matches: &ActionMatches<'_>, call: ActionView<'_>) -> Option<Denial> {
     let mut actions = matches.actions();
-    let told = actions.find_map(|action| action.parameter_error(call.params))?;
-    let reason = format!("the parameters of `{}` are not valid: {told}", call.action);
+    let problem = actions.find_map(|action| action.parameter_error(call.params))?;
+    let reason = format!(
+        "the parameters of `{}` are not valid: {problem}",
+        call.action
+    );
     Some(denial(
         "parameters_schema",
         DenyCode::Parameters,

@@ -11,54 +11,57 @@ use crate::trace::event::{ActionTaken, CheckpointCompleted};
 use super::FiredCheckpoint;
 use super::policy::RequiredApproval;
 use crate::engine::gates::held::HeldSubject;
-use crate::engine::gates::holding::{raise_checkpoint_gate, record_triggered};
+use crate::engine::gates::holding::{build_checkpoint_gate, record_triggered};
 use crate::engine::gates::queue::AdvisoryEffects;
-use crate::engine::records::redaction::{RedactedText, atlas_refs};
+use crate::engine::records::action_records::atlas_refs;
+use crate::engine::records::redaction::RedactedText;
 use crate::engine::transaction::{SpanPosition, Transaction, pass_effects};
 
 /// Records that a checkpoint fired, before the answers of its handlers. Later records use the same span
 /// as parent.
 pub(crate) fn record_fired(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     fired: &mut OwnedFiredCheckpoint,
     subject: &HeldSubject,
 ) {
     if fired.recorded_span.is_some() {
         return;
     }
-    let mut raised = raise_checkpoint_gate(tx, fired);
-    raised.mode = fired.checkpoint.mode;
-    record_triggered(tx, place, &raised, subject);
-    fired.recorded_span = Some(raised.gate.span_id);
+    let mut new_gate = build_checkpoint_gate(tx, fired);
+    new_gate.mode = fired.checkpoint.mode;
+    record_triggered(tx, position, &new_gate, subject);
+    fired.recorded_span = Some(new_gate.gate.span_id);
 }
 
 /// Records that a checkpoint is completed because of its handlers' answers.
 pub(crate) fn record_handler_completion(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     fired: &OwnedFiredCheckpoint,
     stopped: Option<RedactedText>,
 ) {
     let Some(span) = fired.recorded_span.clone() else {
         return;
     };
-    let (taken, told) = match stopped {
-        Some(told) => (ActionTaken::Block, Some(told)),
+    let (action_taken, block_reason) = match stopped {
+        Some(reason) => (ActionTaken::Block, Some(reason)),
         None => (ActionTaken::Continue, None),
     };
-    let (reason, redacted) = told.map(|told| (told.text, told.redacted)).unzip();
+    let (reason, redacted) = block_reason
+        .map(|reason| (reason.text, reason.redacted))
+        .unzip();
     let completed = CheckpointCompleted {
         checkpoint_id: fired.checkpoint.id.clone(),
         checkpoint_type: fired.checkpoint.kind.to_owned(),
         duration_ms: fired.took_ms(),
         contexts_injected: Vec::new(),
-        action_taken: Some(taken),
+        action_taken: Some(action_taken),
         block_reason: reason,
         judged_under: atlas_refs(tx, Some(&fired.atlas_id)),
         redacted: redacted.unwrap_or_default(),
     };
-    tx.record_below(&place.child(span), completed);
+    tx.record_below(&position.child(span), completed);
 }
 
 /// A fired checkpoint as owned data.

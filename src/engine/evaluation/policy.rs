@@ -15,7 +15,7 @@ use super::fired_checkpoint::OwnedRequiredApproval;
 use super::usage::{AppliedLimit, limit_key};
 use crate::engine::command::DenyCode;
 use crate::engine::gates::permits::override_key;
-use crate::engine::records::redaction::atlas_ref;
+use crate::engine::records::action_records::atlas_ref;
 
 /// Verdict of the policies.
 #[derive(Debug)]

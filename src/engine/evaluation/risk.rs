@@ -122,10 +122,10 @@ struct RiskWord {
 
 impl RiskWord {
     fn push(&mut self, letter: char) {
-        let place = self.letters.get_mut(self.length);
-        self.length = match (u8::try_from(letter), place) {
-            (Ok(byte), Some(place)) if byte.is_ascii() => {
-                *place = byte;
+        let slot = self.letters.get_mut(self.length);
+        self.length = match (u8::try_from(letter), slot) {
+            (Ok(byte), Some(slot)) if byte.is_ascii() => {
+                *slot = byte;
                 self.length + 1
             }
             // No known word is longer or has other letters.

@@ -235,15 +235,15 @@ fn interval_over(
     session: &Session,
     now: Timestamp,
 ) -> Option<String> {
-    let is_own = |beat: &&IntervalMark| beat.key.0 == atlas.id && beat.key.1 == checkpoint.id;
-    let beat = session.beats.iter().find(is_own);
+    let is_own = |mark: &&IntervalMark| mark.key.0 == atlas.id && mark.key.1 == checkpoint.id;
+    let mark = session.interval_marks.iter().find(is_own);
     if let Trigger::TimeInterval(interval) = &checkpoint.trigger {
-        let last = beat.map_or(session.conversation_started_at(), |beat| beat.at);
+        let last = mark.map_or(session.conversation_started_at(), |mark| mark.at);
         let seconds = interval.as_secs();
         return (now.since(last) >= *interval).then(|| format!("{seconds} s have passed"));
     }
     if let Trigger::CountInterval(interval) = &checkpoint.trigger {
-        let last = beat.map_or(0, |beat| beat.actions);
+        let last = mark.map_or(0, |mark| mark.actions);
         return (session.conversation_actions().saturating_sub(last) >= *interval)
             .then(|| format!("{interval} actions have run"));
     }

@@ -11,7 +11,7 @@ use super::{
 use crate::atlas::condition::LeafReport;
 use crate::atlas::document::{PolicyKind, RiskTier};
 use crate::base::clock::Timestamp;
-use crate::base::id::{GateId, SessionId};
+use crate::base::id::{HeldRequestId, SessionId};
 use crate::engine::Engine;
 use crate::engine::command::DenyCode;
 use crate::engine::gates::held::{ActionCall, Gate, HeldSubject, TierSource};
@@ -21,7 +21,7 @@ use crate::engine::sessions::session::{Session, StartState};
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExplainQuestion {
     /// A held request.
-    Held(GateId),
+    Held(HeldRequestId),
     /// A hypothetical request.
     Action {
         /// The action.
@@ -75,25 +75,28 @@ pub struct FullExplanation {
 }
 
 impl FullExplanation {
-    pub(super) fn of_action(told: Explanation) -> Self {
+    pub(super) fn of_action(explanation: Explanation) -> Self {
         Self {
-            subject: told.action,
-            tier: Some((told.tier, told.tier_source)),
-            verdict: told.verdict,
+            subject: explanation.action,
+            tier: Some((explanation.tier, explanation.tier_source)),
+            verdict: explanation.verdict,
             session_gates: None,
-            checkpoints: told.checkpoints,
-            policies: told.policies,
-            capabilities: told.capabilities,
-            contexts: told.contexts,
+            checkpoints: explanation.checkpoints,
+            policies: explanation.policies,
+            capabilities: explanation.capabilities,
+            contexts: explanation.contexts,
             handlers: Vec::new(),
             left_out: 0,
         }
     }
 
-    pub(super) fn of_input(told: InputExplanation) -> Self {
+    pub(super) fn of_input(explanation: InputExplanation) -> Self {
         Self {
-            contexts: told.contexts,
-            ..Self::of_occasion("input".to_owned(), (told.verdict, told.checkpoints))
+            contexts: explanation.contexts,
+            ..Self::of_occasion(
+                "input".to_owned(),
+                (explanation.verdict, explanation.checkpoints),
+            )
         }
     }
 
@@ -271,7 +274,7 @@ impl Engine {
                 params,
                 asker,
             } => {
-                let told = match asker {
+                let explanation = match asker {
                     ExplainedSession::Session(session) => self
                         .explain_request(session, action, params, now)
                         .ok_or_else(|| no_session(session))?,
@@ -284,7 +287,7 @@ impl Engine {
                         self.explain(&what_if, now)
                     }
                 };
-                let mut account = self.with_handlers(FullExplanation::of_action(told));
+                let mut account = self.with_handlers(FullExplanation::of_action(explanation));
                 if let ExplainedSession::Session(session) = asker {
                     account.session_gates =
                         self.state.sessions.get(session).and_then(session_gates);
@@ -295,8 +298,8 @@ impl Engine {
                 let imagined;
                 let session = match asker {
                     ExplainedSession::Session(id) => {
-                        let known = self.state.sessions.get(id);
-                        known.ok_or_else(|| no_session(id))?
+                        let session_state = self.state.sessions.get(id);
+                        session_state.ok_or_else(|| no_session(id))?
                     }
                     ExplainedSession::Imagined(session) => {
                         imagined = session.to_session(&self.atlases, now);
@@ -309,16 +312,17 @@ impl Engine {
     }
 
     /// Explains a held request, as of the time it was requested.
-    fn explain_held_fully(&self, gate: &GateId) -> Result<FullExplanation, String> {
+    fn explain_held_fully(&self, gate: &HeldRequestId) -> Result<FullExplanation, String> {
         let held = self.state.held.get(gate).map(|waiting| &waiting.held);
         let held = held.ok_or_else(|| format!("`{gate}` is no longer held"))?;
         let session = self.state.sessions.get(&held.session);
         let session = session.ok_or_else(|| no_session(&held.session))?;
         let mut account = match &held.subject {
             HeldSubject::Action(ActionCall { .. }) => {
-                let told = self.explain_held(gate, held.opened_at);
-                let told = told.ok_or_else(|| format!("`{gate}` is no longer held"))?;
-                FullExplanation::of_action(told)
+                let explanation = self.explain_held(gate, held.opened_at);
+                let explanation =
+                    explanation.ok_or_else(|| format!("`{gate}` is no longer held"))?;
+                FullExplanation::of_action(explanation)
             }
             HeldSubject::SessionStart => self.explain_start(session, held.opened_at),
             HeldSubject::Moment(moment) => {

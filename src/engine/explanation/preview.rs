@@ -107,7 +107,7 @@ impl Engine {
             ),
             EngineCommand::StartSession(..)
             | EngineCommand::Report(..)
-            | EngineCommand::CallerLeft(_)
+            | EngineCommand::CallerDisconnected(_)
             | EngineCommand::Decide(..)
             | EngineCommand::Operate(..)
             | EngineCommand::RecordFinding(..)

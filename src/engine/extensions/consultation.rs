@@ -15,7 +15,7 @@ use super::PolicyDecisionKind;
 use crate::engine::admission::access::{deny_unknown_session, foreign_session_denial};
 use crate::engine::admission::misuse::{ShownSecret, record_takeover_attempt};
 use crate::engine::admission::request_admission::call_fault;
-use crate::engine::command::{AgentReply, Caller, CallerId, DenyCode, InjectedContext};
+use crate::engine::command::{AgentReply, Caller, DenyCode, InjectedContext, ReplyId};
 use crate::engine::evaluation;
 use crate::engine::gates::held::{ActionCall, request_hash};
 use crate::engine::transaction::Transaction;
@@ -99,9 +99,13 @@ pub struct PolicyAnswer {
     pub cached: bool,
 }
 
-pub(crate) fn answer_consultation(tx: &mut Transaction<'_>, ask: CallerId, consult: &Consultation) {
+pub(crate) fn answer_consultation(
+    tx: &mut Transaction<'_>,
+    reply_id: ReplyId,
+    consult: &Consultation,
+) {
     if tx.live_session(consult.session()).is_none() {
-        deny_unknown_session(tx, ask, consult.session());
+        deny_unknown_session(tx, reply_id, consult.session());
         return;
     }
     let answer = match consult {
@@ -117,11 +121,15 @@ pub(crate) fn answer_consultation(tx: &mut Transaction<'_>, ask: CallerId, consu
             params,
         } => {
             if let Some(fault) = call_fault(action, params) {
-                tx.deny(ask, DenyCode::BadRequest, fault);
+                tx.deny(reply_id, DenyCode::BadRequest, fault);
                 return;
             }
             let Some(answer) = policy_for(tx, session, action, params) else {
-                tx.deny(ask, DenyCode::BadRequest, "the request cannot be evaluated");
+                tx.deny(
+                    reply_id,
+                    DenyCode::BadRequest,
+                    "the request cannot be evaluated",
+                );
                 return;
             };
             ConsultationAnswer::Policy(answer)
@@ -136,13 +144,16 @@ pub(crate) fn answer_consultation(tx: &mut Transaction<'_>, ask: CallerId, consu
             if !theirs {
                 let shown = owner.map_or(ShownSecret::Nothing, |_| ShownSecret::Wrong);
                 record_takeover_attempt(tx, session, from.as_ref(), shown);
-                tx.reply_to_agent(ask, AgentReply::Denied(foreign_session_denial(session)));
+                tx.reply_to_agent(
+                    reply_id,
+                    AgentReply::Denied(foreign_session_denial(session)),
+                );
                 return;
             }
             ConsultationAnswer::Owned
         }
     };
-    tx.reply_to_agent(ask, AgentReply::Consulted(answer));
+    tx.reply_to_agent(reply_id, AgentReply::Consulted(answer));
 }
 
 /// Returns the contexts of a mode, or those that match a text or hints, highest priority first.

@@ -48,8 +48,8 @@ impl CustomTriggers<'_> {
                 actual: "its condition does not hold".to_owned(),
             };
         }
-        let told = truth != Some(Truth::Unknown);
-        if !told && !can_restrict(self.extensions, checkpoint) {
+        let is_known = truth != Some(Truth::Unknown);
+        if !is_known && !can_restrict(self.extensions, checkpoint) {
             return CustomTriggerFiring::DoesNotFire {
                 wanted: format!("custom trigger `{name}`"),
                 actual: "its condition cannot be evaluated".to_owned(),
@@ -73,13 +73,13 @@ impl CustomTriggers<'_> {
             return CustomTriggerFiring::Ask;
         };
         match returned.yes_no() {
-            Ok(said) if said.yes => CustomTriggerFiring::Fires {
-                why: with_reason(&format!("trigger `{name}` fires"), said.reason.as_deref()),
-                certain: told,
+            Ok(answer) if answer.yes => CustomTriggerFiring::Fires {
+                why: with_reason(&format!("trigger `{name}` fires"), answer.reason.as_deref()),
+                certain: is_known,
             },
-            Ok(said) => CustomTriggerFiring::DoesNotFire {
+            Ok(answer) => CustomTriggerFiring::DoesNotFire {
                 wanted: format!("custom trigger `{name}`"),
-                actual: with_reason("it does not fire", said.reason.as_deref()),
+                actual: with_reason("it does not fire", answer.reason.as_deref()),
             },
             Err(fault) => CustomTriggerFiring::Fires {
                 why: format!("trigger `{name}` failed, so it counts as fired: {fault}"),

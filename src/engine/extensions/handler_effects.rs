@@ -13,8 +13,9 @@ use crate::engine::evaluation::fired_checkpoint::{
 use crate::engine::gates::held::{ActionCall, HeldSubject};
 use crate::engine::injection::contexts::{BudgetRule, Injection, inject_contexts};
 use crate::engine::injection::withholding::inject_texts;
-use crate::engine::records::redaction::{atlas_refs, redact_reason};
-use crate::engine::sessions::lifecycle::{raise_approvals, raise_stop};
+use crate::engine::records::action_records::atlas_refs;
+use crate::engine::records::redaction::redact_reason;
+use crate::engine::sessions::lifecycle::{apply_handler_stop, require_approvals};
 use crate::engine::transaction::{SpanPosition, Transaction};
 
 /// Combined result of the handlers of fired checkpoints.
@@ -63,7 +64,7 @@ impl HandledCommandKind {
 /// Nothing is injected when a handler stops the agent.
 pub(crate) fn apply_handler_outcomes(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     subject: &HeldSubject,
     handled: &mut HandledCheckpoints,
     handling: HandledCommandKind,
@@ -72,7 +73,7 @@ pub(crate) fn apply_handler_outcomes(
         HeldSubject::Action(call) => Some(call),
         HeldSubject::SessionStart | HeldSubject::Moment(_) => None,
     };
-    apply_handler_outcomes_for(tx, place, (subject, call), handled, handling)
+    apply_handler_outcomes_for(tx, position, (subject, call), handled, handling)
 }
 
 /// Applies the answers of handlers that received an action which is not the subject of their checkpoints.
@@ -80,13 +81,13 @@ pub(crate) fn apply_handler_outcomes(
 /// The action's parameters are recorded only after redaction.
 pub(crate) fn apply_handler_outcomes_for(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     (subject, call): (&HeldSubject, Option<&ActionCall>),
     checkpoints: &mut HandledCheckpoints,
     handling: HandledCommandKind,
 ) -> HandlerEffects {
     let gated = checkpoints.are_gated();
-    let mut heard = std::mem::take(&mut checkpoints.outcomes);
+    let mut outcomes = std::mem::take(&mut checkpoints.outcomes);
     let fired = &mut checkpoints.fired;
     for fired in fired.iter_mut() {
         fired.extension_time = tx
@@ -97,17 +98,17 @@ pub(crate) fn apply_handler_outcomes_for(
         tx.withheld_for_gate = Some(Vec::new());
     }
     let mut handled = HandlerEffects {
-        input: heard.input.take(),
+        input: outcomes.input.take(),
         ..HandlerEffects::default()
     };
     let mut approvals = Vec::new();
-    for said in &heard.outcomes {
-        if let Some(fired) = fired.get_mut(said.index) {
-            fired.modified |= modifies(said);
-            fired.extension_time += said.duration;
-            let wanted = said.result.as_ref().ok();
-            let wanted = wanted.and_then(|result| required_approval(fired, said, result));
-            approvals.extend(wanted.map(|approval| (said.index, approval)));
+    for outcome in &outcomes.outcomes {
+        if let Some(fired) = fired.get_mut(outcome.index) {
+            fired.modified |= modifies(outcome);
+            fired.extension_time += outcome.duration;
+            let wanted = outcome.result.as_ref().ok();
+            let wanted = wanted.and_then(|result| required_approval(fired, outcome, result));
+            approvals.extend(wanted.map(|approval| (outcome.index, approval)));
         }
     }
     match handling {
@@ -115,37 +116,38 @@ pub(crate) fn apply_handler_outcomes_for(
             handled.approvals = approvals.into_iter().map(|(_, wanted)| wanted).collect();
         }
         HandledCommandKind::Input | HandledCommandKind::Start | HandledCommandKind::Event => {
-            raise_approvals(fired, &approvals);
+            require_approvals(fired, &approvals);
         }
         HandledCommandKind::End => {}
     }
-    let stop = heard.take_stop();
+    let stop = outcomes.take_stop();
     let stopped = stop.is_some();
     let refusal = stop.and_then(|stop| {
         if handling.refuses(&stop) {
             return Some(stop);
         }
-        raise_stop(fired, stop);
+        apply_handler_stop(fired, stop);
         None
     });
     record_handler_outcomes(
         tx,
-        place,
+        position,
         (subject, call),
         fired,
-        (&heard, refusal.as_ref()),
+        (&outcomes, refusal.as_ref()),
     );
     if !stopped {
-        for said in &heard.outcomes {
-            if let (Some(fired), Ok(result)) = (fired.get(said.index), &said.result) {
-                let given = inject_handler_contexts(tx, place, fired, &said.handler, result);
-                handled.injected.extend(given);
+        for outcome in &outcomes.outcomes {
+            if let (Some(fired), Ok(result)) = (fired.get(outcome.index), &outcome.result) {
+                let injected =
+                    inject_handler_contexts(tx, position, fired, &outcome.handler, result);
+                handled.injected.extend(injected);
             }
         }
     }
-    drop_late_checkpoints(tx, place, fired, &heard);
+    drop_late_checkpoints(tx, position, fired, &outcomes);
     handled.stop = refusal.map(|stop| HandlerStop {
-        index: heard.kept_index(stop.index),
+        index: outcomes.kept_index(stop.index),
         ..stop
     });
     handled
@@ -157,49 +159,49 @@ pub(crate) fn apply_handler_outcomes_for(
 /// they are completed.
 fn record_handler_outcomes(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     (subject, call): (&HeldSubject, Option<&ActionCall>),
     fired: &mut [OwnedFiredCheckpoint],
-    (heard, refusal): (&HandlerOutcomes, Option<&HandlerStop>),
+    (outcomes, refusal): (&HandlerOutcomes, Option<&HandlerStop>),
 ) {
-    let asked = heard.outcomes.iter().map(|said| said.index);
+    let asked = outcomes.outcomes.iter().map(|outcome| outcome.index);
     let Some(last) = asked.chain(refusal.map(|stop| stop.index)).max() else {
         return;
     };
     for (index, fired) in fired.iter_mut().enumerate().take(last + 1) {
-        let said: Vec<_> = heard
+        let own_outcomes: Vec<_> = outcomes
             .outcomes
             .iter()
-            .filter(|said| said.index == index)
+            .filter(|outcome| outcome.index == index)
             .collect();
         let stops = refusal.filter(|stop| stop.index == index);
-        let concerned = !said.is_empty() || stops.is_some();
-        if heard.skipped.contains(&index) || (refusal.is_some() && !concerned) {
+        let concerned = !own_outcomes.is_empty() || stops.is_some();
+        if outcomes.skipped.contains(&index) || (refusal.is_some() && !concerned) {
             continue;
         }
-        record_fired(tx, place, fired, subject);
-        for said in said {
-            record_handler_outcome(tx, place, call, fired, said);
-            if let Ok(result) = &said.result {
-                invalidate_caches(tx, place, result);
+        record_fired(tx, position, fired, subject);
+        for outcome in own_outcomes {
+            record_handler_outcome(tx, position, call, fired, outcome);
+            if let Ok(result) = &outcome.result {
+                invalidate_caches(tx, position, result);
             }
         }
         if refusal.is_some() {
-            let told = stops.map(|stop| redact_reason(tx, call, "block_reason", &stop.reason));
-            record_handler_completion(tx, place, fired, told);
+            let reason = stops.map(|stop| redact_reason(tx, call, "block_reason", &stop.reason));
+            record_handler_completion(tx, position, fired, reason);
         }
     }
 }
 
 /// Removes the cache entries that a handler invalidates.
-fn invalidate_caches(tx: &mut Transaction<'_>, place: &SpanPosition, result: &CheckpointResult) {
+fn invalidate_caches(tx: &mut Transaction<'_>, position: &SpanPosition, result: &CheckpointResult) {
     if result.cache_clear {
         tx.state().caches.clear();
     }
     for id in &result.cache_invalidate {
         tx.state().caches.forget_context(id);
     }
-    if let Some(session) = tx.state().sessions.get_mut(&place.session) {
+    if let Some(session) = tx.state().sessions.get_mut(&position.session) {
         if result.cache_clear {
             session.forget_context(None);
         }
@@ -207,13 +209,13 @@ fn invalidate_caches(tx: &mut Transaction<'_>, place: &SpanPosition, result: &Ch
             session.forget_context(Some(id));
         }
     }
-    tx.mark_changed(&place.session);
+    tx.mark_changed(&position.session);
 }
 
 /// Injects the contexts that a handler names. An entry that names no context is injected as plain text.
 fn inject_handler_contexts(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     fired: &OwnedFiredCheckpoint,
     handler: &str,
     result: &CheckpointResult,
@@ -224,9 +226,9 @@ fn inject_handler_contexts(
     };
     let (named, texts): (Vec<_>, Vec<_>) = result.inject_context.iter().partition(known);
     let named: Vec<String> = named.into_iter().cloned().collect();
-    let mut given = inject_contexts(
+    let mut injected = inject_contexts(
         tx,
-        place,
+        position,
         &Injection {
             atlas: None,
             from: &fired.checkpoint.id,
@@ -243,31 +245,36 @@ fn inject_handler_contexts(
         content: text.clone(),
     });
     let (from, kind) = (&fired.checkpoint.id, fired.checkpoint.kind);
-    given.extend(inject_texts(tx, place, from, kind, texts.collect()));
-    given
+    injected.extend(inject_texts(tx, position, from, kind, texts.collect()));
+    injected
 }
 
 /// Drops the checkpoints that exceeded the time budget. They only inject something.
 fn drop_late_checkpoints(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     fired: &mut Vec<OwnedFiredCheckpoint>,
-    heard: &HandlerOutcomes,
+    outcomes: &HandlerOutcomes,
 ) {
-    for index in heard.skipped.iter().rev() {
+    for index in outcomes.skipped.iter().rev() {
         if *index >= fired.len() {
             continue;
         }
         let dropped = fired.remove(*index);
         debug_assert!(!can_restrict(&tx.engine.extensions, &dropped.checkpoint));
-        record_skipped(tx, place, &dropped, "limit reached: max_checkpoint_time_ms");
+        record_skipped(
+            tx,
+            position,
+            &dropped,
+            "limit reached: max_checkpoint_time_ms",
+        );
     }
 }
 
 /// Records that a checkpoint was skipped.
 pub(crate) fn record_skipped(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     dropped: &OwnedFiredCheckpoint,
     reason: &str,
 ) {
@@ -278,26 +285,26 @@ pub(crate) fn record_skipped(
         dropped_contexts: dropped.checkpoint.inject_contexts.clone(),
         judged_under: atlas_refs(tx, Some(&dropped.atlas_id)),
     };
-    tx.record_below(place, record);
+    tx.record_below(position, record);
 }
 
-fn modifies(said: &HandlerOutcome) -> bool {
-    let result = said.result.as_ref().ok();
+fn modifies(outcome: &HandlerOutcome) -> bool {
+    let result = outcome.result.as_ref().ok();
     result.is_some_and(|result| result.modified_input.is_some())
 }
 
 /// Returns the approval that a handler requires.
 fn required_approval(
     fired: &OwnedFiredCheckpoint,
-    said: &HandlerOutcome,
+    outcome: &HandlerOutcome,
     result: &CheckpointResult,
 ) -> Option<OwnedRequiredApproval> {
     let policy = result.policy_decision.as_ref()?;
     (policy.decision == PolicyDecisionKind::RequireApproval).then(|| OwnedRequiredApproval {
         atlas_id: fired.atlas_id.clone(),
-        policy_id: said.handler.clone(),
+        policy_id: outcome.handler.clone(),
         reason: policy.reason.clone(),
-        why: format!("extension `{}` requires approval", said.handler),
+        why: format!("extension `{}` requires approval", outcome.handler),
         overrides: false,
     })
 }

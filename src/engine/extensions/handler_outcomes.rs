@@ -47,9 +47,8 @@ impl HandlerOutcomes {
 
     /// Returns whether a handler stops the agent, failed to answer, or requires an approval.
     pub(crate) fn restricts(&self) -> bool {
-        let mut said = self.outcomes.iter();
-        let approval = said.any(|said| {
-            let result = said.result.as_ref().ok();
+        let approval = self.outcomes.iter().any(|outcome| {
+            let result = outcome.result.as_ref().ok();
             let policy = result.and_then(|result| result.policy_decision.as_ref());
             policy.is_some_and(|policy| policy.decision == PolicyDecisionKind::RequireApproval)
         });
@@ -86,13 +85,13 @@ pub(crate) fn collect_outcomes<'f>(
     fired: impl Iterator<Item = (&'f str, &'f Checkpoint)>,
 ) -> HandlerOutcomes {
     let extensions = &tx.engine.extensions;
-    let mut heard = HandlerOutcomes::default();
+    let mut outcomes = HandlerOutcomes::default();
     let mut spent = answers.triggers_took();
     for (index, (atlas_id, checkpoint)) in fired.enumerate() {
         let handlers = handlers_of(extensions, checkpoint);
         if handlers.is_empty() && !can_restrict(extensions, checkpoint) && tx.engine.is_late(spent)
         {
-            heard.skipped.push(index);
+            outcomes.skipped.push(index);
             continue;
         }
         for handler in handlers {
@@ -109,31 +108,31 @@ pub(crate) fn collect_outcomes<'f>(
                     (Err(fault), Duration::ZERO)
                 }
                 None => {
-                    heard.next = Some((index, handler));
-                    return heard;
+                    outcomes.next = Some((index, handler));
+                    return outcomes;
                 }
             };
             spent += took;
-            heard.stop = handler_stop(index, &handler, &result);
+            outcomes.stop = handler_stop(index, &handler, &result);
             if let Ok(CheckpointResult {
                 modified_input: Some(text),
                 ..
             }) = &result
             {
-                heard.input = Some(text.clone());
+                outcomes.input = Some(text.clone());
             }
-            heard.outcomes.push(HandlerOutcome {
+            outcomes.outcomes.push(HandlerOutcome {
                 index,
                 handler,
                 result,
                 duration: took,
             });
-            if heard.stop.is_some() {
-                return heard;
+            if outcomes.stop.is_some() {
+                return outcomes;
             }
         }
     }
-    heard
+    outcomes
 }
 
 fn handler_stop(
@@ -141,21 +140,21 @@ fn handler_stop(
     handler: &str,
     result: &Result<CheckpointResult, String>,
 ) -> Option<HandlerStop> {
-    let (reason, said) = match result {
+    let (reason, denied) = match result {
         Err(fault) => {
             let reason = format!("extension `{handler}` failed: {fault}");
             (reason, false)
         }
         Ok(result) => {
             let policy = result.policy_decision.as_ref();
-            let denied = policy.filter(|policy| policy.decision == PolicyDecisionKind::Deny);
-            if result.proceed && denied.is_none() {
+            let denial = policy.filter(|policy| policy.decision == PolicyDecisionKind::Deny);
+            if result.proceed && denial.is_none() {
                 return None;
             }
             let reason = result
                 .block_reason
                 .clone()
-                .or_else(|| denied.map(|policy| policy.reason.clone()));
+                .or_else(|| denial.map(|policy| policy.reason.clone()));
             let reason = reason.filter(|reason| !reason.trim().is_empty());
             let reason = reason.unwrap_or_else(|| "no reason given".to_owned());
             (
@@ -167,7 +166,7 @@ fn handler_stop(
     Some(HandlerStop {
         index,
         reason,
-        denied: said,
+        denied,
     })
 }
 

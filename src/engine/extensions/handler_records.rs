@@ -10,19 +10,19 @@ use super::TraceNote;
 use super::handler_outcomes::HandlerOutcome;
 use crate::engine::evaluation::fired_checkpoint::OwnedFiredCheckpoint;
 use crate::engine::gates::held::ActionCall;
-use crate::engine::records::redaction::{new_redactor, scrubbed};
+use crate::engine::records::redaction::{new_redactor, redact_object};
 use crate::engine::transaction::{SpanPosition, Transaction};
 
 /// Records a handler's answer, and the events it wants recorded.
 pub(crate) fn record_handler_outcome(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     call: Option<&ActionCall>,
     fired: &OwnedFiredCheckpoint,
-    said: &HandlerOutcome,
+    outcome: &HandlerOutcome,
 ) {
-    let took = u64::try_from(said.duration.as_millis()).unwrap_or(u64::MAX);
-    let (approved, reason) = match &said.result {
+    let took = u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX);
+    let (approved, reason) = match &outcome.result {
         Ok(result) => (result.proceed, result.block_reason.clone()),
         Err(fault) => (false, Some(fault.clone())),
     };
@@ -32,11 +32,14 @@ pub(crate) fn record_handler_outcome(
         "reason": reason,
         "duration_ms": took,
     });
-    let event = plugin_event(tx, call, &said.handler, "external_validation", &data);
-    tx.record_below(place, event);
-    let notes = said.result.iter().flat_map(|result| &result.trace_events);
+    let event = plugin_event(tx, call, &outcome.handler, "external_validation", &data);
+    tx.record_below(position, event);
+    let notes = outcome
+        .result
+        .iter()
+        .flat_map(|result| &result.trace_events);
     for note in notes {
-        record_extension_event(tx, place, call, &said.handler, note);
+        record_extension_event(tx, position, call, &outcome.handler, note);
     }
 }
 
@@ -46,7 +49,7 @@ pub(crate) fn record_handler_outcome(
 /// a plugin event.
 fn record_extension_event(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     call: Option<&ActionCall>,
     handler: &str,
     note: &TraceNote,
@@ -55,7 +58,7 @@ fn record_extension_event(
     let Some(known) = tx.engine.extensions.events.get(&note.event_type) else {
         let data = Value::Object(payload);
         let event = plugin_event(tx, call, handler, &note.event_type, &data);
-        tx.record_below(place, event);
+        tx.record_below(position, event);
         return;
     };
     let durability = known.durability();
@@ -63,7 +66,7 @@ fn record_extension_event(
         .fault
         .clone()
         .or_else(|| known.schema.first_mismatch(&payload));
-    let (fields, redacted) = scrubbed(new_redactor(tx, call), "", &payload);
+    let (fields, redacted) = redact_object(new_redactor(tx, call), "", &payload);
     let registered = RegisteredEvent::new(&note.event_type, with_list(fields, &redacted));
     let event: Payload = match (fault, registered) {
         (None, Some(registered)) => registered.into(),
@@ -76,7 +79,7 @@ fn record_extension_event(
         }
     };
     let span = tx.new_span();
-    tx.record_as(&place.child(span), event, durability);
+    tx.record_as(&position.child(span), event, durability);
 }
 
 fn plugin_event(
@@ -87,7 +90,7 @@ fn plugin_event(
     data: &Value,
 ) -> PluginEvent {
     let data = data.as_object().cloned().unwrap_or_default();
-    let (data, redacted) = scrubbed(new_redactor(tx, call), "data", &data);
+    let (data, redacted) = redact_object(new_redactor(tx, call), "data", &data);
     PluginEvent {
         plugin_name: plugin.to_owned(),
         custom_type: custom_type.to_owned(),
@@ -98,9 +101,9 @@ fn plugin_event(
 }
 
 /// Records the plugins that are loaded for a session and were not before.
-pub(crate) fn record_loaded_plugins(tx: &mut Transaction<'_>, place: &SpanPosition) {
+pub(crate) fn record_loaded_plugins(tx: &mut Transaction<'_>, position: &SpanPosition) {
     for plugin in tx.engine.extensions.plugins.clone() {
-        let Some(session) = tx.state().sessions.get_mut(&place.session) else {
+        let Some(session) = tx.state().sessions.get_mut(&position.session) else {
             return;
         };
         let name = format!("{} {}", plugin.name, plugin.version);
@@ -110,7 +113,7 @@ pub(crate) fn record_loaded_plugins(tx: &mut Transaction<'_>, place: &SpanPositi
                 plugin_version: plugin.version,
                 capabilities: plugin.capabilities,
             };
-            tx.record_below(place, record);
+            tx.record_below(position, record);
         }
     }
 }

@@ -123,7 +123,10 @@ pub(crate) fn session_state(tx: &Transaction<'_>, session: &Session) -> SessionS
     SessionState {
         id: session.id.clone(),
         agent: session.agent.clone(),
-        intent: session.intent.as_ref().map(|intent| intent.said.clone()),
+        intent: session
+            .intent
+            .as_ref()
+            .map(|intent| intent.original.clone()),
         actions: session.conversation_actions(),
         atlas_ids: atlases.map(|atlas| atlas.id.clone()).collect(),
     }

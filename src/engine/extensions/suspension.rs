@@ -15,7 +15,7 @@ use crate::base::limits::{MAX_EXTENSION_BYTES, MAX_HELD_PER_SESSION, MAX_PARAMS_
 
 use super::{CallId, CallQuestion, CallResult, CheckpointContext, ExtensionCall};
 use crate::engine::admission::request_admission::is_deeper;
-use crate::engine::command::{CallerId, DenyCode, Effect, EngineCommand};
+use crate::engine::command::{DenyCode, Effect, EngineCommand, ReplyId};
 use crate::engine::evaluation::fired_checkpoint::OwnedFiredCheckpoint;
 use crate::engine::pipeline::{StageExit, execute_command};
 use crate::engine::records::attempts::record_pending_attempt;
@@ -192,12 +192,14 @@ pub(crate) fn handle_call_result(tx: &mut Transaction<'_>, id: CallId, mut retur
 }
 
 /// Drops the commands of a caller that is gone, if they are not yet executed.
-pub(crate) fn drop_suspended(tx: &mut Transaction<'_>, ask: CallerId) {
+pub(crate) fn drop_suspended(tx: &mut Transaction<'_>, reply_id: ReplyId) {
     let suspension = &mut tx.state().suspension;
     // Only commands that could let an action run are dropped, because the caller could not run it. All
     // other commands report events that did happen.
-    let asks = |command: &EngineCommand| match command {
-        EngineCommand::RequestAction(asker, _) | EngineCommand::Answer(asker, _) => *asker == ask,
+    let concerns = |command: &EngineCommand| match command {
+        EngineCommand::RequestAction(other_id, _) | EngineCommand::Answer(other_id, _) => {
+            *other_id == reply_id
+        }
         EngineCommand::StartSession(..)
         | EngineCommand::EndSession(..)
         | EngineCommand::CompleteAction(..)
@@ -205,7 +207,7 @@ pub(crate) fn drop_suspended(tx: &mut Transaction<'_>, ask: CallerId) {
         | EngineCommand::ReportError(..)
         | EngineCommand::RequestContext(..)
         | EngineCommand::Report(..)
-        | EngineCommand::CallerLeft(_)
+        | EngineCommand::CallerDisconnected(_)
         | EngineCommand::Decide(..)
         | EngineCommand::Operate(..)
         | EngineCommand::RecordFinding(..)
@@ -218,10 +220,10 @@ pub(crate) fn drop_suspended(tx: &mut Transaction<'_>, ask: CallerId) {
     };
     let dropped: Vec<_> = suspension
         .waiting
-        .extract_if(.., |suspended| asks(&suspended.command))
+        .extract_if(.., |suspended| concerns(&suspended.command))
         .collect();
     for behind in suspension.queued.values_mut() {
-        behind.retain(|command| !asks(command));
+        behind.retain(|command| !concerns(command));
     }
     for session in dropped
         .into_iter()
@@ -290,9 +292,9 @@ fn queue_command(tx: &mut Transaction<'_>, session: SessionId, command: EngineCo
     let behind = tx.state().suspension.queued.entry(session).or_default();
     if behind.len() < MAX_HELD_PER_SESSION {
         behind.push_back(command);
-    } else if let Some(ask) = command.caller() {
+    } else if let Some(reply_id) = command.reply_id() {
         let reason = format!("{MAX_HELD_PER_SESSION} requests of this session are already waiting");
-        tx.deny(ask, DenyCode::Overload, reason);
+        tx.deny(reply_id, DenyCode::Overload, reason);
     }
 }
 

@@ -20,11 +20,11 @@ use super::holding::SESSION_START;
 use super::settlement::{denied, expire_held, held_position};
 use crate::engine::admission::misuse::{Misuse, record_misuse};
 use crate::engine::command::{
-    AcceptedEvent, AgentAnswer, AgentGate, AgentQuestions, AgentReply, CallerId, DenialReply,
-    DenyCode, Injected, ReleaseTo, StateKind,
+    AcceptedEvent, AgentAnswer, AgentGate, AgentQuestions, AgentReply, DenialReply, DenyCode,
+    Injected, ReleaseTo, ReplyId, StateKind,
 };
 use crate::engine::pipeline::StageResult;
-use crate::engine::records::redaction::{new_redactor, scrubbed};
+use crate::engine::records::redaction::{new_redactor, redact_object};
 use crate::engine::requests::events::reply_accepted;
 use crate::engine::sessions::lifecycle::add_pending_injections;
 use crate::engine::sessions::session::StartState;
@@ -36,7 +36,7 @@ const AGENT_METHOD: &str = "agent";
 /// Handles an agent's answers to the gates that it may answer. All other gates stay.
 pub(crate) fn answer_gates(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     answer: &AgentAnswer,
 ) -> StageResult {
     expire_held(tx, &answer.gate);
@@ -44,7 +44,7 @@ pub(crate) fn answer_gates(
         Ok(held) => held,
         Err(refusal) => {
             record_refused_answers(tx, answer, &refusal);
-            tx.deny(ask, refusal.code, refusal.reason);
+            tx.deny(reply_id, refusal.code, refusal.reason);
             return Ok(());
         }
     };
@@ -66,7 +66,7 @@ pub(crate) fn answer_gates(
                 denied(&held, DenyCode::InvalidAnswer, &over.detail)
             }
         };
-        tx.reply_to_agent(ask, reply);
+        tx.reply_to_agent(reply_id, reply);
         return Ok(());
     }
     let mut held = (*held).clone();
@@ -87,7 +87,7 @@ pub(crate) fn answer_gates(
             held.answered.insert(index, kept);
         }
     }
-    store_answers(tx, ask, held, by, answer.release);
+    store_answers(tx, reply_id, held, by, answer.release);
     Ok(())
 }
 
@@ -96,13 +96,13 @@ fn answerable_request(
     tx: &Transaction<'_>,
     answer: &AgentAnswer,
 ) -> Result<Arc<Held>, AnswerRefusal> {
-    let waiting = tx.engine.state.held.get(&answer.gate);
-    let waiting = waiting.filter(|waiting| waiting.held.session == answer.session);
-    let Some(waiting) = waiting else {
+    let entry = tx.engine.state.held.get(&answer.gate);
+    let entry = entry.filter(|entry| entry.held.session == answer.session);
+    let Some(entry) = entry else {
         let reason = format!("`{}` is not held for this session", answer.gate);
         return Err(AnswerRefusal::bad(reason));
     };
-    let held = &waiting.held;
+    let held = &entry.held;
     if held.atlas_hash != tx.engine.atlas_hash {
         return Err(AnswerRefusal {
             code: DenyCode::Changed,
@@ -127,10 +127,10 @@ fn answerable_request(
 
 /// Records that an agent answered gates that it may not answer.
 fn record_refused_answers(tx: &mut Transaction<'_>, answer: &AgentAnswer, refusal: &AnswerRefusal) {
-    let Some(waiting) = tx.engine.state.held.get(&answer.gate) else {
+    let Some(entry) = tx.engine.state.held.get(&answer.gate) else {
         return;
     };
-    let held = Arc::clone(&waiting.held);
+    let held = Arc::clone(&entry.held);
     if held.session != answer.session {
         let what = format!("the agent answered gate `{}` of another session", held.id);
         record_misuse(tx, &answer.session, Misuse::Gate, what);
@@ -142,14 +142,14 @@ fn record_refused_answers(tx: &mut Transaction<'_>, answer: &AgentAnswer, refusa
         justification: None,
         first_approver: None,
     };
-    let place = held_position(tx, &held);
+    let position = held_position(tx, &held);
     for at in &refusal.gates {
         let Some(gate) = held.gates.get(*at) else {
             continue;
         };
-        let given = answers_for(gate, answer).cloned().unwrap_or_default();
+        let gate_answers = answers_for(gate, answer).cloned().unwrap_or_default();
         let answers = gate.questions.iter().filter_map(|question| {
-            let raw = given.get(question.id())?;
+            let raw = gate_answers.get(question.id())?;
             let answer = judge_answer(question, raw).recorded_answer(raw)?;
             Some((question.id().to_owned(), answer))
         });
@@ -159,9 +159,9 @@ fn record_refused_answers(tx: &mut Transaction<'_>, answer: &AgentAnswer, refusa
             redacted,
             ..approval::response_record(gate, answers, problems, by)
         };
-        let here = place.child(gate.span_id.clone());
+        let gate_position = position.child(gate.span_id.clone());
         let span = tx.new_span();
-        tx.record_as(&here.child(span), record, Durability::Sync);
+        tx.record_as(&gate_position.child(span), record, Durability::Sync);
     }
 }
 
@@ -177,7 +177,7 @@ pub(crate) fn agents_recordable(
         HeldSubject::Action(call) => Some(call),
         HeldSubject::SessionStart | HeldSubject::Moment(_) => None,
     };
-    scrubbed(new_redactor(tx, call), "answers", &kept)
+    redact_object(new_redactor(tx, call), "answers", &kept)
 }
 
 /// The first gate that has to be passed before a held request. The start gate comes before everything. Gates
@@ -208,7 +208,7 @@ pub(crate) fn blocking_gate(tx: &Transaction<'_>, held: &Held) -> Option<String>
 /// it is asked for them.
 fn store_answers(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     held: Held,
     by: Decider<'_>,
     release: ReleaseTo,
@@ -224,14 +224,14 @@ fn store_answers(
     let held = Arc::new(held);
     let queue = &mut tx.state().held;
     if waits && rest.is_none() {
-        queue.add_asker(&held.id, ask);
+        queue.add_reply(&held.id, reply_id);
     }
-    let Some(waiting) = queue.replace(Arc::clone(&held)).cloned() else {
+    let Some(entry) = queue.replace(Arc::clone(&held)).cloned() else {
         return;
     };
-    tx.persist(StateKind::Held, held.id.as_str(), Some(&waiting));
+    tx.persist(StateKind::Held, held.id.as_str(), Some(&entry));
     if let Some(rest) = rest {
-        tx.reply_to_agent(ask, AgentReply::Asked(rest));
+        tx.reply_to_agent(reply_id, AgentReply::Asked(rest));
         return;
     }
     let refused = if complete && repeats {
@@ -244,17 +244,17 @@ fn store_answers(
         pass_or_refuse(tx, &held, by, &judged);
     }
     if let Some((code, reason)) = refused {
-        tx.reply_to_agent(ask, denied(&held, code, &reason));
+        tx.reply_to_agent(reply_id, denied(&held, code, &reason));
     } else if repeats {
-        let permit = tx.engine.state.permits.of_gate(&held.id);
+        let permit = tx.engine.state.permits.of_held(&held.id);
         let accepted = AcceptedEvent {
             permit_until: permit.map(|permit| permit.expires_at),
             needs_operator: !complete,
             ..AcceptedEvent::default()
         };
-        tx.reply_to_agent(ask, AgentReply::Accepted(accepted));
+        tx.reply_to_agent(reply_id, AgentReply::Accepted(accepted));
     } else if !waits {
-        reply_accepted(tx, Some(ask), &held.session, Injected::default());
+        reply_accepted(tx, Some(reply_id), &held.session, Injected::default());
     }
 }
 

@@ -174,8 +174,8 @@ fn text_rules(question: &CompiledQuestion, text: &str) -> Vec<AnswerRule> {
 }
 
 fn judge_boolean(question: &CompiledQuestion, raw: &Value) -> JudgedAnswer {
-    let said = match raw {
-        Value::Bool(said) => Some(*said),
+    let value = match raw {
+        Value::Bool(value) => Some(*value),
         Value::String(text) => match text.trim().to_lowercase().as_str() {
             "true" | "yes" | "y" => Some(true),
             "false" | "no" | "n" => Some(false),
@@ -183,17 +183,17 @@ fn judge_boolean(question: &CompiledQuestion, raw: &Value) -> JudgedAnswer {
         },
         _ => None,
     };
-    let Some(said) = said else {
+    let Some(value) = value else {
         return unreadable("must be yes or no");
     };
-    let kept = match question.expect() {
-        ExpectedAnswer::True => said,
-        ExpectedAnswer::False => !said,
+    let is_kept = match question.expect() {
+        ExpectedAnswer::True => value,
+        ExpectedAnswer::False => !value,
         ExpectedAnswer::Any => true,
     };
     JudgedAnswer {
-        answer: Some(Value::Bool(said)),
-        rules: vec![rule(&wanted(question.expect()), kept)],
+        answer: Some(Value::Bool(value)),
+        rules: vec![rule(&wanted(question.expect()), is_kept)],
     }
 }
 
@@ -209,14 +209,14 @@ fn judge_acknowledgment(raw: &Value) -> JudgedAnswer {
     let Value::String(text) = raw else {
         return unreadable("type `understood`");
     };
-    let said = text.trim().to_lowercase();
-    let said = said
+    let word = text.trim().to_lowercase();
+    let word = word
         .trim_end_matches(|c: char| c.is_ascii_punctuation())
         .trim_end();
-    let kept = ACKNOWLEDGMENTS.contains(&said);
+    let is_kept = ACKNOWLEDGMENTS.contains(&word);
     JudgedAnswer {
-        answer: kept.then(|| Value::from(ACKNOWLEDGED)),
-        rules: vec![rule("type `understood`", kept)],
+        answer: is_kept.then(|| Value::from(ACKNOWLEDGED)),
+        rules: vec![rule("type `understood`", is_kept)],
     }
 }
 
@@ -236,9 +236,9 @@ fn judge_choice(question: &CompiledQuestion, raw: &Value) -> JudgedAnswer {
 fn chosen<'o>(options: &'o [String], text: &str) -> Option<&'o String> {
     // An agent may send the option as JSON: the text in quotes.
     let unquoted = serde_json::from_str::<String>(text).unwrap_or_else(|_| text.to_owned());
-    let said = unquoted.trim().to_lowercase();
+    let lower = unquoted.trim().to_lowercase();
     let exactly = options.iter().find(|option| *option == text);
-    exactly.or_else(|| options.iter().find(|option| option.to_lowercase() == said))
+    exactly.or_else(|| options.iter().find(|option| option.to_lowercase() == lower))
 }
 
 fn one_of(question: &CompiledQuestion) -> String {

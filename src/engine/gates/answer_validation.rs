@@ -88,16 +88,16 @@ pub(crate) fn judge_gates<'a>(
         missing: Vec::new(),
     };
     for (index, gate) in held.gates.iter().enumerate() {
-        let given = answers(index, gate);
+        let gate_answers = answers(index, gate);
         let stands =
             unanswered != UnansweredTreatment::Judged || held.answered.contains_key(&index);
-        if stands && given.is_none_or(ByQuestion::is_empty) {
+        if stands && gate_answers.is_none_or(ByQuestion::is_empty) {
             all.gates.push(None);
             continue;
         }
         let mut judged_gate = JudgedGate::default();
         for question in &gate.questions {
-            let raw = given.and_then(|given| given.get(question.id()));
+            let raw = gate_answers.and_then(|gate_answers| gate_answers.get(question.id()));
             if raw.is_none() && unanswered == UnansweredTreatment::Skipped {
                 continue;
             }
@@ -152,8 +152,8 @@ fn judge_question(
     if rules.is_empty() {
         return;
     }
-    let told = format!("{}: {}", question.id(), rules.join(", "));
-    judged_gate.problems.push(told);
+    let problem = format!("{}: {}", question.id(), rules.join(", "));
+    judged_gate.problems.push(problem);
     let problem = AnswerProblem {
         gate: index,
         question: question.id().to_owned(),
@@ -165,8 +165,8 @@ fn judge_question(
         InvalidAnswerConsequence::Warn => {
             let (at, asked) = (gate.origin.id(), question.id());
             let rules = problem.rules.join(", ");
-            let told = format!("`{at}`: an invalid answer to `{asked}` was accepted: {rules}");
-            all.warnings.push(told);
+            let warning = format!("`{at}`: an invalid answer to `{asked}` was accepted: {rules}");
+            all.warnings.push(warning);
         }
         // Recorded with the response, without any other effect.
         InvalidAnswerConsequence::Continue => {}
@@ -211,9 +211,9 @@ fn opinion(tx: &Transaction<'_>, gate: &Gate, question: &CompiledQuestion) -> Va
         return ValidatorOpinion::Unasked(name.clone());
     };
     match returned.yes_no() {
-        Ok(said) if said.yes => ValidatorOpinion::Good,
-        Ok(said) => {
-            let reason = said.reason.unwrap_or_else(|| "not accepted".to_owned());
+        Ok(opinion) if opinion.yes => ValidatorOpinion::Good,
+        Ok(opinion) => {
+            let reason = opinion.reason.unwrap_or_else(|| "not accepted".to_owned());
             let reason = crate::base::text::one_line(&reason);
             ValidatorOpinion::Bad(format!("{reason} (validator `{name}`)"))
         }

@@ -19,7 +19,7 @@ use crate::trace::event::{
 use super::answer::ACKNOWLEDGED;
 use super::held::{Gate, GateOrigin, Held};
 use crate::engine::command::DecisionRefusal;
-use crate::engine::records::redaction::recorded_tier;
+use crate::engine::records::action_records::recorded_tier;
 
 /// Id of the question whose answer justifies an approval.
 pub const JUSTIFICATION: &str = "justification";
@@ -128,8 +128,8 @@ pub fn request_justification<'a>(
     answers: impl Fn(usize) -> Option<&'a Map<String, Value>>,
     why: Option<&'a str>,
 ) -> String {
-    if let Some(said) = approval_text(held, &answers, why) {
-        return said.to_owned();
+    if let Some(text) = approval_text(held, &answers, why) {
+        return text.to_owned();
     }
     let gates = held.gates.iter().enumerate();
     let open = gates.filter_map(|(at, gate)| Some((gate, answers(at)?)));
@@ -148,12 +148,12 @@ fn composed(gate: &Gate, own: Option<&Map<String, Value>>) -> Justification {
             return Some(format!("{asked}: (sensitive, hashed)"));
         }
         Some(match (question.response_type(), answer) {
-            (ResponseType::Acknowledgment, Value::String(said)) if said == ACKNOWLEDGED => {
+            (ResponseType::Acknowledgment, Value::String(text)) if text == ACKNOWLEDGED => {
                 format!("{ACKNOWLEDGED}: {asked}")
             }
             (_, Value::Bool(true)) => format!("{asked}: yes"),
             (_, Value::Bool(false)) => format!("{asked}: no"),
-            (_, Value::String(said)) => format!("{asked}: {}", one_line(said).trim()),
+            (_, Value::String(text)) => format!("{asked}: {}", one_line(text).trim()),
             (_, other) => format!("{asked}: {}", canonical(other)),
         })
     });

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::atlas::document::RiskTier;
 use crate::base::canonical_json::canonical;
 use crate::base::digest::Digest;
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::base::limits::MAX_ANSWER_CHARS;
 use crate::trace::event::CheckpointResponse;
 
@@ -26,8 +26,8 @@ use super::settlement::{
     remove_held,
 };
 use crate::engine::command::{
-    AnswerProblem, CallerId, DecisionRefusal, DecisionRequest, DenyCode, HeldOutcome, Injected,
-    InvalidAnswers, OperatorReply, Ruling, SettledRequest, StateKind,
+    AnswerProblem, DecisionRefusal, DecisionRequest, DenyCode, HeldOutcome, Injected,
+    InvalidAnswers, OperatorReply, ReplyId, Ruling, SettledRequest, StateKind,
 };
 use crate::engine::evaluation;
 use crate::engine::gates::permits::override_key;
@@ -80,18 +80,21 @@ pub(crate) enum InvalidAnswerOutcome {
 
 pub(crate) fn decide_held(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     decide: &DecisionRequest,
 ) -> StageResult {
     // A deadline that has passed counts, even if its wake-up arrives after this decision.
     expire_held(tx, &decide.gate);
-    let Some(waiting) = tx.engine.state.held.get(&decide.gate) else {
-        refuse_decision(tx, ask, &decide.gate);
+    let Some(entry) = tx.engine.state.held.get(&decide.gate) else {
+        refuse_decision(tx, reply_id, &decide.gate);
         return Ok(());
     };
-    let held = Arc::clone(&waiting.held);
+    let held = Arc::clone(&entry.held);
     if held.request_hash != decide.request_hash || held.atlas_hash != decide.atlas_hash {
-        tx.reply_to_operator(ask, OperatorReply::Refused(DecisionRefusal::RequestChanged));
+        tx.reply_to_operator(
+            reply_id,
+            OperatorReply::Refused(DecisionRefusal::RequestChanged),
+        );
         return Ok(());
     }
     let why: Option<String> = decide
@@ -106,27 +109,30 @@ pub(crate) fn decide_held(
         side: DeciderSide::Operator,
     };
     match &decide.ruling {
-        Ruling::Deny { reason } => deny_held(tx, ask, &held, &decide.operator, reason),
+        Ruling::Deny { reason } => deny_held(tx, reply_id, &held, &decide.operator, reason),
         Ruling::Pass { answers } => {
             if held.atlas_hash == tx.engine.atlas_hash {
-                judge_and_pass(tx, ask, &held, by, answers)?;
+                judge_and_pass(tx, reply_id, &held, by, answers)?;
             } else {
-                tx.reply_to_operator(ask, OperatorReply::Refused(DecisionRefusal::AtlasChanged));
+                tx.reply_to_operator(
+                    reply_id,
+                    OperatorReply::Refused(DecisionRefusal::AtlasChanged),
+                );
             }
         }
-        Ruling::Invalid { answers } => reject_invalid_answers(tx, ask, &held, by, answers),
+        Ruling::Invalid { answers } => reject_invalid_answers(tx, reply_id, &held, by, answers),
         Ruling::WrongConfirmation {
             wanted,
             typed_text: typed,
         } => {
             record_wrong_confirmation(tx, &held, by, *wanted, typed);
-            tx.reply_to_operator(ask, OperatorReply::Acted);
+            tx.reply_to_operator(reply_id, OperatorReply::Acted);
         }
     }
     Ok(())
 }
 
-fn refuse_decision(tx: &mut Transaction<'_>, ask: CallerId, gate: &GateId) {
+fn refuse_decision(tx: &mut Transaction<'_>, reply_id: ReplyId, gate: &HeldRequestId) {
     let settled = tx
         .engine
         .state
@@ -137,20 +143,29 @@ fn refuse_decision(tx: &mut Transaction<'_>, ask: CallerId, gate: &GateId) {
         || DecisionRefusal::NotHeld(gate.clone()),
         |decided| DecisionRefusal::AlreadySettled(Box::new((**decided).clone())),
     );
-    tx.reply_to_operator(ask, OperatorReply::Refused(refused));
+    tx.reply_to_operator(reply_id, OperatorReply::Refused(refused));
 }
 
-fn deny_held(tx: &mut Transaction<'_>, ask: CallerId, held: &Held, operator: &str, reason: &str) {
-    let given = reason.trim();
-    if given.is_empty() && held.tier() > RiskTier::Low {
-        tx.reply_to_operator(ask, OperatorReply::Refused(DecisionRefusal::ReasonMissing));
+fn deny_held(
+    tx: &mut Transaction<'_>,
+    reply_id: ReplyId,
+    held: &Held,
+    operator: &str,
+    reason: &str,
+) {
+    let trimmed = reason.trim();
+    if trimmed.is_empty() && held.tier() > RiskTier::Low {
+        tx.reply_to_operator(
+            reply_id,
+            OperatorReply::Refused(DecisionRefusal::ReasonMissing),
+        );
         return;
     }
-    let given: String = given.chars().take(MAX_ANSWER_CHARS).collect();
-    let reason = if given.is_empty() {
+    let trimmed: String = trimmed.chars().take(MAX_ANSWER_CHARS).collect();
+    let reason = if trimmed.is_empty() {
         format!("denied by {operator}")
     } else {
-        format!("denied by {operator}: {given}")
+        format!("denied by {operator}: {trimmed}")
     };
     let decided = end_held(
         tx,
@@ -162,18 +177,18 @@ fn deny_held(tx: &mut Transaction<'_>, ask: CallerId, held: &Held, operator: &st
             reason,
         },
     );
-    tx.reply_to_operator(ask, OperatorReply::Decided(decided));
+    tx.reply_to_operator(reply_id, OperatorReply::Decided(decided));
 }
 
 fn judge_and_pass(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     held: &Held,
     by: Decider<'_>,
     answers: &[BTreeMap<String, Value>],
 ) -> StageResult {
     if let Some(refused) = approval::bars(held, by.name) {
-        tx.reply_to_operator(ask, OperatorReply::Refused(refused));
+        tx.reply_to_operator(reply_id, OperatorReply::Refused(refused));
         return Ok(());
     }
     let judged = judge_gates(tx, held, UnansweredTreatment::Judged, |index, _| {
@@ -186,11 +201,11 @@ fn judge_and_pass(
             InvalidAnswerOutcome::StillHeld(invalid) => OperatorReply::Invalid(invalid),
             InvalidAnswerOutcome::Refused(decided) => OperatorReply::Decided(decided),
         };
-        tx.reply_to_operator(ask, reply);
+        tx.reply_to_operator(reply_id, reply);
         return Ok(());
     }
     let reply = approve_or_pass(tx, held, by, &judged);
-    tx.reply_to_operator(ask, reply);
+    tx.reply_to_operator(reply_id, reply);
     Ok(())
 }
 
@@ -272,8 +287,8 @@ fn retry_or_refuse(
         return InvalidAnswerOutcome::Refused(refuse_for_answers(tx, &held, by, &problems));
     }
     let held = Arc::new(held);
-    if let Some(waiting) = tx.state().held.replace(Arc::clone(&held)).cloned() {
-        tx.persist(StateKind::Held, held.id.as_str(), Some(&waiting));
+    if let Some(entry) = tx.state().held.replace(Arc::clone(&held)).cloned() {
+        tx.persist(StateKind::Held, held.id.as_str(), Some(&entry));
     }
     let held = Box::new((*held).clone());
     InvalidAnswerOutcome::StillHeld(InvalidAnswers { held, problems })
@@ -286,7 +301,7 @@ fn refuse_for_answers(
     by: Decider<'_>,
     wrong: &[AnswerProblem],
 ) -> SettledRequest {
-    let told: Vec<_> = wrong
+    let problems: Vec<_> = wrong
         .iter()
         .map(|problem| format!("`{}`: {}", problem.question, problem.rules.join(", ")))
         .collect();
@@ -297,7 +312,7 @@ fn refuse_for_answers(
             outcome: HeldOutcome::Denied,
             by: Some(by.name.to_owned()),
             code: DenyCode::InvalidAnswer,
-            reason: format!("an answer is not valid: {}", told.join("; ")),
+            reason: format!("an answer is not valid: {}", problems.join("; ")),
         },
     )
 }
@@ -309,7 +324,7 @@ pub(crate) fn record_responses(
     judged: &JudgedAnswers,
     by: Decider<'_>,
 ) {
-    let place = held_position(tx, held);
+    let position = held_position(tx, held);
     for (gate, judged) in held.gates.iter().zip(&judged.gates) {
         let Some(judged) = judged else { continue };
         let (answers, left_out) = match by.side {
@@ -322,7 +337,7 @@ pub(crate) fn record_responses(
             redacted,
             ..approval::response_record(gate, answers, problems, by.approver())
         };
-        tx.record_below(&place.child(gate.span_id.clone()), record);
+        tx.record_below(&position.child(gate.span_id.clone()), record);
     }
 }
 
@@ -355,25 +370,25 @@ fn pass_held(
     by: Decider<'_>,
     judged: &JudgedAnswers,
 ) -> SettledRequest {
-    let place = held_position(tx, held);
-    let waiting = remove_held(tx, &held.id);
+    let position = held_position(tx, held);
+    let entry = remove_held(tx, &held.id);
     open_session(tx, held);
     restart_intervals(tx, held);
-    let mut given = waiting
+    let mut injected = entry
         .as_ref()
-        .map(|w| w.given.clone())
+        .map(|w| w.injected.clone())
         .unwrap_or_default();
-    given.warnings.extend(judged.warnings.iter().cloned());
-    let locks = combined_locks(held, waiting.as_ref());
-    given.extend(pass_gates(tx, held, &place, &locks, (judged, by)));
-    let (advice, withheld) = waiting
+    injected.warnings.extend(judged.warnings.iter().cloned());
+    let locks = combined_locks(held, entry.as_ref());
+    injected.extend(pass_gates(tx, held, &position, &locks, (judged, by)));
+    let (advice, withheld) = entry
         .as_ref()
-        .map(|waiting| (waiting.advice.clone(), waiting.withheld.clone()))
+        .map(|entry| (entry.advice.clone(), entry.withheld.clone()))
         .unwrap_or_default();
-    given.extend(inject_withheld(tx, &place, withheld));
+    injected.extend(inject_withheld(tx, &position, withheld));
     for advice in advice {
         let (atlas_id, from) = (&advice.atlas_id, &advice.checkpoint_id);
-        apply_effects(tx, &place, atlas_id, from, &advice.effects);
+        apply_effects(tx, &position, atlas_id, from, &advice.effects);
     }
     let detail = pass_detail(held, judged, by);
     store_overruled(tx, held, by.name);
@@ -384,7 +399,7 @@ fn pass_held(
         Some(by.name.to_owned()),
         detail,
     );
-    release_subject(tx, held, &place, by, waiting, given);
+    release_subject(tx, held, &position, by, entry, injected);
     decided
 }
 
@@ -392,27 +407,27 @@ fn pass_held(
 fn release_subject(
     tx: &mut Transaction<'_>,
     held: &Held,
-    place: &SpanPosition,
+    position: &SpanPosition,
     by: Decider<'_>,
-    waiting: Option<HeldEntry>,
-    given: Injected,
+    entry: Option<HeldEntry>,
+    injected: Injected,
 ) {
     match &held.subject {
         HeldSubject::SessionStart => {
-            add_pending_injections(tx, &held.session, given);
+            add_pending_injections(tx, &held.session, injected);
             deliver_withheld(tx, &held.session);
             resume_parked(tx, &held.session);
         }
         HeldSubject::Moment(moment) => {
-            let (asker, modified) = waiting
-                .map(|waiting| (waiting.askers.last().copied(), waiting.modified_input))
+            let (reply_id, modified) = entry
+                .map(|entry| (entry.reply_ids.last().copied(), entry.modified_input))
                 .unwrap_or_default();
             let error = moment.event.clone();
-            add_pending_injections(tx, &held.session, given);
+            add_pending_injections(tx, &held.session, injected);
             deliver_withheld(tx, &held.session);
             reply_accepted_with(
                 tx,
-                asker,
+                reply_id,
                 &held.session,
                 Injected::default(),
                 modified,
@@ -421,12 +436,12 @@ fn release_subject(
             resume_parked(tx, &held.session);
         }
         HeldSubject::Action(call) => {
-            let askers = waiting.map(|waiting| waiting.askers).unwrap_or_default();
+            let reply_ids = entry.map(|entry| entry.reply_ids).unwrap_or_default();
             let approved_by = match by.side {
                 DeciderSide::Operator => Some(by.name.to_owned()),
                 DeciderSide::Agent => None,
             };
-            release_request(tx, held, place, call, given, (askers, approved_by));
+            release_request(tx, held, position, call, injected, (reply_ids, approved_by));
         }
     }
 }
@@ -465,9 +480,9 @@ fn pass_detail(held: &Held, judged: &JudgedAnswers, by: Decider<'_>) -> String {
 }
 
 /// Returns the capabilities that checkpoints of the same request lock. A lock beats an unlock there.
-fn combined_locks(held: &Held, waiting: Option<&HeldEntry>) -> BTreeSet<String> {
+fn combined_locks(held: &Held, entry: Option<&HeldEntry>) -> BTreeSet<String> {
     let gates = held.gates.iter().map(|gate| &gate.effects);
-    let advice = waiting.into_iter().flat_map(|waiting| &waiting.advice);
+    let advice = entry.into_iter().flat_map(|entry| &entry.advice);
     let all = gates.chain(advice.map(|advice| &advice.effects));
     all.flat_map(|effects| effects.lock.iter().cloned())
         .collect()

@@ -42,7 +42,7 @@ fn approve_first(
         // A second operator is not asked about a request that is refused anyway.
         return OperatorReply::Decided(refuse_held(tx, held, code, reason));
     }
-    let place = held_position(tx, held);
+    let position = held_position(tx, held);
     let answers = |at: usize| Some(&judged.gates.get(at)?.as_ref()?.answers);
     for (gate, judged) in held.gates.iter().zip(&judged.gates) {
         let Some(judged) = judged else { continue };
@@ -50,8 +50,8 @@ fn approve_first(
         let why = approval::justification(held, gate, own, answers, by.justification);
         let record = approval::first_approval_record(held, gate, why, by.approver());
         let span = tx.new_span();
-        let here = place.child(gate.span_id.clone()).child(span);
-        tx.record_as(&here, record, Durability::Sync);
+        let gate_position = position.child(gate.span_id.clone()).child(span);
+        tx.record_as(&gate_position, record, Durability::Sync);
     }
     let why = approval::request_justification(held, answers, by.justification);
     let mut held = held.clone();
@@ -69,8 +69,8 @@ fn approve_first(
 /// Stores a changed held request.
 pub(crate) fn store_held(tx: &mut Transaction<'_>, held: Held) -> OperatorReply {
     let held = Arc::new(held);
-    if let Some(waiting) = tx.state().held.replace(Arc::clone(&held)).cloned() {
-        tx.persist(StateKind::Held, held.id.as_str(), Some(&waiting));
+    if let Some(entry) = tx.state().held.replace(Arc::clone(&held)).cloned() {
+        tx.persist(StateKind::Held, held.id.as_str(), Some(&entry));
     }
     OperatorReply::Approved(Box::new((*held).clone()))
 }

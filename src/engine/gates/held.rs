@@ -11,7 +11,7 @@ use crate::atlas::model::CompiledQuestion;
 use crate::base::canonical_json::{canonical, number_kinds};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
-use crate::base::id::{EventId, GateId, SessionId, SpanId, TraceId};
+use crate::base::id::{EventId, HeldRequestId, SessionId, SpanId, TraceId};
 use crate::base::limits::MAX_HELD_TEXT_BYTES;
 use crate::base::operator::is_same_operator;
 use crate::base::pattern::Patterns;
@@ -23,7 +23,7 @@ use crate::base::pattern::Patterns;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Held {
     /// Identifier for people; stable across restarts.
-    pub id: GateId,
+    pub id: HeldRequestId,
     /// The session that made the request.
     pub session: SessionId,
     /// The agent that made the request.
@@ -292,7 +292,7 @@ pub enum TierSource {
 /// One gate in the way of a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
-    /// Checkpoint or policy that raised the gate.
+    /// Checkpoint or policy that the gate comes from.
     pub origin: GateOrigin,
     /// Reason, for people.
     pub why: String,
@@ -333,7 +333,7 @@ impl Gate {
     }
 }
 
-/// Checkpoint or policy that raised a gate.
+/// Checkpoint or policy that a gate comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GateOrigin {

@@ -13,7 +13,7 @@ use crate::atlas::keyword::KeywordMatch;
 use crate::atlas::model::CompiledQuestion;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::base::limits::{DEFAULT_GATE_TIMEOUT, MAX_HELD, MIN_OVERRIDE_REASON};
 use crate::base::pattern::Patterns;
 use crate::trace::event::{
@@ -24,7 +24,7 @@ use super::agent_answers::{agent_questions, later_questions_denial};
 use super::approval::{self, JUSTIFICATION};
 use super::held::{Gate, GateOrigin, Held, HeldSubject, PassEffects};
 use super::queue::{AdvisoryEffects, HeldEntry};
-use crate::engine::command::{AgentReply, CallerId, DenyCode, Effect, Injected, StateKind};
+use crate::engine::command::{AgentReply, DenyCode, Effect, Injected, ReplyId, StateKind};
 use crate::engine::evaluation::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
 use crate::engine::injection::contexts::{BudgetRule, Injection, expire_guidance, inject_contexts};
 use crate::engine::injection::withholding::{WithheldInjection, apply_effects};
@@ -32,8 +32,8 @@ use crate::engine::records::redaction::{RedactedText, redact_reason};
 use crate::engine::requests::attempt::queue_overload;
 use crate::engine::transaction::{SpanPosition, Transaction, pass_effects};
 
-/// A gate that is about to be raised, with its timeout.
-pub(crate) struct RaisedGate {
+/// A gate that is about to be held, with its timeout.
+pub(crate) struct NewGate {
     pub(crate) gate: Gate,
     pub(crate) timeout: Duration,
     priority: i64,
@@ -50,7 +50,7 @@ pub(crate) struct RaisedGate {
 pub(crate) struct HoldRequest {
     pub(crate) subject: HeldSubject,
     pub(crate) hash: Digest,
-    pub(crate) place: SpanPosition,
+    pub(crate) position: SpanPosition,
     /// Time at which the caller stops waiting, if it does.
     pub(crate) deadline: Option<Timestamp>,
     /// The agent's own identifier of the call.
@@ -71,10 +71,10 @@ pub(crate) enum GrantTiming {
 }
 
 /// Builds a gate from a blocking checkpoint.
-pub(crate) fn raise_checkpoint_gate(
+pub(crate) fn build_checkpoint_gate(
     tx: &mut Transaction<'_>,
     fired: &OwnedFiredCheckpoint,
-) -> RaisedGate {
+) -> NewGate {
     let checkpoint = &fired.checkpoint;
     let questions = if checkpoint.questions.is_empty() {
         implicit_acknowledgment(&checkpoint.name, &checkpoint.id)
@@ -107,7 +107,7 @@ pub(crate) fn raise_checkpoint_gate(
         atlas_hash: atlas_hash_of(tx, &fired.atlas_id),
         span_id: fired.recorded_span.clone().unwrap_or_else(|| tx.new_span()),
     };
-    RaisedGate {
+    NewGate {
         gate,
         timeout: Duration::from_secs(checkpoint.timeout_seconds),
         priority: checkpoint.priority,
@@ -119,10 +119,10 @@ pub(crate) fn raise_checkpoint_gate(
 }
 
 /// Builds a gate from a policy that requires approval.
-pub(crate) fn raise_approval_gate(
+pub(crate) fn build_approval_gate(
     tx: &mut Transaction<'_>,
     approval: &OwnedRequiredApproval,
-) -> RaisedGate {
+) -> NewGate {
     let (atlas_id, policy_id) = (approval.atlas_id.clone(), approval.policy_id.clone());
     let reason = approval.reason.clone();
     let (origin, question) = if approval.overrides {
@@ -154,7 +154,7 @@ pub(crate) fn raise_approval_gate(
         atlas_hash: atlas_hash_of(tx, &approval.atlas_id),
         span_id: tx.new_span(),
     };
-    RaisedGate {
+    NewGate {
         gate,
         timeout: DEFAULT_GATE_TIMEOUT,
         priority: 0,
@@ -165,68 +165,74 @@ pub(crate) fn raise_approval_gate(
     }
 }
 
-/// Applies fired checkpoints, highest priority first: raises gates and applies the others, and records
+/// Applies fired checkpoints, highest priority first: builds the gates, applies the others, and records
 /// both in that order.
 ///
 /// If too many requests are held for another gate, no gate is recorded.
 pub(crate) fn apply_in_order(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     subject: &HeldSubject,
     fired: &[OwnedFiredCheckpoint],
     grants: GrantTiming,
-) -> (Injected, Vec<RaisedGate>) {
-    let room = queue_overload(tx, &place.session).is_none();
-    let mut given = Injected::default();
-    let mut raised = Vec::new();
+) -> (Injected, Vec<NewGate>) {
+    let room = queue_overload(tx, &position.session).is_none();
+    let mut injected = Injected::default();
+    let mut new_gates = Vec::new();
     for fired in fired {
         if fired.is_gate() {
-            let mut gate = raise_checkpoint_gate(tx, fired);
+            let mut gate = build_checkpoint_gate(tx, fired);
             if room && !gate.recorded {
-                record_triggered(tx, place, &gate, subject);
+                record_triggered(tx, position, &gate, subject);
                 gate.recorded = true;
             }
-            raised.push(gate);
+            new_gates.push(gate);
         } else {
-            given.extend(apply_non_blocking(tx, place, fired, subject, grants));
+            injected.extend(apply_non_blocking(tx, position, fired, subject, grants));
         }
     }
-    (given, raised)
+    (injected, new_gates)
 }
 
 /// Applies and records a checkpoint that does not stop the agent.
 pub(crate) fn apply_non_blocking(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     fired: &OwnedFiredCheckpoint,
     subject: &HeldSubject,
     grants: GrantTiming,
 ) -> Injected {
-    let raised = RaisedGate {
+    let new_gate = NewGate {
         mode: fired.checkpoint.mode,
-        ..raise_checkpoint_gate(tx, fired)
+        ..build_checkpoint_gate(tx, fired)
     };
-    let here = place.child(raised.gate.span_id.clone());
-    if !raised.recorded {
-        record_triggered(tx, place, &raised, subject);
+    let gate_position = position.child(new_gate.gate.span_id.clone());
+    if !new_gate.recorded {
+        record_triggered(tx, position, &new_gate, subject);
     }
     expire_guidance(
         tx,
-        &place.session,
+        &position.session,
         &[&fired.checkpoint.id, fired.checkpoint.kind],
     );
-    let mut given = Injected::default();
+    let mut injected = Injected::default();
     if fired.checkpoint.mode == CheckpointMode::Advisory {
-        let mut effects = raised.gate.effects.clone();
+        let mut effects = new_gate.gate.effects.clone();
         let inject = std::mem::take(&mut effects.inject);
         if grants == GrantTiming::AfterGate || !fired.certain {
             effects.unlock.clear();
             effects.allow = Patterns::default();
         }
-        apply_effects(tx, place, &fired.atlas_id, &fired.checkpoint.id, &effects);
-        given = inject_contexts(
+        apply_effects(
             tx,
-            place,
+            position,
+            &fired.atlas_id,
+            &fired.checkpoint.id,
+            &effects,
+        );
+        injected = inject_contexts(
+            tx,
+            position,
             &Injection {
                 atlas: Some(&fired.atlas_id),
                 from: &fired.checkpoint.id,
@@ -245,7 +251,7 @@ pub(crate) fn apply_non_blocking(
         checkpoint_id: fired.checkpoint.id.clone(),
         checkpoint_type: fired.checkpoint.kind.to_owned(),
         duration_ms: fired.took_ms(),
-        contexts_injected: given
+        contexts_injected: injected
             .contexts
             .iter()
             .map(|c| c.context_id.clone())
@@ -256,45 +262,48 @@ pub(crate) fn apply_non_blocking(
             ActionTaken::Continue
         }),
         block_reason: None,
-        judged_under: approval::judged_under(&raised.gate),
+        judged_under: approval::judged_under(&new_gate.gate),
         redacted: Vec::new(),
     };
-    tx.record_below(&here, completed);
-    given
+    tx.record_below(&gate_position, completed);
+    injected
 }
 
 /// Holds a request. `ask` waits for the answer; with `None`, no caller waits.
 pub(crate) fn hold_request(
     tx: &mut Transaction<'_>,
-    ask: Option<CallerId>,
+    reply_id: Option<ReplyId>,
     request: HoldRequest,
-    raised: Vec<RaisedGate>,
-) -> Option<GateId> {
+    new_gates: Vec<NewGate>,
+) -> Option<HeldRequestId> {
     if tx.state().held.len() >= MAX_HELD {
-        if let Some(ask) = ask {
+        if let Some(reply_id) = reply_id {
             let reason = format!("{MAX_HELD} requests are already held");
-            tx.deny(ask, DenyCode::Overload, reason);
+            tx.deny(reply_id, DenyCode::Overload, reason);
         }
         return None;
     }
     let id = next_gate_id(tx);
-    for raised in raised.iter().filter(|raised| !raised.recorded) {
-        record_triggered(tx, &request.place, raised, &request.subject);
+    for new_gate in new_gates.iter().filter(|new_gate| !new_gate.recorded) {
+        record_triggered(tx, &request.position, new_gate, &request.subject);
     }
-    let patience = raised.iter().map(|raised| raised.timeout).min();
+    let patience = new_gates.iter().map(|new_gate| new_gate.timeout).min();
     let own = tx.now.plus(patience.unwrap_or(DEFAULT_GATE_TIMEOUT));
-    let session = tx.engine.state.sessions.get(&request.place.session);
+    let session = tx.engine.state.sessions.get(&request.position.session);
     let mut held = Held {
         id: id.clone(),
-        session: request.place.session.clone(),
+        session: request.position.session.clone(),
         agent: session
             .map(|session| session.agent.clone())
             .unwrap_or_default(),
-        intent: session.and_then(|session| Some(session.intent.as_ref()?.kept.clone())),
+        intent: session.and_then(|session| Some(session.intent.as_ref()?.recorded.clone())),
         subject: request.subject,
         request_hash: request.hash,
         atlas_hash: tx.engine.atlas_hash,
-        gates: raised.into_iter().map(|raised| raised.gate).collect(),
+        gates: new_gates
+            .into_iter()
+            .map(|new_gate| new_gate.gate)
+            .collect(),
         opened_at: tx.now,
         deadline: own,
         invalid_attempts: 0,
@@ -303,44 +312,44 @@ pub(crate) fn hold_request(
         answered: BTreeMap::new(),
         approval: None,
         claim: None,
-        trace_id: request.place.trace_id,
-        span_id: request.place.span_id,
+        trace_id: request.position.trace_id,
+        span_id: request.position.span_id,
     };
     // An agent that is asked questions has its reply, and comes back with the answers.
     let asked = agent_questions(tx, &held).map(AgentReply::Asked);
     let asked = asked.or_else(|| later_questions_denial(tx, &held).map(AgentReply::Denied));
-    let asked = ask.zip(asked);
-    let askers = ask.filter(|_| asked.is_none());
+    let asked = reply_id.zip(asked);
+    let reply_ids = reply_id.filter(|_| asked.is_none());
     // The caller's deadline counts while it waits. A caller that has its reply may answer later.
     let until = request.deadline.filter(|_| asked.is_none());
     held.deadline = until.map_or(own, |until| own.min(until));
     let deadline = held.deadline;
-    let waiting = HeldEntry {
+    let entry = HeldEntry {
         held: Arc::new(held),
-        given: Injected::default(),
+        injected: Injected::default(),
         withheld: request.withheld,
         call: request.same_call,
         advice: request.advice,
         modified_input: request.modified_input,
-        askers: askers.into_iter().collect(),
+        reply_ids: reply_ids.into_iter().collect(),
         bytes: 0,
     };
-    tx.persist(StateKind::Held, id.as_str(), Some(&waiting));
-    tx.state().held.insert(waiting);
+    tx.persist(StateKind::Held, id.as_str(), Some(&entry));
+    tx.state().held.insert(entry);
     tx.push(Effect::SetDeadline(id.clone(), deadline));
     tx.push(Effect::RequestHeld(id.clone()));
-    if let Some((ask, asked)) = asked {
-        tx.reply_to_agent(ask, asked);
+    if let Some((reply_id, asked)) = asked {
+        tx.reply_to_agent(reply_id, asked);
     }
     Some(id)
 }
 
-fn next_gate_id(tx: &mut Transaction<'_>) -> GateId {
+fn next_gate_id(tx: &mut Transaction<'_>) -> HeldRequestId {
     let state = tx.state();
     state.gates_opened += 1;
     let number = state.gates_opened;
     tx.persist(StateKind::Counter, "gates_opened", Some(&number));
-    GateId::from_number(number)
+    HeldRequestId::from_number(number)
 }
 
 /// Returns whether several Atlases have a checkpoint or policy of this name.
@@ -363,24 +372,24 @@ fn atlas_hash_of(tx: &Transaction<'_>, atlas_id: &str) -> Option<Digest> {
 
 pub(crate) fn record_triggered(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
-    raised: &RaisedGate,
+    position: &SpanPosition,
+    new_gate: &NewGate,
     subject: &HeldSubject,
 ) {
-    let gate = &raised.gate;
+    let gate = &new_gate.gate;
     let durability = if gate.force_sync {
         Durability::Sync
     } else {
         Durability::Async
     };
-    let here = place.child(gate.span_id.clone());
+    let gate_position = position.child(gate.span_id.clone());
     let (call, input_hash) = match subject {
         HeldSubject::SessionStart => (None, None),
         HeldSubject::Action(call) => (Some(call), None),
         HeldSubject::Moment(moment) => (None, moment.data.get("input_hash")),
     };
     let input_hash = input_hash.and_then(Value::as_str).map(str::to_owned);
-    let told = if raised.quotes_request {
+    let trigger_condition = if new_gate.quotes_request {
         redact_reason(tx, call, "trigger_condition", &gate.why)
     } else {
         RedactedText::plain(&gate.why)
@@ -388,16 +397,16 @@ pub(crate) fn record_triggered(
     let record = CheckpointTriggered {
         checkpoint_id: gate.origin.id().to_owned(),
         checkpoint_type: gate.origin.kind().to_owned(),
-        mode: raised.mode.as_str().to_owned(),
-        trigger_condition: told.text,
-        trigger_data: with_matches(trigger_data(subject), &raised.matches),
-        priority: raised.priority,
+        mode: new_gate.mode.as_str().to_owned(),
+        trigger_condition: trigger_condition.text,
+        trigger_data: with_matches(trigger_data(subject), &new_gate.matches),
+        priority: new_gate.priority,
         input_hash,
         judged_under: approval::judged_under(gate),
         numbers_as_text: Vec::new(),
-        redacted: told.redacted,
+        redacted: trigger_condition.redacted,
     };
-    tx.record_as(&here, record, durability);
+    tx.record_as(&gate_position, record, durability);
 }
 
 /// Returns the recorded trigger for contexts of a checkpoint of this type.

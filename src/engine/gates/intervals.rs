@@ -45,28 +45,28 @@ pub(crate) enum DueCause {
 /// Kind of the event at which interval gates are held.
 const INTERVAL: &str = "interval";
 
-/// Raises gates that are still required, then due intervals that have to come before the request.
-pub(crate) fn raise_required_gates(
+/// Holds the gates that are still required, then fires due intervals that have to come before the request.
+pub(crate) fn hold_required_gates(
     tx: &mut Transaction<'_>,
     request: &ActionRequest,
 ) -> StageResult {
     let session = &request.session;
-    let Some(known) = tx.state().sessions.get_mut(session) else {
+    let Some(session_state) = tx.state().sessions.get_mut(session) else {
         return Ok(());
     };
-    let place = session_position(known);
-    for unpassed in std::mem::take(&mut known.unpassed) {
+    let position = session_position(session_state);
+    for unpassed in std::mem::take(&mut session_state.unpassed) {
         let fired = fired_by_name(tx, &unpassed.checkpoints);
-        hold_or_accept_event(tx, None, &place, unpassed.moment, &fired, None);
+        hold_or_accept_event(tx, None, &position, unpassed.moment, &fired, None);
     }
-    raise_due_intervals(tx, session, Some(request))
+    fire_due_intervals(tx, session, Some(request))
 }
 
 /// Fires the due intervals that must come before the request or input.
 ///
 /// These are gates, checkpoints with a handler and, before a request, checkpoints that change the
 /// session's rights.
-pub(crate) fn raise_due_intervals(
+pub(crate) fn fire_due_intervals(
     tx: &mut Transaction<'_>,
     session: &SessionId,
     request: Option<&ActionRequest>,
@@ -80,7 +80,7 @@ pub(crate) fn raise_due_intervals(
         .into_iter()
         .filter(|fired| !fires_with_event(tx, &fired.checkpoint, due))
         .collect();
-    let Some(known) = tx.live_session(session) else {
+    let Some(session_state) = tx.live_session(session) else {
         return Ok(());
     };
     if first.is_empty() {
@@ -90,10 +90,10 @@ pub(crate) fn raise_due_intervals(
         request.map(|request| ActionCall::of(&tx.engine.atlases, &request.action, &request.params));
     let subject = CallSubject {
         action: call.as_ref(),
-        ..CallSubject::of_session(known)
+        ..CallSubject::of_session(session_state)
     };
     let handled = require_handler_answers(tx, first, subject)?;
-    let place = session_position(known);
+    let position = session_position(session_state);
     store_interval_firings(tx, session, &handled.fired);
     // An interval that is due again asks its handlers again.
     tx.answers.remove_handlers_of(&handled.fired);
@@ -105,7 +105,7 @@ pub(crate) fn raise_due_intervals(
         text: None,
         reached_agent: false,
     };
-    run_event_handlers(tx, None, &place, moment, call.as_ref(), handled);
+    run_event_handlers(tx, None, &position, moment, call.as_ref(), handled);
     Ok(())
 }
 
@@ -175,10 +175,10 @@ pub(crate) fn store_interval_firings(
         return;
     }
     let now = tx.now;
-    if let Some(known) = tx.state().sessions.get_mut(session) {
+    if let Some(session_state) = tx.state().sessions.get_mut(session) {
         for fired in fired {
             let key = (fired.atlas_id.clone(), fired.checkpoint.id.clone());
-            known.store_interval_firing(key, &fired.checkpoint.trigger, now);
+            session_state.store_interval_firing(key, &fired.checkpoint.trigger, now);
         }
     }
     tx.mark_changed(session);
@@ -209,9 +209,9 @@ pub(crate) fn restart_intervals(tx: &mut Transaction<'_>, held: &Held) {
         }
     }
     let now = tx.now;
-    if let Some(known) = tx.state().sessions.get_mut(&held.session) {
+    if let Some(session_state) = tx.state().sessions.get_mut(&held.session) {
         for (key, trigger) in intervals {
-            known.store_interval_firing(key, &trigger, now);
+            session_state.store_interval_firing(key, &trigger, now);
         }
     }
     tx.mark_changed(&held.session);
@@ -249,23 +249,23 @@ fn fired_by_name(
 impl Session {
     /// Stores that an interval fired. It counts from its last multiple, not from now.
     fn store_interval_firing(&mut self, key: (String, String), trigger: &Trigger, now: Timestamp) {
-        let last = self.beats.iter().find(|beat| beat.key == key);
+        let last = self.interval_marks.iter().find(|mark| mark.key == key);
         let (mut at, mut actions) = (now, self.conversation_actions());
         match trigger {
             Trigger::TimeInterval(interval) => {
-                let last = last.map_or(self.conversation_started_at(), |beat| beat.at);
+                let last = last.map_or(self.conversation_started_at(), |mark| mark.at);
                 let passed = now.since(last);
                 at = last.plus(passed.saturating_sub(past_multiple(passed, *interval)));
             }
             Trigger::CountInterval(interval) => {
-                let last = last.map_or(0, |beat| beat.actions);
+                let last = last.map_or(0, |mark| mark.actions);
                 let run = actions.saturating_sub(last);
                 actions = actions.saturating_sub(run.checked_rem(*interval).unwrap_or_default());
             }
             _ => {}
         }
-        self.beats.retain(|beat| beat.key != key);
-        self.beats.push(IntervalMark { key, at, actions });
+        self.interval_marks.retain(|mark| mark.key != key);
+        self.interval_marks.push(IntervalMark { key, at, actions });
     }
 }
 

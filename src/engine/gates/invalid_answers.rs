@@ -9,7 +9,7 @@ use super::approval;
 use super::decision::{Decider, InvalidAnswerOutcome, apply_invalid_answers, record_responses};
 use super::held::Held;
 use super::settlement::held_position;
-use crate::engine::command::{CallerId, Confirmation, DecisionRefusal, OperatorReply};
+use crate::engine::command::{Confirmation, DecisionRefusal, OperatorReply, ReplyId};
 use crate::engine::records::redaction::redact_problems;
 use crate::engine::transaction::Transaction;
 
@@ -19,7 +19,7 @@ const MAX_TYPED_CHARS: usize = 120;
 /// Handles answers that the console found to break rules.
 pub(crate) fn reject_invalid_answers(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     held: &Held,
     by: Decider<'_>,
     answers: &[BTreeMap<String, Value>],
@@ -30,7 +30,7 @@ pub(crate) fn reject_invalid_answers(
         Some(DecisionRefusal::AtlasChanged)
     };
     if let Some(refused) = refused {
-        tx.reply_to_operator(ask, OperatorReply::Refused(refused));
+        tx.reply_to_operator(reply_id, OperatorReply::Refused(refused));
         return;
     }
     let judged = judge_gates(tx, held, UnansweredTreatment::Skipped, |at, _| {
@@ -38,7 +38,10 @@ pub(crate) fn reject_invalid_answers(
     });
     if judged.block.is_empty() && judged.retry.is_empty() {
         // The console showed other questions than these.
-        tx.reply_to_operator(ask, OperatorReply::Refused(DecisionRefusal::RequestChanged));
+        tx.reply_to_operator(
+            reply_id,
+            OperatorReply::Refused(DecisionRefusal::RequestChanged),
+        );
         return;
     }
     record_responses(tx, held, &judged, by);
@@ -47,7 +50,7 @@ pub(crate) fn reject_invalid_answers(
         Some(InvalidAnswerOutcome::Refused(decided)) => OperatorReply::Decided(decided),
         None => OperatorReply::Refused(DecisionRefusal::RequestChanged),
     };
-    tx.reply_to_operator(ask, reply);
+    tx.reply_to_operator(reply_id, reply);
 }
 
 /// Records a wrong text where the operator had to confirm a decision.
@@ -73,7 +76,7 @@ pub(crate) fn record_wrong_confirmation(
         let (problems, redacted) = redact_problems(tx, held, &[problem]);
         let mut record = approval::response_record(gate, Map::new(), problems, by.approver());
         record.redacted = redacted;
-        let here = held_position(tx, held).child(gate.span_id.clone());
-        tx.record_below(&here, record);
+        let gate_position = held_position(tx, held).child(gate.span_id.clone());
+        tx.record_below(&gate_position, record);
     }
 }

@@ -15,9 +15,9 @@ use super::dual_approval::store_held;
 use super::held::{Claim, Held};
 use super::settlement::{expire_held, held_position};
 use crate::engine::command::{
-    AcknowledgedSubject, CallerId, ClaimChange, ClaimChangeKind, DecisionRefusal, Effect,
+    AcknowledgedSubject, ClaimChange, ClaimChangeKind, DecisionRefusal, Effect,
     OperatorAcknowledgement, OperatorAction, OperatorChange, OperatorReply, OverruledDenial,
-    RecordFault, StateKind,
+    RecordFault, ReplyId, StateKind,
 };
 use crate::engine::transaction::Transaction;
 
@@ -26,7 +26,7 @@ const FAULT_KEY: &str = "record";
 
 pub(crate) fn apply_operator_action(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     operate: &OperatorAction,
 ) {
     let done = match operate {
@@ -35,16 +35,16 @@ pub(crate) fn apply_operator_action(
         OperatorAction::ChangeOperator(seat) => change_operator(tx, seat),
     };
     let reply = done.map_or_else(OperatorReply::Refused, |()| OperatorReply::Acted);
-    tx.reply_to_operator(ask, reply);
+    tx.reply_to_operator(reply_id, reply);
 }
 
 /// Changes the claim on a held request, if the claim is still as the operator saw it.
 fn change_claim(tx: &mut Transaction<'_>, claiming: &ClaimChange) -> Result<(), DecisionRefusal> {
     expire_held(tx, &claiming.gate);
-    let Some(waiting) = tx.engine.state.held.get(&claiming.gate) else {
+    let Some(entry) = tx.engine.state.held.get(&claiming.gate) else {
         return Err(DecisionRefusal::NotHeld(claiming.gate.clone()));
     };
-    let held = Arc::clone(&waiting.held);
+    let held = Arc::clone(&entry.held);
     let before = held.claim.as_ref().map(|claim| claim.by.clone());
     if before != claiming.seen {
         return Err(DecisionRefusal::ClaimChanged(before));

@@ -20,11 +20,11 @@ use crate::engine::transaction::{SpanPosition, Transaction};
 pub(crate) fn pass_gates(
     tx: &mut Transaction<'_>,
     held: &Held,
-    place: &SpanPosition,
+    position: &SpanPosition,
     locks: &BTreeSet<String>,
     (judged, by): (&JudgedAnswers, Decider<'_>),
 ) -> Injected {
-    let mut given = Injected::default();
+    let mut injected = Injected::default();
     let answers = |at: usize| Some(&judged.gates.get(at)?.as_ref()?.answers);
     let agent = format!("agent {}", held.agent);
     for (at, (gate, judged)) in held.gates.iter().zip(&judged.gates).enumerate() {
@@ -46,27 +46,27 @@ pub(crate) fn pass_gates(
             }
             None => approval::agent_justification(gate, held.answered.get(&at)),
         };
-        given.extend(pass_gate(tx, held, place, (gate, locks), &why, by));
+        injected.extend(pass_gate(tx, held, position, (gate, locks), &why, by));
     }
-    given
+    injected
 }
 
 fn pass_gate(
     tx: &mut Transaction<'_>,
     held: &Held,
-    place: &SpanPosition,
+    position: &SpanPosition,
     (gate, locks): (&Gate, &BTreeSet<String>),
     why: &Justification,
     by: Decider<'_>,
 ) -> Injected {
-    let here = place.child(gate.span_id.clone());
+    let gate_position = position.child(gate.span_id.clone());
     let id = gate.origin.id().to_owned();
-    record_approval(tx, held, &here, gate, why, by);
+    record_approval(tx, held, &gate_position, gate, why, by);
     let effects = PassEffects {
         lift: gate.effects.unlock.difference(locks).cloned().collect(),
         ..gate.effects.clone()
     };
-    apply_effects(tx, place, gate.origin.atlas_id(), &id, &effects);
+    apply_effects(tx, position, gate.origin.atlas_id(), &id, &effects);
     if let Some(session) = tx.state().sessions.get_mut(&held.session) {
         let key = (gate.origin.atlas_id().to_owned(), id.clone());
         session.passed.insert(key);
@@ -74,9 +74,9 @@ fn pass_gate(
     tx.state().caches.new_generation();
     let kind = gate.origin.kind();
     expire_guidance(tx, &held.session, &[&id, kind]);
-    let given = inject_contexts(
+    let injected = inject_contexts(
         tx,
-        place,
+        position,
         &Injection {
             atlas: Some(gate.origin.atlas_id()),
             from: &id,
@@ -87,7 +87,7 @@ fn pass_gate(
             size: BudgetRule::Unlimited,
         },
     );
-    let contexts: Vec<_> = given
+    let contexts: Vec<_> = injected
         .contexts
         .iter()
         .map(|c| c.context_id.clone())
@@ -95,9 +95,9 @@ fn pass_gate(
     let passed = approval::passed_record(held, gate, contexts.clone(), why, by.approver());
     // The agent goes on because of this record: it is on disk before the agent is told.
     let span = tx.new_span();
-    tx.record_as(&here.child(span), passed, Durability::Sync);
+    tx.record_as(&gate_position.child(span), passed, Durability::Sync);
     tx.record_below(
-        &here,
+        &gate_position,
         CheckpointCompleted {
             checkpoint_id: id,
             checkpoint_type: kind.to_owned(),
@@ -109,21 +109,21 @@ fn pass_gate(
             redacted: Vec::new(),
         },
     );
-    given
+    injected
 }
 
 /// Writes the record that only some gates need: a verified risk, or an overruled policy.
 fn record_approval(
     tx: &mut Transaction<'_>,
     held: &Held,
-    here: &SpanPosition,
+    gate_position: &SpanPosition,
     gate: &Gate,
     why: &Justification,
     by: Decider<'_>,
 ) {
     if let Some(record) = approval::approval_record(held, gate, why, by.approver()) {
         let span = tx.new_span();
-        let event = tx.record_as(&here.child(span), record, Durability::Async);
+        let event = tx.record_as(&gate_position.child(span), record, Durability::Async);
         notify_override(tx, held, gate, by.name, event);
     }
 }

@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
-use crate::base::id::{EventId, GateId, SessionId, SpanId, TraceId};
+use crate::base::id::{EventId, HeldRequestId, SessionId, SpanId, TraceId};
 use crate::base::limits::PERMIT_LIFETIME;
 use crate::trace::event::{CheckpointPassed, Durability};
 
 use super::decision::overruled_denials;
 use super::held::{ActionCall, Gate, GateOrigin, Held};
-use crate::engine::command::{AgentReply, CallerId, Injected, StateKind};
+use crate::engine::command::{AgentReply, Injected, ReplyId, StateKind};
 use crate::engine::evaluation::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
 use crate::engine::injection::delivery::{amend_attempt, unname_contexts};
+use crate::engine::records::action_records::atlas_refs;
 use crate::engine::records::notice::{ReleaseInfo, notify_release};
-use crate::engine::records::redaction::atlas_refs;
 use crate::engine::requests::attempt::allow_run;
 use crate::engine::sessions::lifecycle::add_pending_injections;
 use crate::engine::transaction::{SpanPosition, Transaction};
@@ -30,9 +30,10 @@ pub(crate) struct Permit {
     pub(crate) request_hash: Digest,
     pub(crate) atlas_hash: Digest,
     pub(crate) session: SessionId,
-    pub(crate) gate: GateId,
+    pub(crate) gate: HeldRequestId,
     pub(crate) expires_at: Timestamp,
-    pub(crate) given: Injected,
+    #[serde(rename = "given")]
+    pub(crate) injected: Injected,
     /// Denials that an operator overruled for this request.
     #[serde(default)]
     pub(crate) overrides: BTreeSet<String>,
@@ -69,11 +70,11 @@ impl Permit {
 pub(crate) fn store_permit(
     tx: &mut Transaction<'_>,
     held: &Held,
-    given: Injected,
+    injected: Injected,
     approved_by: Option<String>,
 ) {
     // The injections go with the next reply, so that no other request of the session runs without them.
-    add_pending_injections(tx, &held.session, given);
+    add_pending_injections(tx, &held.session, injected);
     unname_contexts(tx, held);
     let permit = Permit {
         request_hash: held.request_hash,
@@ -81,7 +82,7 @@ pub(crate) fn store_permit(
         session: held.session.clone(),
         gate: held.id.clone(),
         expires_at: tx.now.plus(PERMIT_LIFETIME),
-        given: Injected::default(),
+        injected: Injected::default(),
         overrides: overruled_denials(held),
         passed: passed_gates(&held.gates),
         approved_by,
@@ -158,26 +159,26 @@ fn overruled_approvals(tx: &Transaction<'_>, permit: &Permit) -> Vec<OwnedRequir
 /// Allows a request that was approved while its caller was away.
 pub(crate) fn run_by_permit(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
-    (place, event, call): (&SpanPosition, Option<&EventId>, &ActionCall),
+    reply_id: ReplyId,
+    (position, event, call): (&SpanPosition, Option<&EventId>, &ActionCall),
     gates: &[(String, String)],
     permit: Permit,
-    mut given: Injected,
+    mut injected: Injected,
 ) {
     for (atlas_id, gate) in gates {
-        record_permitted(tx, place, (atlas_id, gate), &permit);
+        record_permitted(tx, position, (atlas_id, gate), &permit);
     }
-    given.extend(permit.given);
-    let mut allowed = allow_run(tx, place, call, given);
-    amend_attempt(tx, event, &allowed.given);
+    injected.extend(permit.injected);
+    let mut allowed = allow_run(tx, position, call, injected);
+    amend_attempt(tx, event, &allowed.injected);
     let release = ReleaseInfo {
         gate: &permit.gate,
         approver: permit.approved_by.as_deref(),
         passed: &permit.passed,
     };
-    notify_release(tx, place, call, Some(&release));
+    notify_release(tx, position, call, Some(&release));
     allowed.approved_by = permit.approved_by;
-    tx.reply_to_agent(ask, AgentReply::Allowed(allowed));
+    tx.reply_to_agent(reply_id, AgentReply::Allowed(allowed));
 }
 
 /// Takes the permit for exactly this request under exactly the loaded Atlases, if there is one.
@@ -190,7 +191,7 @@ fn take_permit(tx: &mut Transaction<'_>, hash: Digest) -> Option<Permit> {
 /// Records that a gate is open because the request was passed before.
 fn record_permitted(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     (atlas_id, gate): (&str, &str),
     permit: &Permit,
 ) {
@@ -208,7 +209,7 @@ fn record_permitted(
         judged_under: atlas_refs(tx, Some(atlas_id)),
     };
     let span = tx.new_span();
-    tx.record_as(&place.child(span), passed, Durability::Sync);
+    tx.record_as(&position.child(span), passed, Durability::Sync);
 }
 
 /// Returns the Atlas and identifier of each gate in the way of an attempt: checkpoints first, then policies.

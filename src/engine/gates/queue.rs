@@ -10,11 +10,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::base::digest::Digest;
-use crate::base::id::{GateId, SessionId};
+use crate::base::id::{HeldRequestId, SessionId};
 
 use super::held::{Held, PassEffects};
 use super::permits::Permit;
-use crate::engine::command::{ActionRequest, CallerId, Injected};
+use crate::engine::command::{ActionRequest, Injected, ReplyId};
 use crate::engine::injection::withholding::WithheldInjection;
 
 /// A held request, with the callers that wait for it.
@@ -23,8 +23,8 @@ pub(crate) struct HeldEntry {
     pub(crate) held: Arc<Held>,
     /// Injections of advisory checkpoints, delivered when the request passes. Only earlier versions wrote
     /// this field.
-    #[serde(default)]
-    pub(crate) given: Injected,
+    #[serde(rename = "given", default)]
+    pub(crate) injected: Injected,
     /// Injections of advisory checkpoints that wait until the request passes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) withheld: Vec<WithheldInjection>,
@@ -40,7 +40,7 @@ pub(crate) struct HeldEntry {
     pub(crate) modified_input: Option<String>,
     /// Callers that wait for the decision, in the order asked. They are not persisted.
     #[serde(skip)]
-    pub(crate) askers: Vec<CallerId>,
+    pub(crate) reply_ids: Vec<ReplyId>,
     /// Size of the request in bytes, for the queue's byte limit.
     #[serde(skip)]
     pub(crate) bytes: usize,
@@ -57,20 +57,20 @@ pub(crate) struct AdvisoryEffects {
 /// The queue of held requests.
 #[derive(Debug, Default)]
 pub(crate) struct HeldQueue {
-    held: BTreeMap<GateId, HeldEntry>,
-    by_session: BTreeMap<SessionId, BTreeSet<GateId>>,
-    by_request: BTreeMap<Digest, BTreeSet<GateId>>,
-    by_caller: BTreeMap<CallerId, GateId>,
+    held: BTreeMap<HeldRequestId, HeldEntry>,
+    by_session: BTreeMap<SessionId, BTreeSet<HeldRequestId>>,
+    by_request: BTreeMap<Digest, BTreeSet<HeldRequestId>>,
+    by_reply: BTreeMap<ReplyId, HeldRequestId>,
     bytes: usize,
 }
 
 impl HeldQueue {
-    pub(crate) fn get(&self, gate: &GateId) -> Option<&HeldEntry> {
-        self.held.get(gate)
+    pub(crate) fn get(&self, held_id: &HeldRequestId) -> Option<&HeldEntry> {
+        self.held.get(held_id)
     }
 
-    pub(crate) fn contains(&self, gate: &GateId) -> bool {
-        self.held.contains_key(gate)
+    pub(crate) fn contains(&self, held_id: &HeldRequestId) -> bool {
+        self.held.contains_key(held_id)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -92,12 +92,12 @@ impl HeldQueue {
         self.held.values()
     }
 
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &GateId> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &HeldRequestId> {
         self.held.keys()
     }
 
     /// Returns the identifiers of a session's held requests.
-    pub(crate) fn of_session(&self, session: &SessionId) -> impl Iterator<Item = &GateId> {
+    pub(crate) fn of_session(&self, session: &SessionId) -> impl Iterator<Item = &HeldRequestId> {
         self.by_session.get(session).into_iter().flatten()
     }
 
@@ -108,64 +108,71 @@ impl HeldQueue {
     /// Returns the held requests with this request hash.
     pub(crate) fn of_request(&self, hash: &Digest) -> impl Iterator<Item = &HeldEntry> {
         let gates = self.by_request.get(hash).into_iter().flatten();
-        gates.filter_map(move |gate| self.held.get(gate))
+        gates.filter_map(move |held_id| self.held.get(held_id))
     }
 
-    pub(crate) fn insert(&mut self, mut waiting: HeldEntry) {
-        let gate = waiting.held.id.clone();
-        self.remove(&gate);
-        waiting.bytes = waiting.held.subject.bytes();
-        self.bytes = self.bytes.saturating_add(waiting.bytes);
-        let of_session = self.by_session.entry(waiting.held.session.clone());
-        of_session.or_default().insert(gate.clone());
-        let of_request = self.by_request.entry(waiting.held.request_hash);
-        of_request.or_default().insert(gate.clone());
-        let askers = waiting.askers.iter().map(|ask| (*ask, gate.clone()));
-        self.by_caller.extend(askers);
-        self.held.insert(gate, waiting);
+    pub(crate) fn insert(&mut self, mut entry: HeldEntry) {
+        let held_id = entry.held.id.clone();
+        self.remove(&held_id);
+        entry.bytes = entry.held.subject.bytes();
+        self.bytes = self.bytes.saturating_add(entry.bytes);
+        let of_session = self.by_session.entry(entry.held.session.clone());
+        of_session.or_default().insert(held_id.clone());
+        let of_request = self.by_request.entry(entry.held.request_hash);
+        of_request.or_default().insert(held_id.clone());
+        let reply_ids = entry
+            .reply_ids
+            .iter()
+            .map(|reply_id| (*reply_id, held_id.clone()));
+        self.by_reply.extend(reply_ids);
+        self.held.insert(held_id, entry);
     }
 
-    pub(crate) fn remove(&mut self, gate: &GateId) -> Option<HeldEntry> {
-        let waiting = self.held.remove(gate)?;
-        self.bytes = self.bytes.saturating_sub(waiting.bytes);
-        remove_from(&mut self.by_session, &waiting.held.session, gate);
-        remove_from(&mut self.by_request, &waiting.held.request_hash, gate);
-        for ask in &waiting.askers {
-            self.by_caller.remove(ask);
+    pub(crate) fn remove(&mut self, held_id: &HeldRequestId) -> Option<HeldEntry> {
+        let entry = self.held.remove(held_id)?;
+        self.bytes = self.bytes.saturating_sub(entry.bytes);
+        remove_from(&mut self.by_session, &entry.held.session, held_id);
+        remove_from(&mut self.by_request, &entry.held.request_hash, held_id);
+        for reply_id in &entry.reply_ids {
+            self.by_reply.remove(reply_id);
         }
-        Some(waiting)
+        Some(entry)
     }
 
     /// Replaces the description of a held request. Its session and its hash must not change.
     pub(crate) fn replace(&mut self, held: Arc<Held>) -> Option<&HeldEntry> {
-        let waiting = self.held.get_mut(&held.id)?;
-        waiting.held = held;
-        Some(waiting)
+        let entry = self.held.get_mut(&held.id)?;
+        entry.held = held;
+        Some(entry)
     }
 
     /// Adds a waiting caller to a held request.
-    pub(crate) fn add_asker(&mut self, gate: &GateId, ask: CallerId) {
-        if let Some(waiting) = self.held.get_mut(gate) {
-            waiting.askers.push(ask);
-            self.by_caller.insert(ask, gate.clone());
+    pub(crate) fn add_reply(&mut self, held_id: &HeldRequestId, reply_id: ReplyId) {
+        if let Some(entry) = self.held.get_mut(held_id) {
+            entry.reply_ids.push(reply_id);
+            self.by_reply.insert(reply_id, held_id.clone());
         }
     }
 
     /// Removes the first waiting caller, if at least `most` wait.
-    pub(crate) fn remove_earliest(&mut self, gate: &GateId, most: usize) -> Option<CallerId> {
-        let waiting = self.held.get_mut(gate)?;
-        let earliest = (waiting.askers.len() >= most).then(|| waiting.askers.remove(0))?;
-        self.by_caller.remove(&earliest);
+    pub(crate) fn remove_earliest(
+        &mut self,
+        held_id: &HeldRequestId,
+        most: usize,
+    ) -> Option<ReplyId> {
+        let entry = self.held.get_mut(held_id)?;
+        let earliest = (entry.reply_ids.len() >= most).then(|| entry.reply_ids.remove(0))?;
+        self.by_reply.remove(&earliest);
         Some(earliest)
     }
 
     /// Removes a caller that has left.
-    pub(crate) fn remove_asker(&mut self, ask: CallerId) {
-        let Some(gate) = self.by_caller.remove(&ask) else {
+    pub(crate) fn remove_reply(&mut self, reply_id: ReplyId) {
+        let Some(held_id) = self.by_reply.remove(&reply_id) else {
             return;
         };
-        if let Some(waiting) = self.held.get_mut(&gate) {
-            waiting.askers.retain(|asker| *asker != ask);
+        if let Some(entry) = self.held.get_mut(&held_id) {
+            entry.reply_ids.retain(|waiting_id| *waiting_id != reply_id);
         }
     }
 }
@@ -175,13 +182,13 @@ impl HeldQueue {
 #[derive(Debug, Default)]
 pub(crate) struct ParkedRequests {
     by_session: BTreeMap<SessionId, Vec<ParkedRequest>>,
-    by_caller: BTreeMap<CallerId, SessionId>,
+    by_reply: BTreeMap<ReplyId, SessionId>,
     bytes: usize,
 }
 
 #[derive(Debug)]
 struct ParkedRequest {
-    ask: CallerId,
+    reply_id: ReplyId,
     request: ActionRequest,
     bytes: usize,
 }
@@ -206,36 +213,38 @@ impl ParkedRequests {
         parked.map(|parked| &mut parked.request)
     }
 
-    pub(crate) fn push(&mut self, ask: CallerId, request: ActionRequest) {
+    pub(crate) fn push(&mut self, reply_id: ReplyId, request: ActionRequest) {
         let bytes = request.params.to_string().len();
         self.bytes = self.bytes.saturating_add(bytes);
-        self.by_caller.insert(ask, request.session.clone());
+        self.by_reply.insert(reply_id, request.session.clone());
         let own = self.by_session.entry(request.session.clone()).or_default();
         own.push(ParkedRequest {
-            ask,
+            reply_id,
             request,
             bytes,
         });
     }
 
     /// Removes and returns all parked requests of a session.
-    pub(crate) fn take(&mut self, session: &SessionId) -> Vec<(CallerId, ActionRequest)> {
+    pub(crate) fn take(&mut self, session: &SessionId) -> Vec<(ReplyId, ActionRequest)> {
         let taken = self.by_session.remove(session).unwrap_or_default();
         for parked in &taken {
-            self.by_caller.remove(&parked.ask);
+            self.by_reply.remove(&parked.reply_id);
             self.bytes = self.bytes.saturating_sub(parked.bytes);
         }
-        let pairs = taken.into_iter().map(|parked| (parked.ask, parked.request));
+        let pairs = taken
+            .into_iter()
+            .map(|parked| (parked.reply_id, parked.request));
         pairs.collect()
     }
 
     /// Removes the requests of a caller that has left.
-    pub(crate) fn remove_asker(&mut self, ask: CallerId) {
-        let Some(session) = self.by_caller.remove(&ask) else {
+    pub(crate) fn remove_reply(&mut self, reply_id: ReplyId) {
+        let Some(session) = self.by_reply.remove(&reply_id) else {
             return;
         };
         if let Some(own) = self.by_session.get_mut(&session) {
-            for gone in own.extract_if(.., |parked| parked.ask == ask) {
+            for gone in own.extract_if(.., |parked| parked.reply_id == reply_id) {
                 self.bytes = self.bytes.saturating_sub(gone.bytes);
             }
             if own.is_empty() {
@@ -248,56 +257,60 @@ impl ParkedRequests {
 /// Permits by the held request that they were given for. Two approvals of identical requests are two permits.
 #[derive(Debug, Default)]
 pub(crate) struct PermitIndex {
-    by_gate: BTreeMap<GateId, Permit>,
-    by_request: BTreeMap<Digest, BTreeSet<GateId>>,
+    by_held: BTreeMap<HeldRequestId, Permit>,
+    by_request: BTreeMap<Digest, BTreeSet<HeldRequestId>>,
 }
 
 impl PermitIndex {
     /// Returns the permits for this request hash.
     pub(crate) fn of_request(&self, hash: &Digest) -> impl Iterator<Item = &Permit> {
         let gates = self.by_request.get(hash).into_iter().flatten();
-        gates.filter_map(move |gate| self.by_gate.get(gate))
+        gates.filter_map(move |held_id| self.by_held.get(held_id))
     }
 
     /// Returns the permit that was given for a held request.
-    pub(crate) fn of_gate(&self, gate: &GateId) -> Option<&Permit> {
-        self.by_gate.get(gate)
+    pub(crate) fn of_held(&self, held_id: &HeldRequestId) -> Option<&Permit> {
+        self.by_held.get(held_id)
     }
 
     pub(crate) fn values(&self) -> impl Iterator<Item = &Permit> {
-        self.by_gate.values()
+        self.by_held.values()
     }
 
     pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut Permit> {
-        self.by_gate.values_mut()
+        self.by_held.values_mut()
     }
 
     pub(crate) fn insert(&mut self, permit: Permit) {
         let of_request = self.by_request.entry(permit.request_hash);
         of_request.or_default().insert(permit.gate.clone());
-        self.by_gate.insert(permit.gate.clone(), permit);
+        self.by_held.insert(permit.gate.clone(), permit);
     }
 
-    pub(crate) fn remove(&mut self, gate: &GateId) -> Option<Permit> {
-        let permit = self.by_gate.remove(gate)?;
-        remove_from(&mut self.by_request, &permit.request_hash, gate);
+    pub(crate) fn remove(&mut self, held_id: &HeldRequestId) -> Option<Permit> {
+        let permit = self.by_held.remove(held_id)?;
+        remove_from(&mut self.by_request, &permit.request_hash, held_id);
         Some(permit)
     }
 
     /// Removes the permits that `gone` selects. Returns the held requests they were given for.
-    pub(crate) fn remove_where(&mut self, gone: impl Fn(&Permit) -> bool) -> Vec<GateId> {
-        let permits = self.by_gate.values().filter(|permit| gone(permit));
+    pub(crate) fn remove_where(&mut self, gone: impl Fn(&Permit) -> bool) -> Vec<HeldRequestId> {
+        let permits = self.by_held.values().filter(|permit| gone(permit));
         let gates: Vec<_> = permits.map(|permit| permit.gate.clone()).collect();
-        for gate in &gates {
-            self.remove(gate);
+        for held_id in &gates {
+            self.remove(held_id);
         }
         gates
     }
 }
 
-fn remove_from<K: Ord>(index: &mut BTreeMap<K, BTreeSet<GateId>>, key: &K, gate: &GateId) {
+fn remove_from<K: Ord>(
+    index: &mut BTreeMap<K, BTreeSet<HeldRequestId>>,
+    key: &K,
+    held_id: &HeldRequestId,
+) {
     if let Some(gates) = index.get_mut(key) {
-        gates.remove(gate);
+        gates.remove(held_id);
         if gates.is_empty() {
             index.remove(key);
         }

@@ -8,76 +8,97 @@ use crate::base::limits::{MAX_HELD_PER_SESSION, MAX_PARKED_BYTES};
 
 use super::agent_answers::agent_questions;
 use super::holding::SESSION_START;
-use super::intervals::raise_required_gates;
+use super::intervals::hold_required_gates;
 use crate::engine::command::{
-    ActionRequest, AgentQuestions, AgentReply, CallerId, DenyCode, EngineCommand,
+    ActionRequest, AgentQuestions, AgentReply, DenyCode, EngineCommand, ReplyId,
 };
 use crate::engine::extensions::suspension::execute_or_queue;
 use crate::engine::pipeline::{StageExit, StageResult};
 use crate::engine::requests::attempt::refuse_action;
-use crate::engine::sessions::lifecycle::reraise_start_gate;
+use crate::engine::sessions::lifecycle::reopen_start_gate;
 use crate::engine::sessions::session::StartState;
 use crate::engine::transaction::Transaction;
 
 /// Lets a request pass when no gate blocks its whole session. Otherwise parks or refuses it.
 pub(crate) fn pass_session_gates(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     request: &ActionRequest,
 ) -> StageResult {
-    if let Some(asked) = reraise_start_gate(tx, &request.session) {
-        tx.reply_to_agent(ask, AgentReply::Asked(asked));
+    if let Some(asked) = reopen_start_gate(tx, &request.session) {
+        tx.reply_to_agent(reply_id, AgentReply::Asked(asked));
         return Err(StageExit::Finished);
     }
     let entry = tx.live_session(&request.session);
     match entry.map(|session| session.entry.clone()) {
-        Some(StartState::Open) => pass_required_gates(tx, ask, request),
+        Some(StartState::Open) => pass_required_gates(tx, reply_id, request),
         Some(StartState::Held(_)) => {
-            park_request(tx, ask, request.clone());
+            park_request(tx, reply_id, request.clone());
             Err(StageExit::Finished)
         }
         Some(StartState::Lapsed { .. }) => {
             let reason = "too many requests are held to open the gates of this session".to_owned();
-            refuse_action(tx, ask, request, DenyCode::Overload, SESSION_START, reason);
+            refuse_action(
+                tx,
+                reply_id,
+                request,
+                DenyCode::Overload,
+                SESSION_START,
+                reason,
+            );
             Err(StageExit::Finished)
         }
         Some(StartState::Refused { reason }) => {
             let reason = format!("this session may not act: {reason}");
-            refuse_action(tx, ask, request, DenyCode::Refused, SESSION_START, reason);
+            refuse_action(
+                tx,
+                reply_id,
+                request,
+                DenyCode::Refused,
+                SESSION_START,
+                reason,
+            );
             Err(StageExit::Finished)
         }
         None => Err(StageExit::Finished),
     }
 }
 
-/// Raises the gates that are still required and the due intervals, and lets the request pass if none of them
+/// Holds the gates that are still required, fires the due intervals, and lets the request pass if none of them
 /// blocks the session.
 fn pass_required_gates(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     request: &ActionRequest,
 ) -> StageResult {
-    raise_required_gates(tx, request)?;
+    hold_required_gates(tx, request)?;
     let Some(session) = tx.live_session(&request.session) else {
         return Err(StageExit::Finished);
     };
     if !session.unpassed.is_empty() {
         let reason = "too many requests are held to open the gates of this session".to_owned();
-        refuse_action(tx, ask, request, DenyCode::Overload, SESSION_START, reason);
+        refuse_action(
+            tx,
+            reply_id,
+            request,
+            DenyCode::Overload,
+            SESSION_START,
+            reason,
+        );
         return Err(StageExit::Finished);
     }
     if session.pending.is_empty() {
         return Ok(());
     }
-    park_request(tx, ask, request.clone());
+    park_request(tx, reply_id, request.clone());
     Err(StageExit::Finished)
 }
 
 /// Parks a request until its session's gate is passed. No operator is asked about it before that.
-pub(crate) fn park_request(tx: &mut Transaction<'_>, ask: CallerId, request: ActionRequest) {
+pub(crate) fn park_request(tx: &mut Transaction<'_>, reply_id: ReplyId, request: ActionRequest) {
     let session = request.session.clone();
     if let Some(asked) = first_agent_questions(tx, &session) {
-        tx.reply_to_agent(ask, AgentReply::Asked(asked));
+        tx.reply_to_agent(reply_id, AgentReply::Asked(asked));
         return;
     }
     let parked = &mut tx.state().parked;
@@ -93,9 +114,16 @@ pub(crate) fn park_request(tx: &mut Transaction<'_>, ask: CallerId, request: Act
     };
     match full {
         Some(reason) => {
-            refuse_action(tx, ask, &request, DenyCode::Overload, SESSION_START, reason);
+            refuse_action(
+                tx,
+                reply_id,
+                &request,
+                DenyCode::Overload,
+                SESSION_START,
+                reason,
+            );
         }
-        None => tx.state().parked.push(ask, request),
+        None => tx.state().parked.push(reply_id, request),
     }
 }
 
@@ -111,15 +139,15 @@ pub(crate) fn ask_parked(tx: &mut Transaction<'_>, session: &SessionId) {
     let Some(asked) = first_agent_questions(tx, session) else {
         return;
     };
-    for (ask, _) in tx.state().parked.take(session) {
-        tx.reply_to_agent(ask, AgentReply::Asked(asked.clone()));
+    for (reply_id, _) in tx.state().parked.take(session) {
+        tx.reply_to_agent(reply_id, AgentReply::Asked(asked.clone()));
     }
 }
 
 /// Handles the parked requests after the session's gate was passed.
 pub(crate) fn release_parked(tx: &mut Transaction<'_>, session: &SessionId) {
-    for (ask, request) in tx.state().parked.take(session) {
-        execute_or_queue(tx, EngineCommand::RequestAction(ask, request));
+    for (reply_id, request) in tx.state().parked.take(session) {
+        execute_or_queue(tx, EngineCommand::RequestAction(reply_id, request));
     }
 }
 
@@ -130,7 +158,14 @@ pub(crate) fn refuse_parked(
     code: DenyCode,
     reason: &str,
 ) {
-    for (ask, request) in tx.state().parked.take(session) {
-        refuse_action(tx, ask, &request, code, SESSION_START, reason.to_owned());
+    for (reply_id, request) in tx.state().parked.take(session) {
+        refuse_action(
+            tx,
+            reply_id,
+            &request,
+            code,
+            SESSION_START,
+            reason.to_owned(),
+        );
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::trace::event::{ActionTaken, CheckpointBlocked, CheckpointCompleted, Durability};
 
 use super::agent_answers::{blocking_gate, is_for_agent};
@@ -15,18 +15,17 @@ use super::permits::{gate_key, passed_gates, store_permit};
 use super::queue::HeldEntry;
 use super::session_gates::refuse_parked;
 use crate::engine::command::{
-    ActionRequest, AgentReply, CallerId, DenialReply, DenyCode, Effect, EngineCommand, HeldOutcome,
-    Injected, SettledRequest, StateKind,
+    ActionRequest, AgentReply, DenialReply, DenyCode, Effect, EngineCommand, HeldOutcome, Injected,
+    ReplyId, SettledRequest, StateKind,
 };
 use crate::engine::evaluation;
 use crate::engine::evaluation::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
 use crate::engine::extensions::suspension::execute_or_queue;
 use crate::engine::injection::withholding::deliver_withheld;
+use crate::engine::records::action_records::{BlockReason, may_quote_request};
 use crate::engine::records::attempts::record_blocked_action;
 use crate::engine::records::notice::{ReleaseInfo, notify_release};
-use crate::engine::records::redaction::{
-    BlockReason, RedactedText, may_quote_request, redact_reason,
-};
+use crate::engine::records::redaction::{RedactedText, redact_reason};
 use crate::engine::requests::attempt::allow_run;
 use crate::engine::sessions::lifecycle::{millis, session_position};
 use crate::engine::sessions::session::{StartState, UnpassedGates};
@@ -47,22 +46,22 @@ pub(crate) struct RequestEnding {
 pub(crate) fn release_request(
     tx: &mut Transaction<'_>,
     held: &Held,
-    place: &SpanPosition,
+    position: &SpanPosition,
     call: &ActionCall,
-    given: Injected,
-    (mut askers, approved_by): (Vec<CallerId>, Option<String>),
+    injected: Injected,
+    (mut reply_ids, approved_by): (Vec<ReplyId>, Option<String>),
 ) {
-    let Some(last) = askers.pop() else {
-        store_permit(tx, held, given, approved_by);
+    let Some(last) = reply_ids.pop() else {
+        store_permit(tx, held, injected, approved_by);
         return;
     };
-    for earlier in askers {
+    for earlier in reply_ids {
         let reason = "the agent repeated the same call, and cra allowed the repeat";
         tx.reply_to_agent(earlier, denied(held, DenyCode::Withdrawn, reason));
     }
     if blocking_gate(tx, held).is_some() || meets_new_gate(tx, held, call) {
         // It runs when the gates that stand in its way by now are passed as well.
-        store_permit(tx, held, given, approved_by);
+        store_permit(tx, held, injected, approved_by);
         let request = ActionRequest {
             session: held.session.clone(),
             action: call.action.clone(),
@@ -74,13 +73,13 @@ pub(crate) fn release_request(
         execute_or_queue(tx, EngineCommand::RequestAction(last, request));
         return;
     }
-    let mut allowed = allow_run(tx, place, call, given);
+    let mut allowed = allow_run(tx, position, call, injected);
     let release = ReleaseInfo {
         gate: &held.id,
         approver: approved_by.as_deref(),
         passed: &passed_gates(&held.gates),
     };
-    notify_release(tx, place, call, Some(&release));
+    notify_release(tx, position, call, Some(&release));
     allowed.approved_by = approved_by;
     tx.reply_to_agent(last, AgentReply::Allowed(allowed));
 }
@@ -112,15 +111,15 @@ fn meets_new_gate(tx: &Transaction<'_>, held: &Held, call: &ActionCall) -> bool 
         || approvals.any(|approval| !passed.contains(&approval))
 }
 
-pub(crate) fn expire_held(tx: &mut Transaction<'_>, gate: &GateId) {
-    let Some(waiting) = tx.engine.state.held.get(gate) else {
+pub(crate) fn expire_held(tx: &mut Transaction<'_>, held_id: &HeldRequestId) {
+    let Some(entry) = tx.engine.state.held.get(held_id) else {
         return;
     };
     // An early wake-up, or one for an earlier deadline, is ignored.
-    if waiting.held.deadline > tx.now {
+    if entry.held.deadline > tx.now {
         return;
     }
-    let held = Arc::clone(&waiting.held);
+    let held = Arc::clone(&entry.held);
     let seconds = held.deadline.since(held.opened_at).as_secs();
     end_held(
         tx,
@@ -137,14 +136,14 @@ pub(crate) fn expire_held(tx: &mut Transaction<'_>, gate: &GateId) {
 /// Ends a held request without a decision.
 pub(crate) fn withdraw_held(
     tx: &mut Transaction<'_>,
-    gate: &GateId,
+    held_id: &HeldRequestId,
     outcome: HeldOutcome,
     reason: &str,
 ) {
-    let Some(waiting) = tx.engine.state.held.get(gate) else {
+    let Some(entry) = tx.engine.state.held.get(held_id) else {
         return;
     };
-    let held = Arc::clone(&waiting.held);
+    let held = Arc::clone(&entry.held);
     end_held(
         tx,
         &held,
@@ -163,10 +162,10 @@ pub(crate) fn end_held(
     held: &Held,
     ending: RequestEnding,
 ) -> SettledRequest {
-    let place = held_position(tx, held);
-    let waiting = remove_held(tx, &held.id);
+    let position = held_position(tx, held);
+    let entry = remove_held(tx, &held.id);
     for gate in &held.gates {
-        record_blocked(tx, held, &place, gate, &ending);
+        record_blocked(tx, held, &position, gate, &ending);
     }
     match &held.subject {
         HeldSubject::SessionStart => {
@@ -199,15 +198,15 @@ pub(crate) fn end_held(
                 under: &under,
                 ..BlockReason::final_reason(ending.code, &ending.reason)
             };
-            record_blocked_action(tx, &place, call, by, why);
+            record_blocked_action(tx, &position, call, by, why);
         }
     }
-    let (given, askers) = waiting
-        .map(|waiting| (waiting.given, waiting.askers))
+    let (injected, reply_ids) = entry
+        .map(|entry| (entry.injected, entry.reply_ids))
         .unwrap_or_default();
-    forget_undelivered_contexts(tx, held, &given);
-    for asker in askers {
-        tx.reply_to_agent(asker, denied(held, ending.code, &ending.reason));
+    forget_undelivered_contexts(tx, held, &injected);
+    for reply_id in reply_ids {
+        tx.reply_to_agent(reply_id, denied(held, ending.code, &ending.reason));
     }
     // The outcome names the operator, so the reason need not repeat the name.
     let refused_by = ending.by.as_ref().map(|by| format!("denied by {by}: "));
@@ -222,7 +221,7 @@ pub(crate) fn end_held(
     )
 }
 
-/// Closes a session whose start gate was not passed: it is refused, or the gate is raised again at its
+/// Closes a session whose start gate was not passed: it is refused, or the gate is held again at its
 /// next command.
 fn end_session_start(tx: &mut Transaction<'_>, held: &Held, ending: &RequestEnding) {
     let Some(session) = tx.state().sessions.get_mut(&held.session) else {
@@ -243,9 +242,9 @@ fn end_session_start(tx: &mut Transaction<'_>, held: &Held, ending: &RequestEndi
 
 /// Forgets the contexts of a request that did not pass: the agent never saw them, and gets them when they
 /// are selected again.
-fn forget_undelivered_contexts(tx: &mut Transaction<'_>, held: &Held, given: &Injected) {
+fn forget_undelivered_contexts(tx: &mut Transaction<'_>, held: &Held, injected: &Injected) {
     if let Some(session) = tx.state().sessions.get_mut(&held.session) {
-        for context in &given.contexts {
+        for context in &injected.contexts {
             session.forget_context(Some(&context.context_id));
         }
     }
@@ -255,34 +254,34 @@ fn forget_undelivered_contexts(tx: &mut Transaction<'_>, held: &Held, given: &In
 fn record_blocked(
     tx: &mut Transaction<'_>,
     held: &Held,
-    place: &SpanPosition,
+    position: &SpanPosition,
     gate: &Gate,
     ending: &RequestEnding,
 ) {
-    let here = place.child(gate.span_id.clone());
+    let gate_position = position.child(gate.span_id.clone());
     let span = tx.new_span();
-    let told = redact_ending(tx, held, ending);
+    let redacted_ending = redact_ending(tx, held, ending);
     let blocked = CheckpointBlocked {
         checkpoint_id: gate.origin.id().to_owned(),
-        reason: told.text.clone(),
+        reason: redacted_ending.text.clone(),
         blocked_action: held.action().to_owned(),
         outcome: ending.outcome.as_str().to_owned(),
         decided_by: ending.by.clone(),
         judged_under: approval::judged_under(gate),
-        redacted: told.redacted.clone(),
+        redacted: redacted_ending.redacted.clone(),
     };
-    tx.record_as(&here.child(span), blocked, Durability::Sync);
+    tx.record_as(&gate_position.child(span), blocked, Durability::Sync);
     tx.record_below(
-        &here,
+        &gate_position,
         CheckpointCompleted {
             checkpoint_id: gate.origin.id().to_owned(),
             checkpoint_type: gate.origin.kind().to_owned(),
             duration_ms: millis(tx.now, held.opened_at),
             contexts_injected: Vec::new(),
             action_taken: Some(ActionTaken::Block),
-            block_reason: Some(told.text),
+            block_reason: Some(redacted_ending.text),
             judged_under: approval::judged_under(gate),
-            redacted: told.redacted,
+            redacted: redacted_ending.redacted,
         },
     );
 }
@@ -300,10 +299,10 @@ fn redact_ending(tx: &Transaction<'_>, held: &Held, ending: &RequestEnding) -> R
 }
 
 /// Removes a request from the queue.
-pub(crate) fn remove_held(tx: &mut Transaction<'_>, gate: &GateId) -> Option<HeldEntry> {
-    let waiting = tx.state().held.remove(gate);
-    tx.persist::<()>(StateKind::Held, gate.as_str(), None);
-    waiting
+pub(crate) fn remove_held(tx: &mut Transaction<'_>, held_id: &HeldRequestId) -> Option<HeldEntry> {
+    let entry = tx.state().held.remove(held_id);
+    tx.persist::<()>(StateKind::Held, held_id.as_str(), None);
+    entry
 }
 
 pub(crate) fn record_outcome(

@@ -33,7 +33,7 @@ pub(crate) fn selects_new_context(
     let mut called = selected_contexts(&tx.engine.atlases, InjectionCause::Input(seen)).into_iter();
     called.any(|called| {
         let id = &called.injection.context_id;
-        let gift = Injection {
+        let injection = Injection {
             atlas: Some(called.atlas_id),
             from: id,
             kind: "keyword_match",
@@ -42,14 +42,14 @@ pub(crate) fn selects_new_context(
             guidance: None,
             size: BudgetRule::Budgeted,
         };
-        find_context(tx, session, &gift, id).is_some()
+        find_context(tx, session, &injection, id).is_some()
     })
 }
 
 /// Injects the contexts that a cause selects, highest priority first.
 pub(crate) fn inject_automatic_contexts(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     cause: InjectionCause<'_>,
 ) -> Injected {
     let mut called = selected_contexts(&tx.engine.atlases, cause);
@@ -71,9 +71,9 @@ pub(crate) fn inject_automatic_contexts(
         InjectionCause::Input(_) => "keyword_match",
         InjectionCause::Run(_) => "action_pre",
     };
-    let mut given = Injected::default();
+    let mut injected = Injected::default();
     for (atlas_id, context, trigger) in called {
-        let gift = Injection {
+        let injection = Injection {
             atlas: Some(&atlas_id),
             from: &context,
             kind,
@@ -82,9 +82,9 @@ pub(crate) fn inject_automatic_contexts(
             guidance: None,
             size: BudgetRule::Budgeted,
         };
-        given.extend(inject_contexts(tx, place, &gift));
+        injected.extend(inject_contexts(tx, position, &injection));
     }
-    given
+    injected
 }
 
 /// Returns the recorded trigger for contexts of this mode.
@@ -111,8 +111,8 @@ fn selected_contexts<'a>(
 ) -> Vec<SelectedContext<'a>> {
     let mut all = Vec::new();
     for (number, atlas) in atlases.iter().enumerate() {
-        let called = |(place, injection)| SelectedContext {
-            index: (number, place),
+        let called = |(position, injection)| SelectedContext {
+            index: (number, position),
             atlas_id: &atlas.id,
             injection,
         };

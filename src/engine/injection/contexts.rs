@@ -67,39 +67,39 @@ pub(crate) struct ContextToInject {
 /// Behind an unpassed gate they are withheld, and nothing is recorded.
 pub(crate) fn inject_contexts(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
-    gift: &Injection<'_>,
+    position: &SpanPosition,
+    injection: &Injection<'_>,
 ) -> Injected {
-    let mut given = Injected::default();
-    if gift.guidance.is_none() && gift.contexts.is_empty() {
-        return given;
+    let mut injected = Injected::default();
+    if injection.guidance.is_none() && injection.contexts.is_empty() {
+        return injected;
     }
-    if withholds_injections(tx, &place.session) {
+    if withholds_injections(tx, &position.session) {
         let withheld = WithheldInjection::Contexts {
-            atlas: gift.atlas.map(str::to_owned),
-            from: gift.from.to_owned(),
-            kind: gift.kind.to_owned(),
-            trigger: gift.trigger,
-            contexts: gift.contexts.to_vec(),
-            guidance: gift.guidance.cloned(),
+            atlas: injection.atlas.map(str::to_owned),
+            from: injection.from.to_owned(),
+            kind: injection.kind.to_owned(),
+            trigger: injection.trigger,
+            contexts: injection.contexts.to_vec(),
+            guidance: injection.guidance.cloned(),
         };
-        withhold_injection(tx, place, withheld);
-        return given;
+        withhold_injection(tx, position, withheld);
+        return injected;
     }
-    if let Some(block) = gift.guidance {
-        given.guidance.push(InjectedGuidance {
-            checkpoint_id: gift.from.to_owned(),
+    if let Some(block) = injection.guidance {
+        injected.guidance.push(InjectedGuidance {
+            checkpoint_id: injection.from.to_owned(),
             block: block.clone(),
         });
-        add_guidance(tx, &place.session, gift.from, block);
+        add_guidance(tx, &position.session, injection.from, block);
     }
     let mut found = Vec::new();
     let mut dropped = Vec::new();
-    for id in gift.contexts {
-        let Some(context) = find_context(tx, &place.session, gift, id) else {
+    for id in injection.contexts {
+        let Some(context) = find_context(tx, &position.session, injection, id) else {
             continue;
         };
-        if gift.size == BudgetRule::Budgeted {
+        if injection.size == BudgetRule::Budgeted {
             let size = context.context.content.len() as u64;
             if !fits_budget(tx, size) {
                 dropped.push(id.clone());
@@ -107,22 +107,24 @@ pub(crate) fn inject_contexts(
             }
             tx.injected_bytes += size;
         }
-        mark_injected(tx, &place.session, &context);
+        mark_injected(tx, &position.session, &context);
         found.push(context);
     }
     if !found.is_empty() {
-        let record = injection_record(gift, &found);
-        given.injections.push(record_injected(tx, place, record));
+        let record = injection_record(injection, &found);
+        injected
+            .injections
+            .push(record_injected(tx, position, record));
     }
-    record_too_large(tx, place, gift.from, gift.kind, dropped);
-    given.contexts = found.into_iter().map(|found| found.context).collect();
-    given
+    record_too_large(tx, position, injection.from, injection.kind, dropped);
+    injected.contexts = found.into_iter().map(|found| found.context).collect();
+    injected
 }
 
 /// Records that keywords in input select contexts, if any do.
 pub(crate) fn record_keyword_request(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     matches: &[KeywordMatch],
 ) {
     if !matches.is_empty() {
@@ -133,10 +135,10 @@ pub(crate) fn record_keyword_request(
             hints: None,
             checkpoint_type: None,
             keywords_matched: Some(keywords.collect()),
-            matches: matches.iter().map(position).collect(),
+            matches: matches.iter().map(keyword_position).collect(),
             redacted: Vec::new(),
         };
-        tx.record_below(place, record);
+        tx.record_below(position, record);
     }
 }
 
@@ -144,10 +146,10 @@ pub(crate) fn record_keyword_request(
 pub(crate) fn find_context(
     tx: &Transaction<'_>,
     session: &SessionId,
-    gift: &Injection<'_>,
+    injection: &Injection<'_>,
     id: &str,
 ) -> Option<ContextToInject> {
-    let mine = |atlas: &&Atlas| gift.atlas.is_none_or(|wanted| wanted == atlas.id);
+    let mine = |atlas: &&Atlas| injection.atlas.is_none_or(|wanted| wanted == atlas.id);
     let atlas = tx
         .engine
         .atlases
@@ -158,7 +160,7 @@ pub(crate) fn find_context(
     let session = tx.engine.state.sessions.get(session)?;
     let handed = session.contexts.get(&context_key(&atlas.id, id));
     let valid = std::time::Duration::from_secs(atlas.cache.context_ttl_seconds);
-    if !gift.refreshes() && handed.is_some_and(|at| tx.now.since(*at) < valid) {
+    if !injection.refreshes() && handed.is_some_and(|at| tx.now.since(*at) < valid) {
         return None;
     }
     let cached = tx
@@ -181,8 +183,8 @@ fn mark_injected(tx: &mut Transaction<'_>, session: &SessionId, found: &ContextT
     let now = tx.now;
     let ttl = tx.engine.cache_ttl(|cache| cache.context_ttl_seconds);
     tx.state().caches.keep_context(key.clone(), now.plus(ttl));
-    if let Some(known) = tx.state().sessions.get_mut(session) {
-        known.contexts.insert(key, now);
+    if let Some(session_state) = tx.state().sessions.get_mut(session) {
+        session_state.contexts.insert(key, now);
     }
     tx.mark_changed(session);
 }
@@ -204,17 +206,20 @@ fn add_guidance(tx: &mut Transaction<'_>, session: &SessionId, from: &str, block
     let again = |earlier: &InjectedGuidance| earlier.checkpoint_id == from;
     if appends {
         // Repeated guidance is in force only once.
-        if let Some(known) = tx.state().sessions.get_mut(session) {
-            known.guidance.retain(|earlier| !again(earlier));
+        if let Some(session_state) = tx.state().sessions.get_mut(session) {
+            session_state.guidance.retain(|earlier| !again(earlier));
         }
     } else {
         withdraw_guidance(tx, session, |earlier| {
             again(earlier) || system(&earlier.block) == system(block)
         });
     }
-    if let Some(known) = tx.state().sessions.get_mut(session) {
-        known.owed.withdrawn.retain(|gone| gone != from);
-        known.guidance.push(InjectedGuidance {
+    if let Some(session_state) = tx.state().sessions.get_mut(session) {
+        session_state
+            .pending_injections
+            .withdrawn
+            .retain(|gone| gone != from);
+        session_state.guidance.push(InjectedGuidance {
             checkpoint_id: from.to_owned(),
             block: block.clone(),
         });
@@ -224,8 +229,8 @@ fn add_guidance(tx: &mut Transaction<'_>, session: &SessionId, from: &str, block
 
 /// Withdraws guidance that expires after one of these checkpoints or types.
 pub(crate) fn expire_guidance(tx: &mut Transaction<'_>, session: &SessionId, after: &[&str]) {
-    withdraw_guidance(tx, session, |given| {
-        let until = given.block.expires_after.as_deref();
+    withdraw_guidance(tx, session, |guidance| {
+        let until = guidance.block.expires_after.as_deref();
         until.is_some_and(|until| after.iter().any(|name| same_name(until, name)))
     });
 }
@@ -236,18 +241,32 @@ fn withdraw_guidance(
     session: &SessionId,
     gone: impl Fn(&InjectedGuidance) -> bool,
 ) {
-    let Some(known) = tx.state().sessions.get_mut(session) else {
+    let Some(session_state) = tx.state().sessions.get_mut(session) else {
         return;
     };
-    if !known.guidance.iter().any(&gone) {
+    if !session_state.guidance.iter().any(&gone) {
         return;
     }
-    for given in known.guidance.extract_if(.., |given| gone(given)) {
-        let before = known.owed.guidance.len();
-        known.owed.guidance.retain(|owed| *owed != given);
-        let told = known.owed.guidance.len() == before;
-        if told && !known.owed.withdrawn.contains(&given.checkpoint_id) {
-            known.owed.withdrawn.push(given.checkpoint_id);
+    for guidance in session_state
+        .guidance
+        .extract_if(.., |guidance| gone(guidance))
+    {
+        let before = session_state.pending_injections.guidance.len();
+        session_state
+            .pending_injections
+            .guidance
+            .retain(|pending| *pending != guidance);
+        let was_delivered = session_state.pending_injections.guidance.len() == before;
+        if was_delivered
+            && !session_state
+                .pending_injections
+                .withdrawn
+                .contains(&guidance.checkpoint_id)
+        {
+            session_state
+                .pending_injections
+                .withdrawn
+                .push(guidance.checkpoint_id);
         }
     }
     tx.mark_changed(session);
@@ -258,14 +277,14 @@ impl Injected {
     pub(crate) fn extend(&mut self, more: Self) {
         self.contexts.extend(more.contexts);
         self.withdrawn.extend(more.withdrawn);
-        self.not_given.extend(more.not_given);
+        self.refused_contexts.extend(more.refused_contexts);
         self.warnings.extend(more.warnings);
         self.injections.extend(more.injections);
         self.guidance.extend(more.guidance);
-        // A stable sort: equal weights stay in the order given. System instructions weigh most.
-        self.guidance.sort_by_key(|given| {
-            let system = given.block.format == GuidanceFormat::SystemInstruction;
-            (Reverse(system), Reverse(given.block.priority))
+        // A stable sort: equal weights stay in their order. System instructions weigh most.
+        self.guidance.sort_by_key(|guidance| {
+            let system = guidance.block.format == GuidanceFormat::SystemInstruction;
+            (Reverse(system), Reverse(guidance.block.priority))
         });
     }
 }
@@ -294,14 +313,14 @@ fn same_name(until: &str, name: &str) -> bool {
     plain(until) == plain(name) || plain(until) == trigger
 }
 
-fn position(found: &KeywordMatch) -> KeywordPosition {
+fn keyword_position(found: &KeywordMatch) -> KeywordPosition {
     KeywordPosition {
         keyword: found.keyword.clone(),
         position: found.position as u64,
     }
 }
 
-fn injection_record(gift: &Injection<'_>, found: &[ContextToInject]) -> ContextInjected {
+fn injection_record(injection: &Injection<'_>, found: &[ContextToInject]) -> ContextInjected {
     let ids = found.iter().map(|found| found.context.context_id.clone());
     let atlases: BTreeSet<_> = found.iter().map(|found| found.atlas_id.clone()).collect();
     let sizes = found.iter().map(|found| found.context.content.len() as u64);
@@ -309,8 +328,8 @@ fn injection_record(gift: &Injection<'_>, found: &[ContextToInject]) -> ContextI
         context_ids: ids.collect(),
         atlas_ids: atlases.into_iter().collect(),
         total_size_bytes: sizes.sum(),
-        trigger: gift.trigger,
-        checkpoint_type: Some(gift.kind.to_owned()),
+        trigger: injection.trigger,
+        checkpoint_type: Some(injection.kind.to_owned()),
         cache_hit: found.iter().all(|found| found.cached),
     }
 }

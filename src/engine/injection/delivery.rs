@@ -14,16 +14,16 @@ use crate::engine::transaction::{SpanPosition, Transaction};
 /// Records contexts below `place`. Returns the data to retract the record, or to write it later.
 pub(crate) fn record_injected(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     record: ContextInjected,
 ) -> InjectionRecord {
-    let here = place.child(tx.new_span());
+    let child_position = position.child(tx.new_span());
     let mut injection = InjectionRecord {
         event: None,
-        session: here.session.clone(),
-        trace_id: here.trace_id.clone(),
-        span_id: here.span_id.clone(),
-        parent: here.parent.clone(),
+        session: child_position.session.clone(),
+        trace_id: child_position.trace_id.clone(),
+        span_id: child_position.span_id.clone(),
+        parent: child_position.parent.clone(),
         context_ids: record.context_ids.clone(),
         atlas_ids: record.atlas_ids.clone(),
         total_size_bytes: record.total_size_bytes,
@@ -31,23 +31,27 @@ pub(crate) fn record_injected(
         checkpoint_type: record.checkpoint_type.clone(),
         cache_hit: record.cache_hit,
     };
-    let event = tx.record_as(&here, record, crate::trace::event::Durability::Async);
+    let event = tx.record_as(
+        &child_position,
+        record,
+        crate::trace::event::Durability::Async,
+    );
     injection.event = Some(event);
     injection
 }
 
 /// Counts and records the contexts of a reply that is sent now.
-pub(crate) fn deliver_injected(tx: &mut Transaction<'_>, given: &mut Injected) {
-    for injection in std::mem::take(&mut given.injections) {
+pub(crate) fn deliver_injected(tx: &mut Transaction<'_>, injected: &mut Injected) {
+    for injection in std::mem::take(&mut injected.injections) {
         let delivered = injection.context_ids.len() as u64;
         let session = injection.session.clone();
         let recorded = injection.event.as_ref();
         if !recorded.is_some_and(|event| tx.has_recorded(event)) {
-            let (place, record) = injection.into_record();
-            tx.record(&place, record);
+            let (position, record) = injection.into_record();
+            tx.record(&position, record);
         }
-        if let Some(known) = tx.state().sessions.get_mut(&session) {
-            known.injected = known.injected.saturating_add(delivered);
+        if let Some(session_state) = tx.state().sessions.get_mut(&session) {
+            session_state.injected = session_state.injected.saturating_add(delivered);
         }
         tx.mark_changed(&session);
     }
@@ -57,10 +61,10 @@ pub(crate) fn deliver_injected(tx: &mut Transaction<'_>, given: &mut Injected) {
 pub(crate) fn retract_undelivered_records(tx: &mut Transaction<'_>) {
     let sessions: Vec<SessionId> = tx.changed_sessions().cloned().collect();
     for session in sessions {
-        let Some(known) = tx.state().sessions.get_mut(&session) else {
+        let Some(session_state) = tx.state().sessions.get_mut(&session) else {
             continue;
         };
-        let owed = known.owed.injections.iter_mut();
+        let owed = session_state.pending_injections.injections.iter_mut();
         let events: Vec<_> = owed.filter_map(|owed| owed.event.take()).collect();
         for event in events {
             tx.unrecord(&event);
@@ -89,9 +93,9 @@ pub(crate) fn unname_contexts(tx: &mut Transaction<'_>, held: &Held) {
 }
 
 /// Adds the contexts that an error was answered with to its record.
-pub(crate) fn amend_error(tx: &mut Transaction<'_>, event: Option<&EventId>, given: &Injected) {
+pub(crate) fn amend_error(tx: &mut Transaction<'_>, event: Option<&EventId>, injected: &Injected) {
     let Some(event) = event else { return };
-    let provided = context_ids(given);
+    let provided = context_ids(injected);
     tx.amend(event, |payload| {
         if let Payload::ErrorOccurred(ErrorOccurred {
             context_provided, ..
@@ -103,9 +107,13 @@ pub(crate) fn amend_error(tx: &mut Transaction<'_>, event: Option<&EventId>, giv
 }
 
 /// Adds the contexts of the reply to the record of an attempt.
-pub(crate) fn amend_attempt(tx: &mut Transaction<'_>, event: Option<&EventId>, given: &Injected) {
+pub(crate) fn amend_attempt(
+    tx: &mut Transaction<'_>,
+    event: Option<&EventId>,
+    injected: &Injected,
+) {
     let Some(event) = event else { return };
-    let provided = context_ids(given);
+    let provided = context_ids(injected);
     tx.amend(event, |payload| {
         if let Payload::ActionAttempted(attempted) = payload {
             attempted.context_injected = provided;
@@ -115,14 +123,14 @@ pub(crate) fn amend_attempt(tx: &mut Transaction<'_>, event: Option<&EventId>, g
 
 /// Returns the contexts that a session received and that are still valid, sorted by name.
 pub(crate) fn contexts_in_use(tx: &Transaction<'_>, session: &SessionId) -> Option<Vec<String>> {
-    let known = tx.live_session(session)?;
-    let owed = known.owed.contexts.iter();
+    let session_state = tx.live_session(session)?;
+    let owed = session_state.pending_injections.contexts.iter();
     let owed: Vec<_> = owed.map(|context| context.context_id.as_str()).collect();
     let mut ids = Vec::new();
     for atlas in tx.engine.atlases.iter() {
         let valid = std::time::Duration::from_secs(atlas.cache.context_ttl_seconds);
         for id in atlas.contexts.keys() {
-            let handed = known
+            let handed = session_state
                 .contexts
                 .get(&super::contexts::context_key(&atlas.id, id));
             let in_use = handed.is_some_and(|at| tx.now.since(*at) < valid);
@@ -137,7 +145,7 @@ pub(crate) fn contexts_in_use(tx: &Transaction<'_>, session: &SessionId) -> Opti
 
 impl InjectionRecord {
     fn into_record(self) -> (SpanPosition, ContextInjected) {
-        let place = SpanPosition {
+        let position = SpanPosition {
             session: self.session,
             trace_id: self.trace_id,
             span_id: self.span_id,
@@ -151,12 +159,12 @@ impl InjectionRecord {
             checkpoint_type: self.checkpoint_type,
             cache_hit: self.cache_hit,
         };
-        (place, record)
+        (position, record)
     }
 }
 
-fn context_ids(given: &Injected) -> Option<Vec<String>> {
-    let ids = given.contexts.iter();
+fn context_ids(injected: &Injected) -> Option<Vec<String>> {
+    let ids = injected.contexts.iter();
     let ids: Vec<_> = ids.map(|context| context.context_id.clone()).collect();
     (!ids.is_empty()).then_some(ids)
 }

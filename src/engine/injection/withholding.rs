@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::atlas::document::GuidanceBlock;
-use crate::base::id::{GateId, SessionId};
+use crate::base::id::{HeldRequestId, SessionId};
 use crate::base::limits::{MAX_WITHHELD, MAX_WITHHELD_BYTES};
 use crate::base::pattern::Patterns;
 use crate::trace::event::{CheckpointSkipped, ContextInjected, InjectTrigger};
@@ -100,14 +100,14 @@ impl Session {
         self.entry = StartState::Refused { reason };
         self.withheld.clear();
         // The contexts were not delivered, so they are injected again if the session is ever admitted.
-        for context in std::mem::take(&mut self.owed).contexts {
+        for context in std::mem::take(&mut self.pending_injections).contexts {
             self.forget_context(Some(&context.context_id));
         }
     }
 
     /// Returns the held gates that block all requests of the session.
     #[must_use]
-    pub fn blocking_gates(&self) -> Vec<GateId> {
+    pub fn blocking_gates(&self) -> Vec<HeldRequestId> {
         let entry = match &self.entry {
             StartState::Held(gate) => Some(gate.clone()),
             StartState::Open | StartState::Lapsed { .. } | StartState::Refused { .. } => None,
@@ -128,32 +128,37 @@ pub(crate) fn withholds_injections(tx: &Transaction<'_>, session: &SessionId) ->
 /// Keeps an injection until the gate of the same command, or the gates of the session, are passed.
 pub(crate) fn withhold_injection(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     withheld: WithheldInjection,
 ) {
     match &mut tx.withheld_for_gate {
         Some(kept) => kept.push(withheld),
-        None => withhold_from_session(tx, place, withheld),
+        None => withhold_from_session(tx, position, withheld),
     }
 }
 
 /// Keeps an injection or grant until the gates of the session are passed.
 pub(crate) fn withhold_from_session(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     withheld: WithheldInjection,
 ) {
-    let Some(known) = tx.engine.state.sessions.get_mut(&place.session) else {
+    let Some(session_state) = tx.engine.state.sessions.get_mut(&position.session) else {
         return;
     };
-    let refused = matches!(known.entry, StartState::Refused { .. });
-    if refused || known.withheld.contains(&withheld) {
+    let refused = matches!(session_state.entry, StartState::Refused { .. });
+    if refused || session_state.withheld.contains(&withheld) {
         return;
     }
-    let bytes: usize = known.withheld.iter().map(WithheldInjection::bytes).sum();
-    if known.withheld.len() < MAX_WITHHELD && bytes + withheld.bytes() <= MAX_WITHHELD_BYTES {
-        known.withheld.push(withheld);
-        tx.mark_changed(&place.session);
+    let bytes: usize = session_state
+        .withheld
+        .iter()
+        .map(WithheldInjection::bytes)
+        .sum();
+    if session_state.withheld.len() < MAX_WITHHELD && bytes + withheld.bytes() <= MAX_WITHHELD_BYTES
+    {
+        session_state.withheld.push(withheld);
+        tx.mark_changed(&position.session);
         return;
     }
     let (from, kind, contexts) = match withheld {
@@ -181,20 +186,20 @@ pub(crate) fn withhold_from_session(
         dropped_contexts: contexts,
         judged_under: Vec::new(),
     };
-    tx.record_below(place, record);
+    tx.record_below(position, record);
 }
 
 /// Applies the effects of a checkpoint to a session: restrictions at once, grants when no gate blocks the
 /// session.
 pub(crate) fn apply_effects(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     atlas_id: &str,
     gate: &str,
     effects: &PassEffects,
 ) {
     let mut now = effects.clone();
-    if is_session_blocked(tx, &place.session) {
+    if is_session_blocked(tx, &position.session) {
         let unlock = std::mem::take(&mut now.unlock);
         let allow = std::mem::take(&mut now.allow);
         let lift = std::mem::take(&mut now.lift);
@@ -206,10 +211,10 @@ pub(crate) fn apply_effects(
                 lift,
                 allow,
             };
-            withhold_from_session(tx, place, grant);
+            withhold_from_session(tx, position, grant);
         }
     }
-    if let Some(session) = tx.state().sessions.get_mut(&place.session) {
+    if let Some(session) = tx.state().sessions.get_mut(&position.session) {
         session.apply(atlas_id, gate, &now);
     }
 }
@@ -217,10 +222,10 @@ pub(crate) fn apply_effects(
 /// Delivers what was withheld for a gate that is passed now.
 pub(crate) fn inject_withheld(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     withheld: Vec<WithheldInjection>,
 ) -> Injected {
-    let mut given = Injected::default();
+    let mut injected = Injected::default();
     for withheld in withheld {
         match withheld {
             WithheldInjection::Contexts {
@@ -230,9 +235,9 @@ pub(crate) fn inject_withheld(
                 trigger,
                 contexts,
                 guidance,
-            } => given.extend(inject_contexts(
+            } => injected.extend(inject_contexts(
                 tx,
-                place,
+                position,
                 &Injection {
                     atlas: atlas.as_deref(),
                     from: &from,
@@ -247,7 +252,7 @@ pub(crate) fn inject_withheld(
                 from,
                 kind,
                 contexts,
-            } => given.extend(inject_texts(tx, place, &from, &kind, contexts)),
+            } => injected.extend(inject_texts(tx, position, &from, &kind, contexts)),
             WithheldInjection::Grant {
                 atlas_id,
                 from,
@@ -261,12 +266,12 @@ pub(crate) fn inject_withheld(
                     allow,
                     ..PassEffects::default()
                 };
-                apply_effects(tx, place, &atlas_id, &from, &effects);
+                apply_effects(tx, position, &atlas_id, &from, &effects);
                 tx.state().caches.new_generation();
             }
         }
     }
-    given
+    injected
 }
 
 /// Delivers what was withheld from a session, once no gate blocks it. It goes with the next reply.
@@ -274,26 +279,26 @@ pub(crate) fn deliver_withheld(tx: &mut Transaction<'_>, session: &SessionId) {
     if is_session_blocked(tx, session) {
         return;
     }
-    let Some(known) = tx.state().sessions.get_mut(session) else {
+    let Some(session_state) = tx.state().sessions.get_mut(session) else {
         return;
     };
-    let withheld = std::mem::take(&mut known.withheld);
+    let withheld = std::mem::take(&mut session_state.withheld);
     if withheld.is_empty() {
         return;
     }
-    let place = session_position(known);
+    let position = session_position(session_state);
     // The context of the gate itself does not use up the budget of what waited behind it.
     let handed = std::mem::take(&mut tx.injected_bytes);
-    let given = inject_withheld(tx, &place, withheld);
+    let injected = inject_withheld(tx, &position, withheld);
     tx.injected_bytes = handed;
-    add_pending_injections(tx, session, given);
+    add_pending_injections(tx, session, injected);
 }
 
 /// Takes a session's pending injections, unless a gate blocks it.
 pub(crate) fn take_pending_injections(tx: &mut Transaction<'_>, session: &SessionId) -> Injected {
-    let known = tx.state().sessions.get_mut(session);
-    match known.filter(|known| !known.is_blocked()) {
-        Some(known) => std::mem::take(&mut known.owed),
+    let session_state = tx.state().sessions.get_mut(session);
+    match session_state.filter(|session_state| !session_state.is_blocked()) {
+        Some(session_state) => std::mem::take(&mut session_state.pending_injections),
         None => Injected::default(),
     }
 }
@@ -301,38 +306,38 @@ pub(crate) fn take_pending_injections(tx: &mut Transaction<'_>, session: &Sessio
 /// Injects texts of an extension as far as they fit, and records that.
 pub(crate) fn inject_texts(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     from: &str,
     kind: &str,
     texts: Vec<InjectedContext>,
 ) -> Injected {
-    let mut given = Injected::default();
+    let mut injected = Injected::default();
     if texts.is_empty() {
-        return given;
+        return injected;
     }
-    if withholds_injections(tx, &place.session) {
+    if withholds_injections(tx, &position.session) {
         let withheld = WithheldInjection::Texts {
             from: from.to_owned(),
             kind: kind.to_owned(),
             contexts: texts,
         };
-        withhold_injection(tx, place, withheld);
-        return given;
+        withhold_injection(tx, position, withheld);
+        return injected;
     }
     let mut dropped = Vec::new();
     for text in texts {
         let size = text.content.len() as u64;
         if fits_budget(tx, size) {
             tx.injected_bytes += size;
-            given.contexts.push(text);
+            injected.contexts.push(text);
         } else {
             dropped.push(text.context_id);
         }
     }
-    if !given.contexts.is_empty() {
-        let sizes = given.contexts.iter();
+    if !injected.contexts.is_empty() {
+        let sizes = injected.contexts.iter();
         let sizes = sizes.map(|context| context.content.len() as u64);
-        let ids = given.contexts.iter();
+        let ids = injected.contexts.iter();
         let record = ContextInjected {
             context_ids: ids.map(|context| context.context_id.clone()).collect(),
             atlas_ids: Vec::new(),
@@ -341,16 +346,18 @@ pub(crate) fn inject_texts(
             checkpoint_type: Some(kind.to_owned()),
             cache_hit: false,
         };
-        given.injections.push(record_injected(tx, place, record));
+        injected
+            .injections
+            .push(record_injected(tx, position, record));
     }
-    record_too_large(tx, place, from, kind, dropped);
-    given
+    record_too_large(tx, position, from, kind, dropped);
+    injected
 }
 
 /// Records contexts that were dropped because they do not fit.
 pub(crate) fn record_too_large(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     from: &str,
     kind: &str,
     dropped: Vec<String>,
@@ -363,7 +370,7 @@ pub(crate) fn record_too_large(
             dropped_contexts: dropped,
             judged_under: Vec::new(),
         };
-        tx.record_below(place, record);
+        tx.record_below(position, record);
     }
 }
 

@@ -10,8 +10,8 @@ use crate::base::digest::Digest;
 use crate::base::id::{EventId, SessionId};
 use crate::trace::event::{Durability, PolicyChecked};
 
-use super::redaction::{BlockReason, PolicyCheck, attempt_record, blocked_record};
-use crate::engine::command::{ActionRequest, CallerId, DenyCode, EngineCommand, Injected};
+use super::action_records::{BlockReason, PolicyCheck, attempt_record, blocked_record};
+use crate::engine::command::{ActionRequest, DenyCode, EngineCommand, Injected, ReplyId};
 use crate::engine::evaluation::attempt_judgement::{JudgedRequest, judge_call};
 use crate::engine::evaluation::fired_checkpoint::OwnedFiredCheckpoint;
 use crate::engine::gates::held::{ActionCall, HeldSubject, request_hash};
@@ -23,64 +23,70 @@ use crate::engine::transaction::{SpanPosition, Transaction};
 /// An attempt that is on record and not yet decided. It is not persisted.
 #[derive(Debug)]
 pub(crate) struct PendingAttempt {
-    place: SpanPosition,
+    position: SpanPosition,
     call: ActionCall,
     checked: PolicyChecked,
 }
 
 impl PendingAttempt {
-    pub(crate) fn place(&self) -> &SpanPosition {
-        &self.place
+    pub(crate) fn position(&self) -> &SpanPosition {
+        &self.position
     }
 
     pub(crate) fn is_of(&self, session: &SessionId) -> bool {
-        self.place.session == *session
+        self.position.session == *session
     }
 }
 
 /// Records an attempt and the verdict of the policies on it.
 pub(crate) fn record_attempt(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     request: &ActionRequest,
     judged: JudgedRequest,
 ) -> StageResult<Attempt> {
     let hash = judged.request.hash;
-    let Some(place) = attempt_place(tx, ask, &request.session, hash) else {
+    let Some(position) = attempt_place(tx, reply_id, &request.session, hash) else {
         return Err(StageExit::Finished);
     };
     let durability = attempt_durability(tx, &judged);
     let attempt = judged.attempt;
     let call = judged.request.call;
-    let event = record_judged(tx, ask, (&place, &call), attempt.checked, durability);
+    let event = record_judged(
+        tx,
+        reply_id,
+        (&position, &call),
+        attempt.checked,
+        durability,
+    );
     Ok(Attempt {
         subject: HeldSubject::Action(call.clone()),
         call,
         hash,
-        place,
+        position,
         event,
         deadline: request.deadline,
         same_call: request.call.clone(),
         denial: attempt.denial,
         handled: judged.handled,
         approvals: attempt.approvals,
-        given: Injected::default(),
+        injected: Injected::default(),
         overruled: attempt.overruled,
     })
 }
 
 /// Records the attempt of a command that has to wait for extensions.
 pub(crate) fn record_pending_attempt(tx: &mut Transaction<'_>, command: &EngineCommand) {
-    let EngineCommand::RequestAction(ask, request) = command else {
+    let EngineCommand::RequestAction(reply_id, request) = command else {
         return;
     };
     let begun = &tx.engine.state.pending_attempts;
-    if begun.contains_key(ask) || tx.live_session(&request.session).is_none() {
+    if begun.contains_key(reply_id) || tx.live_session(&request.session).is_none() {
         return;
     }
     let hash = hash_of_request(request);
     let call = ActionCall::of(&tx.engine.atlases, &request.action, &request.params);
-    let Some(place) = attempt_place(tx, *ask, &request.session, hash) else {
+    let Some(position) = attempt_place(tx, *reply_id, &request.session, hash) else {
         return;
     };
     let Some(judged) = judge_call(tx, &request.session, &call, hash) else {
@@ -88,32 +94,38 @@ pub(crate) fn record_pending_attempt(tx: &mut Transaction<'_>, command: &EngineC
     };
     let checked = judged.checked;
     // The agent may be gone, and this process with it, before the extension answers.
-    record_judged(tx, *ask, (&place, &call), checked.clone(), Durability::Sync);
+    record_judged(
+        tx,
+        *reply_id,
+        (&position, &call),
+        checked.clone(),
+        Durability::Sync,
+    );
     let begun = PendingAttempt {
-        place,
+        position,
         call,
         checked,
     };
-    tx.state().pending_attempts.insert(*ask, begun);
+    tx.state().pending_attempts.insert(*reply_id, begun);
 }
 
 /// Records an attempt and its policy verdict, unless they are on record. Returns the attempt's event.
 pub(crate) fn record_judged(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
-    (place, call): (&SpanPosition, &ActionCall),
+    reply_id: ReplyId,
+    (position, call): (&SpanPosition, &ActionCall),
     checked: PolicyChecked,
     durability: Durability,
 ) -> Option<EventId> {
-    let begun = tx.state().pending_attempts.remove(&ask);
+    let begun = tx.state().pending_attempts.remove(&reply_id);
     let event = begun.is_none().then(|| {
         let mut attempted = attempt_record(tx, call, PolicyCheck::Yes);
         attempted.permit.clone_from(&checked.permit);
         attempted.approved_by.clone_from(&checked.approved_by);
-        tx.record_as(place, attempted, durability)
+        tx.record_as(position, attempted, durability)
     });
     if begun.is_none_or(|begun| begun.checked != checked) {
-        tx.record_below(place, checked);
+        tx.record_below(position, checked);
     }
     event
 }
@@ -122,56 +134,56 @@ pub(crate) fn record_judged(
 /// position.
 pub(crate) fn record_unjudged(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
-    place: SpanPosition,
+    reply_id: ReplyId,
+    position: SpanPosition,
     call: &ActionCall,
 ) -> SpanPosition {
-    if let Some(begun) = tx.state().pending_attempts.remove(&ask) {
-        return begun.place;
+    if let Some(begun) = tx.state().pending_attempts.remove(&reply_id) {
+        return begun.position;
     }
     let attempted = attempt_record(tx, call, PolicyCheck::No);
-    tx.record(&place, attempted);
-    place
+    tx.record(&position, attempted);
+    position
 }
 
 /// Returns the span position for the records of a request. A request with a permit continues the trace of
 /// its approval.
 pub(crate) fn attempt_place(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     session: &SessionId,
     hash: Digest,
 ) -> Option<SpanPosition> {
-    if let Some(begun) = tx.engine.state.pending_attempts.get(&ask) {
-        return Some(begun.place.clone());
+    if let Some(begun) = tx.engine.state.pending_attempts.get(&reply_id) {
+        return Some(begun.position.clone());
     }
-    let mut place = tx.new_position(session)?;
+    let mut position = tx.new_position(session)?;
     if let Some(permit) = valid_permit(tx, hash) {
-        place.trace_id = permit.trace_id.clone();
+        position.trace_id = permit.trace_id.clone();
     }
-    Some(place)
+    Some(position)
 }
 
 /// Records the end of an attempt whose agent left while extensions were called.
-pub(crate) fn abandon_attempt(tx: &mut Transaction<'_>, ask: CallerId) {
-    let Some(begun) = tx.state().pending_attempts.remove(&ask) else {
+pub(crate) fn abandon_attempt(tx: &mut Transaction<'_>, reply_id: ReplyId) {
+    let Some(begun) = tx.state().pending_attempts.remove(&reply_id) else {
         return;
     };
     let reason = "the agent disconnected before the extensions answered";
     let why = BlockReason::final_reason(DenyCode::Withdrawn, reason);
-    record_blocked_action(tx, &begun.place, &begun.call, "withdrawn", why);
+    record_blocked_action(tx, &begun.position, &begun.call, "withdrawn", why);
 }
 
 /// Records that an action may not run.
 pub(crate) fn record_blocked_action(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     call: &ActionCall,
     by: &str,
     why: BlockReason<'_>,
 ) {
     let record = blocked_record(tx, call, by, why);
-    tx.record_below(place, record);
+    tx.record_below(position, record);
 }
 
 /// Returns the durability of an attempt's record.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::atlas::Atlas;
 use crate::atlas::document::{NoticeTrigger, RiskTier};
 use crate::atlas::index::ActionMatches;
-use crate::base::id::{EventId, GateId, SessionId};
+use crate::base::id::{EventId, HeldRequestId, SessionId};
 use crate::trace::event::Payload;
 
 use crate::engine::command::Effect;
@@ -40,7 +40,7 @@ pub struct StewardNotice {
     /// The operator who let it pass, if one did.
     pub approver: Option<String>,
     /// The held request that was decided, if any.
-    pub gate: Option<GateId>,
+    pub gate: Option<HeldRequestId>,
     /// The event that recorded it. Its record comes before the notice, among the same effects.
     pub event: EventId,
 }
@@ -48,7 +48,7 @@ pub struct StewardNotice {
 /// Details of how an action was allowed to run.
 pub(crate) struct ReleaseInfo<'r> {
     /// The held request that was decided.
-    pub(crate) gate: &'r GateId,
+    pub(crate) gate: &'r HeldRequestId,
     /// The operator who let it pass.
     pub(crate) approver: Option<&'r str>,
     /// Keys of the passed gates.
@@ -104,7 +104,7 @@ pub(crate) fn notify_override(
 /// Notifies the stewards concerned that a high-risk action is allowed to run.
 pub(crate) fn notify_release(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     call: &ActionCall,
     release: Option<&ReleaseInfo<'_>>,
 ) {
@@ -114,8 +114,8 @@ pub(crate) fn notify_release(
     if call.tier < RiskTier::High || !atlases.iter().any(asked) {
         return;
     }
-    let session = tx.engine.state.sessions.get(&place.session);
-    let (Some(session), Some(event)) = (session, release_event(tx, place)) else {
+    let session = tx.engine.state.sessions.get(&position.session);
+    let (Some(session), Some(event)) = (session, release_event(tx, position)) else {
         return;
     };
     let matches = ActionMatches::of(atlases, &call.action);
@@ -131,7 +131,7 @@ pub(crate) fn notify_release(
                 address: address.to_owned(),
                 atlas_id: atlas.id.clone(),
                 atlas_version: atlas.version.clone(),
-                session: place.session.clone(),
+                session: position.session.clone(),
                 agent: session.agent.clone(),
                 action: call.action.clone(),
                 risk: call.tier,
@@ -148,9 +148,9 @@ pub(crate) fn notify_release(
 }
 
 /// Returns the newest record of this command that allows something in the same trace.
-fn release_event(tx: &Transaction<'_>, place: &SpanPosition) -> Option<EventId> {
+fn release_event(tx: &Transaction<'_>, position: &SpanPosition) -> Option<EventId> {
     tx.effects().iter().rev().find_map(|effect| match effect {
-        Effect::Record(draft) if draft.trace_id == place.trace_id => {
+        Effect::Record(draft) if draft.trace_id == position.trace_id => {
             let lets = matches!(
                 draft.payload,
                 Payload::CheckpointPassed(_) | Payload::ActionAttempted(_)

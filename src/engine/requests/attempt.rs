@@ -10,7 +10,7 @@ use crate::base::limits::{
 use crate::trace::event::Recommendation;
 
 use crate::engine::command::{
-    ActionRequest, AgentReply, CallerId, DenyCode, Injected, RunPermission, StateKind,
+    ActionRequest, AgentReply, DenyCode, Injected, ReplyId, RunPermission, StateKind,
 };
 use crate::engine::evaluation::denial::Denial;
 use crate::engine::evaluation::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
@@ -19,17 +19,17 @@ use crate::engine::extensions::handler_effects::{HandledCommandKind, apply_handl
 use crate::engine::extensions::required_calls::HandledCheckpoints;
 use crate::engine::gates::held::{ActionCall, HeldSubject};
 use crate::engine::gates::holding::{
-    GrantTiming, HoldRequest, RaisedGate, apply_in_order, apply_non_blocking, hold_request,
-    raise_approval_gate, raise_checkpoint_gate,
+    GrantTiming, HoldRequest, NewGate, apply_in_order, apply_non_blocking, build_approval_gate,
+    build_checkpoint_gate, hold_request,
 };
 use crate::engine::gates::intervals::store_interval_firings;
 use crate::engine::gates::permits::{consume_permit, names_of_gates, run_by_permit};
 use crate::engine::injection::automatic_contexts::{InjectionCause, inject_automatic_contexts};
 use crate::engine::injection::delivery::amend_attempt;
 use crate::engine::injection::withholding::inject_withheld;
+use crate::engine::records::action_records::{BlockReason, atlas_refs, record_risk};
 use crate::engine::records::attempts::{record_blocked_action, record_unjudged};
 use crate::engine::records::notice::notify_release;
-use crate::engine::records::redaction::{BlockReason, atlas_refs, record_risk};
 use crate::engine::sessions::lifecycle::add_pending_injections;
 use crate::engine::sessions::session::RunningAction;
 use crate::engine::transaction::{SpanPosition, Transaction};
@@ -39,7 +39,7 @@ pub(crate) struct Attempt {
     pub(crate) call: ActionCall,
     pub(crate) subject: HeldSubject,
     pub(crate) hash: Digest,
-    pub(crate) place: SpanPosition,
+    pub(crate) position: SpanPosition,
     /// Event that recorded the attempt, if this command recorded it.
     pub(crate) event: Option<EventId>,
     pub(crate) deadline: Option<Timestamp>,
@@ -50,7 +50,7 @@ pub(crate) struct Attempt {
     pub(crate) denial: Option<Denial>,
     pub(crate) handled: HandledCheckpoints,
     pub(crate) approvals: Vec<OwnedRequiredApproval>,
-    pub(crate) given: Injected,
+    pub(crate) injected: Injected,
     /// True when a permit overrules a denial of the attempt. The permit is then used up even if other gates
     /// hold the attempt.
     pub(crate) overruled: bool,
@@ -61,16 +61,16 @@ pub(crate) const OVERRULE_HELP: &str =
     "an operator can overrule this denial for exactly this request; repeat the request after that";
 
 /// Denies an attempt, holds it at its gates, or allows it to run, and replies to the agent.
-pub(crate) fn decide_attempt(tx: &mut Transaction<'_>, ask: CallerId, mut attempt: Attempt) {
+pub(crate) fn decide_attempt(tx: &mut Transaction<'_>, reply_id: ReplyId, mut attempt: Attempt) {
     match attempt.denial.take() {
-        Some(denial) => deny_attempt(tx, ask, attempt, denial),
-        None => apply_handlers(tx, ask, attempt),
+        Some(denial) => deny_attempt(tx, reply_id, attempt, denial),
+        None => apply_handlers(tx, reply_id, attempt),
     }
 }
 
 /// Denies an attempt. If an operator may overrule the denial, it is queued for that, and no caller waits
 /// for it.
-fn deny_attempt(tx: &mut Transaction<'_>, ask: CallerId, mut attempt: Attempt, denial: Denial) {
+fn deny_attempt(tx: &mut Transaction<'_>, reply_id: ReplyId, mut attempt: Attempt, denial: Denial) {
     apply_access_checkpoints(tx, &attempt, &denial);
     let Denial {
         by,
@@ -84,36 +84,36 @@ fn deny_attempt(tx: &mut Transaction<'_>, ask: CallerId, mut attempt: Attempt, d
         override_available: overrides.is_some(),
         under: atlas.as_slice(),
     };
-    record_risk(tx, &attempt.place, &attempt.call, Recommendation::Block);
-    record_blocked_action(tx, &attempt.place, &attempt.call, &by, why);
+    record_risk(tx, &attempt.position, &attempt.call, Recommendation::Block);
+    record_blocked_action(tx, &attempt.position, &attempt.call, &by, why);
     if let Some(overrides) = overrides
-        && queue_overload(tx, &attempt.place.session).is_none()
+        && queue_overload(tx, &attempt.position.session).is_none()
     {
         attempt.approvals.insert(0, overrides);
-        let raised = raise_all(tx, &attempt.handled.fired, &attempt.approvals);
+        let new_gates = build_gates(tx, &attempt.handled.fired, &attempt.approvals);
         let request = HoldRequest {
             subject: attempt.subject,
             hash: attempt.hash,
-            place: attempt.place,
+            position: attempt.position,
             deadline: None,
             same_call: attempt.same_call,
             withheld: Vec::new(),
             advice: Vec::new(),
             modified_input: None,
         };
-        denied.gate = hold_request(tx, None, request, raised);
+        denied.gate = hold_request(tx, None, request, new_gates);
         denied.help = Some(OVERRULE_HELP.to_owned());
     }
-    tx.reply_to_agent(ask, AgentReply::Denied(denied));
+    tx.reply_to_agent(reply_id, AgentReply::Denied(denied));
 }
 
 /// Applies the results of the handlers of fired checkpoints, then allows or holds the attempt.
-fn apply_handlers(tx: &mut Transaction<'_>, ask: CallerId, mut attempt: Attempt) {
+fn apply_handlers(tx: &mut Transaction<'_>, reply_id: ReplyId, mut attempt: Attempt) {
     let gated = !attempt.approvals.is_empty() || attempt.overruled;
     tx.withheld_for_gate = gated.then(Vec::new);
     let handled = apply_handler_outcomes(
         tx,
-        &attempt.place,
+        &attempt.position,
         &attempt.subject,
         &mut attempt.handled,
         HandledCommandKind::Action,
@@ -126,30 +126,30 @@ fn apply_handlers(tx: &mut Transaction<'_>, ask: CallerId, mut attempt: Attempt)
             under: &under,
             ..BlockReason::final_reason(DenyCode::Extension, &stop.reason)
         };
-        record_risk(tx, &attempt.place, &attempt.call, Recommendation::Block);
-        record_blocked_action(tx, &attempt.place, &attempt.call, &by, why);
-        tx.deny(ask, DenyCode::Extension, stop.reason);
+        record_risk(tx, &attempt.position, &attempt.call, Recommendation::Block);
+        record_blocked_action(tx, &attempt.position, &attempt.call, &by, why);
+        tx.deny(reply_id, DenyCode::Extension, stop.reason);
         return;
     }
     attempt.approvals.extend(handled.approvals);
-    attempt.given = handled.injected;
-    pass_or_hold(tx, ask, attempt);
+    attempt.injected = handled.injected;
+    pass_or_hold(tx, reply_id, attempt);
 }
 
 /// Allows an attempt when no gate is in its way or a permit opens all of them. Otherwise holds it.
-fn pass_or_hold(tx: &mut Transaction<'_>, ask: CallerId, attempt: Attempt) {
+fn pass_or_hold(tx: &mut Transaction<'_>, reply_id: ReplyId, attempt: Attempt) {
     let Attempt {
         call,
         subject,
         hash,
-        place,
+        position,
         event,
         deadline,
         same_call,
         denial: _,
         handled: HandledCheckpoints { fired, .. },
         mut approvals,
-        mut given,
+        mut injected,
         overruled,
     } = attempt;
     let gated =
@@ -162,88 +162,88 @@ fn pass_or_hold(tx: &mut Transaction<'_>, ask: CallerId, attempt: Attempt) {
     } else {
         GrantTiming::Now
     };
-    if grants == GrantTiming::AfterGate && refuse_overload(tx, ask, &place, &call) {
+    if grants == GrantTiming::AfterGate && refuse_overload(tx, reply_id, &position, &call) {
         return;
     }
     let recommended = match grants {
         GrantTiming::AfterGate => Recommendation::Verify,
         GrantTiming::Now => Recommendation::Proceed,
     };
-    record_risk(tx, &place, &call, recommended);
-    store_interval_firings(tx, &place.session, &fired);
-    let (more, mut raised) = apply_fired(tx, &place, &fired, &subject, grants);
-    given.extend(more);
+    record_risk(tx, &position, &call, recommended);
+    store_interval_firings(tx, &position.session, &fired);
+    let (more, mut new_gates) = apply_fired(tx, &position, &fired, &subject, grants);
+    injected.extend(more);
     let withheld = tx.withheld_for_gate.take().unwrap_or_default();
     if !gated {
-        let allowed = allow_run(tx, &place, &call, given);
-        amend_attempt(tx, event.as_ref(), &allowed.given);
-        notify_release(tx, &place, &call, None);
-        tx.reply_to_agent(ask, AgentReply::Allowed(allowed));
+        let allowed = allow_run(tx, &position, &call, injected);
+        amend_attempt(tx, event.as_ref(), &allowed.injected);
+        notify_release(tx, &position, &call, None);
+        tx.reply_to_agent(reply_id, AgentReply::Allowed(allowed));
         return;
     }
     if let Some(permit) = permit {
         let in_the_way = names_of_gates(&fired, &approvals);
-        let attempt = (&place, event.as_ref(), &call);
-        run_by_permit(tx, ask, attempt, &in_the_way, permit, given);
+        let attempt = (&position, event.as_ref(), &call);
+        run_by_permit(tx, reply_id, attempt, &in_the_way, permit, injected);
         return;
     }
     let approvals = approvals.iter();
-    raised.extend(approvals.map(|approval| raise_approval_gate(tx, approval)));
+    new_gates.extend(approvals.map(|approval| build_approval_gate(tx, approval)));
     let advice = fired
         .iter()
         .filter(|fired| fired.certain && fired.is_advisory());
     let request = HoldRequest {
         subject,
         hash,
-        place,
+        position,
         deadline,
         same_call,
         withheld,
         advice: advice.map(OwnedFiredCheckpoint::advisory_effects).collect(),
         modified_input: None,
     };
-    hold_request(tx, Some(ask), request, raised);
+    hold_request(tx, Some(reply_id), request, new_gates);
 }
 
 /// Refuses an attempt that would have to be held while the queue is full.
 fn refuse_overload(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
-    place: &SpanPosition,
+    reply_id: ReplyId,
+    position: &SpanPosition,
     call: &ActionCall,
 ) -> bool {
-    let Some(reason) = queue_overload(tx, &place.session) else {
+    let Some(reason) = queue_overload(tx, &position.session) else {
         return false;
     };
     tx.withheld_for_gate = None;
     let why = BlockReason::final_reason(DenyCode::Overload, &reason);
-    record_risk(tx, place, call, Recommendation::Block);
-    record_blocked_action(tx, place, call, "overload", why);
-    tx.deny(ask, DenyCode::Overload, reason);
+    record_risk(tx, position, call, Recommendation::Block);
+    record_blocked_action(tx, position, call, "overload", why);
+    tx.deny(reply_id, DenyCode::Overload, reason);
     true
 }
 
 /// Applies the checkpoints of an attempt in order.
 ///
-/// If a gate fired as well, their injections are withheld and the gates are raised. Otherwise only the
+/// If a gate fired as well, their injections are withheld and the gates are held. Otherwise only the
 /// checkpoints that are not gates apply.
 fn apply_fired(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     fired: &[OwnedFiredCheckpoint],
     subject: &HeldSubject,
     grants: GrantTiming,
-) -> (Injected, Vec<RaisedGate>) {
+) -> (Injected, Vec<NewGate>) {
     let withheld = tx.withheld_for_gate.take().unwrap_or_default();
     if grants == GrantTiming::AfterGate {
         tx.withheld_for_gate = Some(withheld);
-        return apply_in_order(tx, place, subject, fired, grants);
+        return apply_in_order(tx, position, subject, fired, grants);
     }
-    let mut given = inject_withheld(tx, place, withheld);
+    let mut injected = inject_withheld(tx, position, withheld);
     for fired in fired.iter().filter(|fired| !fired.is_gate()) {
-        given.extend(apply_non_blocking(tx, place, fired, subject, grants));
+        injected.extend(apply_non_blocking(tx, position, fired, subject, grants));
     }
-    (given, Vec::new())
+    (injected, Vec::new())
 }
 
 /// Applies the non-blocking checkpoints at a locked capability. They fire although the capability stays
@@ -256,41 +256,41 @@ fn apply_access_checkpoints(tx: &mut Transaction<'_>, attempt: &Attempt, denial:
         let access = matches!(fired.checkpoint.trigger, Trigger::CapabilityAccess(_));
         access && !fired.is_gate()
     };
-    let (place, subject) = (&attempt.place, &attempt.subject);
+    let (position, subject) = (&attempt.position, &attempt.subject);
     for fired in attempt.handled.fired.iter().filter(at_capability) {
-        let given = apply_non_blocking(tx, place, fired, subject, GrantTiming::Now);
-        add_pending_injections(tx, &place.session, given);
+        let injected = apply_non_blocking(tx, position, fired, subject, GrantTiming::Now);
+        add_pending_injections(tx, &position.session, injected);
     }
 }
 
 /// Returns the gates of an attempt, in the order they are asked.
-fn raise_all(
+fn build_gates(
     tx: &mut Transaction<'_>,
     fired: &[OwnedFiredCheckpoint],
     approvals: &[OwnedRequiredApproval],
-) -> Vec<RaisedGate> {
-    let mut raised = Vec::new();
+) -> Vec<NewGate> {
+    let mut new_gates = Vec::new();
     for fired in fired {
         if fired.is_gate() {
-            raised.push(raise_checkpoint_gate(tx, fired));
+            new_gates.push(build_checkpoint_gate(tx, fired));
         }
     }
-    raised.extend(
+    new_gates.extend(
         approvals
             .iter()
-            .map(|approval| raise_approval_gate(tx, approval)),
+            .map(|approval| build_approval_gate(tx, approval)),
     );
-    raised
+    new_gates
 }
 
 /// Registers a run of an action and counts it against its limits. Returns the reply to the agent.
 pub(crate) fn allow_run(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     call: &ActionCall,
     new: Injected,
 ) -> RunPermission {
-    let session = tx.engine.state.sessions.get(&place.session);
+    let session = tx.engine.state.sessions.get(&position.session);
     let limits = session.map(|session| policy::limits(tx.evaluation_case(session, call)));
     let now = tx.now;
     let counted = tx
@@ -303,14 +303,14 @@ pub(crate) fn allow_run(
     let execution: ExecutionId = tx.engine.ids.next().into();
     let running = RunningAction {
         action: call.action.clone(),
-        trace_id: place.trace_id.clone(),
-        span_id: place.span_id.clone(),
+        trace_id: position.trace_id.clone(),
+        span_id: position.span_id.clone(),
         since: tx.now,
     };
-    let called = inject_automatic_contexts(tx, place, InjectionCause::Run(call));
-    let mut given = Injected::default();
-    if let Some(session) = tx.state().sessions.get_mut(&place.session) {
-        given = std::mem::take(&mut session.owed);
+    let called = inject_automatic_contexts(tx, position, InjectionCause::Run(call));
+    let mut injected = Injected::default();
+    if let Some(session) = tx.state().sessions.get_mut(&position.session) {
+        injected = std::mem::take(&mut session.pending_injections);
         session.actions = session.actions.saturating_add(1);
         while session.running.len() >= MAX_RUNNING_PER_SESSION {
             // Execution identifiers are ordered by time.
@@ -318,12 +318,12 @@ pub(crate) fn allow_run(
         }
         session.running.insert(execution.clone(), running);
     }
-    tx.mark_changed(&place.session);
-    given.extend(new);
-    given.extend(called);
+    tx.mark_changed(&position.session);
+    injected.extend(new);
+    injected.extend(called);
     RunPermission {
         execution,
-        given,
+        injected,
         approved_by: None,
     }
 }
@@ -331,31 +331,31 @@ pub(crate) fn allow_run(
 /// Records and reports a refusal that was decided before any evaluation.
 pub(crate) fn refuse_action(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     request: &ActionRequest,
     code: DenyCode,
     by: &str,
     reason: String,
 ) {
     let Some(session) = tx.engine.state.sessions.get(&request.session) else {
-        tx.deny(ask, code, reason);
+        tx.deny(reply_id, code, reason);
         return;
     };
     let session = session.id.clone();
     let call = ActionCall::of(&tx.engine.atlases, &request.action, &request.params);
-    let Some(place) = tx.new_position(&session) else {
+    let Some(position) = tx.new_position(&session) else {
         return;
     };
-    let place = record_unjudged(tx, ask, place, &call);
-    record_risk(tx, &place, &call, Recommendation::Block);
+    let position = record_unjudged(tx, reply_id, position, &call);
+    record_risk(tx, &position, &call, Recommendation::Block);
     record_blocked_action(
         tx,
-        &place,
+        &position,
         &call,
         by,
         BlockReason::final_reason(code, &reason),
     );
-    tx.deny(ask, code, reason);
+    tx.deny(reply_id, code, reason);
 }
 
 /// Returns the reason why no more requests can be held, if a limit is reached.

@@ -8,7 +8,7 @@ use super::events::{RunResult, evaluate_event, run_action_post_checkpoints};
 use crate::engine::admission::access::deny_unknown_session;
 use crate::engine::admission::misuse::{Misuse, record_misuse};
 use crate::engine::command::{
-    ActionCompletion, ActionError, AgentReply, CallerId, DeliveryTime, DenyCode, Injected,
+    ActionCompletion, ActionError, AgentReply, DeliveryTime, DenyCode, Injected, ReplyId,
 };
 use crate::engine::evaluation::TriggerEvent;
 use crate::engine::extensions::required_calls::HandledCheckpoints;
@@ -21,10 +21,10 @@ use crate::engine::transaction::{SpanPosition, Transaction};
 
 pub(crate) fn complete_action(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     completed: &ActionCompletion,
 ) -> StageResult {
-    let handled = evaluate_completion(tx, ask, completed)?;
+    let handled = evaluate_completion(tx, reply_id, completed)?;
     let sessions = &mut tx.engine.state.sessions;
     let Some(session) = sessions.get_mut(&completed.session) else {
         return Ok(());
@@ -33,7 +33,7 @@ pub(crate) fn complete_action(
     let Some(running) = session.running.remove(&completed.execution) else {
         return Ok(());
     };
-    let place = SpanPosition {
+    let position = SpanPosition {
         session: root.session.clone(),
         trace_id: running.trace_id.clone(),
         span_id: running.span_id.clone(),
@@ -44,31 +44,31 @@ pub(crate) fn complete_action(
         Err(_) => RunResult::Failed,
     };
     let record = completed_record(tx, &running, &completed.result);
-    tx.record_below(&place, record);
-    run_action_post_checkpoints(tx, &place, &running.action, run, handled);
-    let given = match completed.delivery {
+    tx.record_below(&position, record);
+    run_action_post_checkpoints(tx, &position, &running.action, run, handled);
+    let injected = match completed.delivery {
         // A later reply may never come.
-        DeliveryTime::Now => take_pending_injections(tx, &place.session),
+        DeliveryTime::Now => take_pending_injections(tx, &position.session),
         DeliveryTime::Later => Injected::default(),
     };
-    tx.mark_changed(&place.session);
-    tx.reply_to_agent(ask, AgentReply::Completed(given));
+    tx.mark_changed(&position.session);
+    tx.reply_to_agent(reply_id, AgentReply::Completed(injected));
     Ok(())
 }
 
 /// Admits the report of a run, and evaluates the checkpoints that fire after it.
 fn evaluate_completion(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     completed: &ActionCompletion,
 ) -> StageResult<HandledCheckpoints> {
     let Some(session) = tx.live_session(&completed.session) else {
-        deny_unknown_session(tx, ask, &completed.session);
+        deny_unknown_session(tx, reply_id, &completed.session);
         return Err(StageExit::Finished);
     };
     if is_too_long(completed) {
         let reason = format!("the result of a run must have at most {MAX_TEXT_BYTES} bytes");
-        tx.deny(ask, DenyCode::BadRequest, reason);
+        tx.deny(reply_id, DenyCode::BadRequest, reason);
         return Err(StageExit::Finished);
     }
     let Some(running) = session.running.get(&completed.execution) else {
@@ -77,7 +77,7 @@ fn evaluate_completion(
             completed.execution
         );
         record_misuse(tx, &completed.session, Misuse::Execution, message.clone());
-        tx.deny(ask, DenyCode::BadRequest, message);
+        tx.deny(reply_id, DenyCode::BadRequest, message);
         return Err(StageExit::Finished);
     };
     let occasion = match completed.result {

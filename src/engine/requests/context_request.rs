@@ -21,7 +21,7 @@ use crate::trace::event::{ContextRequested, InjectTrigger, RequestType};
 
 use super::events::{adopt_atlases_at_event, evaluate_event, hold_or_accept_event};
 use crate::engine::command::{
-    AgentReply, CallerId, ContextRequest, DenyCode, Injected, RefusedContext,
+    AgentReply, ContextRequest, DenyCode, Injected, RefusedContext, ReplyId,
 };
 use crate::engine::evaluation::TriggerEvent;
 use crate::engine::extensions::handler_effects::{HandledCommandKind, apply_handler_outcomes};
@@ -33,7 +33,7 @@ use crate::engine::injection::contexts::{
 use crate::engine::injection::withholding::refused_session_denial;
 use crate::engine::pipeline::StageResult;
 use crate::engine::records::redaction::redact_optional_text;
-use crate::engine::sessions::lifecycle::{add_pending_injections, reraise_start_gate};
+use crate::engine::sessions::lifecycle::{add_pending_injections, reopen_start_gate};
 use crate::engine::sessions::session::Session;
 use crate::engine::transaction::{SpanPosition, Transaction};
 
@@ -58,16 +58,16 @@ type ContextName = (String, String);
 /// Handles a request for context, or for a checkpoint by its name.
 pub(crate) fn request_context(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     request: &ContextRequest,
 ) -> StageResult {
-    adopt_atlases_at_event(tx, ask, &request.session)?;
+    adopt_atlases_at_event(tx, reply_id, &request.session)?;
     let query = request.query.as_deref().unwrap_or_default();
     if query.len() > MAX_TEXT_BYTES || request.hints.len() > MAX_HINTS {
         let reason = format!(
             "a context request must have at most {MAX_HINTS} hints and {MAX_TEXT_BYTES} bytes of query"
         );
-        tx.deny(ask, DenyCode::BadRequest, reason);
+        tx.deny(reply_id, DenyCode::BadRequest, reason);
         return Ok(());
     }
     let occasion = match &request.checkpoint {
@@ -80,7 +80,7 @@ pub(crate) fn request_context(
     } else {
         HandledCheckpoints::default()
     };
-    let Some(place) = tx.new_position(&request.session) else {
+    let Some(position) = tx.new_position(&request.session) else {
         return Ok(());
     };
     let (query, redacted) = redact_optional_text(tx, "query", request.query.as_deref());
@@ -95,17 +95,17 @@ pub(crate) fn request_context(
         matches: Vec::new(),
         redacted,
     };
-    tx.record(&place, record);
+    tx.record(&position, record);
     if let Some(denied) = refused {
-        tx.reply_to_agent(ask, AgentReply::Denied(denied));
+        tx.reply_to_agent(reply_id, AgentReply::Denied(denied));
         return Ok(());
     }
-    // A lapsed start gate is raised again: the context is behind it.
-    reraise_start_gate(tx, &request.session);
+    // A lapsed start gate is held again: the context is behind it.
+    reopen_start_gate(tx, &request.session);
     if let (Some(name), true) = (&request.checkpoint, handled.fired.is_empty()) {
         let name = crate::base::text::one_line(name);
         let reason = format!("no interactive checkpoint is called `{name}`");
-        tx.deny(ask, DenyCode::BadRequest, reason);
+        tx.deny(reply_id, DenyCode::BadRequest, reason);
         return Ok(());
     }
     expire_guidance(tx, &request.session, &["explicit_request"]);
@@ -120,15 +120,15 @@ pub(crate) fn request_context(
     let subject = HeldSubject::Moment(moment.clone());
     let effects = apply_handler_outcomes(
         tx,
-        &place,
+        &position,
         &subject,
         &mut handled,
         HandledCommandKind::Event,
     );
-    let given = inject_requested(tx, &place, request);
-    add_pending_injections(tx, &request.session, given);
+    let injected = inject_requested(tx, &position, request);
+    add_pending_injections(tx, &request.session, injected);
     add_pending_injections(tx, &request.session, effects.injected);
-    hold_or_accept_event(tx, Some(ask), &place, moment, &handled.fired, None);
+    hold_or_accept_event(tx, Some(reply_id), &position, moment, &handled.fired, None);
     Ok(())
 }
 
@@ -136,20 +136,20 @@ pub(crate) fn request_context(
 /// injected.
 fn inject_requested(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     request: &ContextRequest,
 ) -> Injected {
-    let mut given = Injected::default();
+    let mut injected = Injected::default();
     let Some(session) = tx.live_session(&request.session) else {
-        return given;
+        return injected;
     };
-    let (mut wanted, mut not_given) = named_contexts(tx, session, &request.hints);
+    let (mut wanted, mut refused_contexts) = named_contexts(tx, session, &request.hints);
     if let Some(query) = &request.query {
         for (found, had) in found_contexts(tx, session, query) {
             let named = request.hints.contains(&found.1);
             if let (Some(reason), false) = (had, named) {
                 let context_id = found.1;
-                not_given.push(RefusedContext { context_id, reason });
+                refused_contexts.push(RefusedContext { context_id, reason });
             } else if !named {
                 wanted.push(found);
             }
@@ -160,7 +160,7 @@ fn inject_requested(
             continue;
         };
         let contexts: Vec<_> = of_atlas.iter().map(|(_, id)| id.clone()).collect();
-        let gift = Injection {
+        let injection = Injection {
             atlas: Some(atlas_id),
             from: "explicit_request",
             kind: "explicit_request",
@@ -169,10 +169,10 @@ fn inject_requested(
             guidance: None,
             size: BudgetRule::Budgeted,
         };
-        given.extend(inject_contexts(tx, place, &gift));
+        injected.extend(inject_contexts(tx, position, &injection));
     }
-    given.not_given = not_given;
-    given
+    injected.refused_contexts = refused_contexts;
+    injected
 }
 
 /// Returns the contexts that hints name, and those that are not injected, with the reason.
@@ -182,7 +182,7 @@ fn named_contexts(
     hints: &[String],
 ) -> (Vec<ContextName>, Vec<RefusedContext>) {
     let mut named = Vec::new();
-    let mut not_given = Vec::new();
+    let mut refused_contexts = Vec::new();
     let mut seen = BTreeSet::new();
     for hint in hints.iter().filter(|hint| seen.insert(*hint)) {
         let atlases = tx.engine.atlases.iter();
@@ -200,13 +200,13 @@ fn named_contexts(
             }
         }
         if let Some(reason) = reason {
-            not_given.push(RefusedContext {
+            refused_contexts.push(RefusedContext {
                 context_id: one_line(hint),
                 reason,
             });
         }
     }
-    (named, not_given)
+    (named, refused_contexts)
 }
 
 /// Returns the contexts that a query finds and the session may have, best first. A context that the

@@ -1,7 +1,7 @@
 //! Session events other than action requests: input, results, errors, context requests, intervals.
 //!
 //! A gate that fires at such an event blocks the whole session: until it is passed, no request of the session
-//! is judged. A gate that is not passed stays required, and is raised again when the session wants to act.
+//! is judged. A gate that is not passed stays required, and is held again when the session wants to act.
 //! Only the gate of refused input is dropped, because that input was not accepted.
 
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ use crate::trace::event::{Durability, ErrorOccurred, InputReceived};
 use super::attempt::queue_overload;
 use crate::engine::admission::access::deny_unknown_session;
 use crate::engine::command::{
-    AcceptedEvent, AgentReply, CallerId, DenyCode, ErrorReport, Injected, InputReport,
+    AcceptedEvent, AgentReply, DenyCode, ErrorReport, Injected, InputReport, ReplyId,
 };
 use crate::engine::evaluation::fired_checkpoint::OwnedFiredCheckpoint;
 use crate::engine::evaluation::{self, TriggerEvent};
@@ -34,7 +34,7 @@ use crate::engine::gates::holding::{
     GrantTiming, HoldRequest, apply_in_order, apply_non_blocking, hold_request,
 };
 use crate::engine::gates::intervals::{
-    DueCause, due_with_event, raise_due_intervals, sort_by_priority, store_interval_firings,
+    DueCause, due_with_event, fire_due_intervals, sort_by_priority, store_interval_firings,
 };
 use crate::engine::gates::session_gates::{ask_parked, release_parked};
 use crate::engine::injection::automatic_contexts::{InjectionCause, inject_automatic_contexts};
@@ -59,15 +59,15 @@ pub(crate) enum RunResult {
 /// Handles input that an agent received.
 pub(crate) fn receive_input(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     input: &InputReport,
 ) -> StageResult {
     if tx.live_session(&input.session).is_none() {
-        deny_unknown_session(tx, ask, &input.session);
+        deny_unknown_session(tx, reply_id, &input.session);
         return Ok(());
     }
-    if let Some((code, reason)) = process_input(tx, Some(ask), input)? {
-        tx.deny(ask, code, reason);
+    if let Some((code, reason)) = process_input(tx, Some(reply_id), input)? {
+        tx.deny(reply_id, code, reason);
     }
     Ok(())
 }
@@ -75,17 +75,17 @@ pub(crate) fn receive_input(
 /// Processes input. Returns the reason if the input is refused at once.
 pub(crate) fn process_input(
     tx: &mut Transaction<'_>,
-    ask: Option<CallerId>,
+    reply_id: Option<ReplyId>,
     input: &InputReport,
 ) -> StageResult<Option<(DenyCode, String)>> {
     adopt_loaded_atlases(tx, &input.session)?;
-    raise_due_intervals(tx, &input.session, None)?;
+    fire_due_intervals(tx, &input.session, None)?;
     let hash = Digest::of(&input.text);
     let seen = find_keywords(tx, hash, &input.text);
     let (mut handled, dropped) = evaluate_input(tx, input, &seen)?;
     // A due interval belongs to no input, so the budget of inputs does not count it.
     let due = due_with_event(tx, &input.session, DueCause::OnInput);
-    let Some(place) = begin_operation(tx, &input.session) else {
+    let Some(position) = begin_operation(tx, &input.session) else {
         return Ok(None);
     };
     let record = InputReceived {
@@ -99,11 +99,11 @@ pub(crate) fn process_input(
             .map(|fired| fired.checkpoint.id.clone())
             .collect(),
     };
-    tx.record(&place, record);
+    tx.record(&position, record);
     for dropped in &dropped {
         record_skipped(
             tx,
-            &place,
+            &position,
             dropped,
             "limit reached: max_checkpoints_per_input",
         );
@@ -119,7 +119,7 @@ pub(crate) fn process_input(
     let subject = HeldSubject::Moment(moment.clone());
     let effects = apply_handler_outcomes(
         tx,
-        &place,
+        &position,
         &subject,
         &mut handled,
         HandledCommandKind::Input,
@@ -137,11 +137,11 @@ pub(crate) fn process_input(
     fired.extend(due);
     sort_by_priority(&mut fired);
     store_interval_firings(tx, &input.session, &fired);
-    record_keyword_request(tx, &place, &seen.injecting_keywords());
-    let given = inject_automatic_contexts(tx, &place, InjectionCause::Input(&seen));
-    add_pending_injections(tx, &input.session, given);
+    record_keyword_request(tx, &position, &seen.injecting_keywords());
+    let injected = inject_automatic_contexts(tx, &position, InjectionCause::Input(&seen));
+    add_pending_injections(tx, &input.session, injected);
     add_pending_injections(tx, &input.session, effects.injected);
-    hold_or_accept_event(tx, ask, &place, moment, &fired, effects.input);
+    hold_or_accept_event(tx, reply_id, &position, moment, &fired, effects.input);
     Ok(None)
 }
 
@@ -173,11 +173,11 @@ pub(crate) fn evaluate_event(
     session: &SessionId,
     occasion: TriggerEvent<'_>,
 ) -> StageResult<HandledCheckpoints> {
-    let Some(known) = tx.live_session(session) else {
+    let Some(session_state) = tx.live_session(session) else {
         return Err(StageExit::Finished);
     };
     let fired = fired_on_session_event(tx, session, occasion);
-    require_handler_answers(tx, fired, CallSubject::of_session(known))
+    require_handler_answers(tx, fired, CallSubject::of_session(session_state))
 }
 
 /// Runs the checkpoints and handlers of an event that has already happened. If a handler stops it, it is
@@ -186,8 +186,8 @@ pub(crate) fn evaluate_event(
 /// `call` is the action that the handlers received, if any.
 pub(crate) fn run_event_handlers(
     tx: &mut Transaction<'_>,
-    ask: Option<CallerId>,
-    place: &SpanPosition,
+    reply_id: Option<ReplyId>,
+    position: &SpanPosition,
     moment: SessionEvent,
     call: Option<&ActionCall>,
     mut handled: HandledCheckpoints,
@@ -195,38 +195,38 @@ pub(crate) fn run_event_handlers(
     let subject = HeldSubject::Moment(moment.clone());
     let effects = apply_handler_outcomes_for(
         tx,
-        place,
+        position,
         (&subject, call),
         &mut handled,
         HandledCommandKind::Event,
     );
-    add_pending_injections(tx, &place.session, effects.injected);
-    hold_or_accept_event(tx, ask, place, moment, &handled.fired, None);
+    add_pending_injections(tx, &position.session, effects.injected);
+    hold_or_accept_event(tx, reply_id, position, moment, &handled.fired, None);
 }
 
 /// Handles an error that an agent reports.
 pub(crate) fn report_error(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     report: &ErrorReport,
 ) -> StageResult {
-    adopt_atlases_at_event(tx, ask, &report.session)?;
+    adopt_atlases_at_event(tx, reply_id, &report.session)?;
     let texts = [Some(&report.message), Some(&report.error_type)];
     let texts = texts
         .into_iter()
         .chain([report.error_code.as_ref(), report.stack_trace.as_ref()]);
     if texts.flatten().any(|text| text.len() > MAX_TEXT_BYTES) {
         let reason = format!("an error report must have at most {MAX_TEXT_BYTES} bytes");
-        tx.deny(ask, DenyCode::BadRequest, reason);
+        tx.deny(reply_id, DenyCode::BadRequest, reason);
         return Ok(());
     }
     let handled = evaluate_event(tx, &report.session, TriggerEvent::ErrorReported)?;
-    let Some(place) = tx.new_position(&report.session) else {
+    let Some(position) = tx.new_position(&report.session) else {
         return Ok(());
     };
     let record = error_record(tx, report);
-    let event = tx.record_as(&place, record, Durability::Async);
-    store_error(tx, &place, &event);
+    let event = tx.record_as(&position, record, Durability::Async);
+    store_error(tx, &position, &event);
     expire_guidance(tx, &report.session, &["error_occurred"]);
     let moment = SessionEvent {
         kind: "error_occurred".to_owned(),
@@ -236,14 +236,14 @@ pub(crate) fn report_error(
         text: Some(HeldText::new(&report.message)),
         reached_agent: false,
     };
-    run_event_handlers(tx, Some(ask), &place, moment, None, handled);
+    run_event_handlers(tx, Some(reply_id), &position, moment, None, handled);
     Ok(())
 }
 
 /// Handles the end of an action. A failed action also fires the error checkpoints.
 pub(crate) fn run_action_post_checkpoints(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     action: &str,
     run: RunResult,
     handled: HandledCheckpoints,
@@ -252,7 +252,7 @@ pub(crate) fn run_action_post_checkpoints(
         RunResult::Succeeded => &["action_post"],
         RunResult::Failed => &["action_post", "error_occurred"],
     };
-    expire_guidance(tx, &place.session, over);
+    expire_guidance(tx, &position.session, over);
     let moment = SessionEvent {
         kind: "action_post".to_owned(),
         label: format!("after {action}"),
@@ -264,13 +264,13 @@ pub(crate) fn run_action_post_checkpoints(
         text: None,
         reached_agent: false,
     };
-    run_event_handlers(tx, None, place, moment, None, handled);
+    run_event_handlers(tx, None, position, moment, None, handled);
 }
 
 /// Fires the checkpoints of a session's end. They cannot hold it any more. Returns the last injections.
 pub(crate) fn run_end_checkpoints(
     tx: &mut Transaction<'_>,
-    place: &SpanPosition,
+    position: &SpanPosition,
     mut handled: HandledCheckpoints,
 ) -> Injected {
     let subject = HeldSubject::Moment(SessionEvent {
@@ -281,20 +281,25 @@ pub(crate) fn run_end_checkpoints(
         text: None,
         reached_agent: false,
     });
-    let effects =
-        apply_handler_outcomes(tx, place, &subject, &mut handled, HandledCommandKind::End);
+    let effects = apply_handler_outcomes(
+        tx,
+        position,
+        &subject,
+        &mut handled,
+        HandledCommandKind::End,
+    );
     // A handler cannot stop the end of a session. If it tries to, its injections are dropped.
-    let mut given = effects.injected;
+    let mut injected = effects.injected;
     for fired in handled.fired {
-        given.extend(apply_non_blocking(
+        injected.extend(apply_non_blocking(
             tx,
-            place,
+            position,
             &fired,
             &subject,
             GrantTiming::Now,
         ));
     }
-    given
+    injected
 }
 
 /// Runs the checkpoints of an event: applies the non-blocking ones and holds the others.
@@ -302,50 +307,57 @@ pub(crate) fn run_end_checkpoints(
 /// The caller gets its reply at once, or when the gates are decided.
 pub(crate) fn hold_or_accept_event(
     tx: &mut Transaction<'_>,
-    ask: Option<CallerId>,
-    place: &SpanPosition,
+    reply_id: Option<ReplyId>,
+    position: &SpanPosition,
     moment: SessionEvent,
     fired: &[OwnedFiredCheckpoint],
     modified_input: Option<String>,
 ) {
     let subject = HeldSubject::Moment(moment.clone());
     let grants = withhold_if_gated(tx, fired);
-    let (mut given, raised) = apply_in_order(tx, place, &subject, fired, grants);
+    let (mut injected, new_gates) = apply_in_order(tx, position, &subject, fired, grants);
     let advice = fired
         .iter()
         .filter(|fired| fired.certain && fired.is_advisory());
     let advice = advice.map(OwnedFiredCheckpoint::advisory_effects).collect();
     let withheld = tx.withheld_for_gate.take().unwrap_or_default();
-    if raised.is_empty() {
-        given.extend(inject_withheld(tx, place, withheld));
-        reply_accepted_with(tx, ask, &place.session, given, modified_input, moment.event);
+    if new_gates.is_empty() {
+        injected.extend(inject_withheld(tx, position, withheld));
+        reply_accepted_with(
+            tx,
+            reply_id,
+            &position.session,
+            injected,
+            modified_input,
+            moment.event,
+        );
         return;
     }
-    let checkpoints: BTreeSet<_> = raised
+    let checkpoints: BTreeSet<_> = new_gates
         .iter()
-        .map(|raised| raised.gate.origin.id().to_owned())
+        .map(|new_gate| new_gate.gate.origin.id().to_owned())
         .collect();
-    let hash = request_hash(&place.session, &moment.label, &moment.data);
+    let hash = request_hash(&position.session, &moment.label, &moment.data);
     let request = HoldRequest {
         subject,
         hash,
-        place: place.clone(),
+        position: position.clone(),
         deadline: None,
         same_call: None,
         withheld,
         advice,
         modified_input,
     };
-    let gate = match queue_overload(tx, &place.session) {
-        None => hold_request(tx, ask, request, raised),
+    let gate = match queue_overload(tx, &position.session) {
+        None => hold_request(tx, reply_id, request, new_gates),
         Some(reason) => {
-            if let Some(ask) = ask {
-                tx.deny(ask, DenyCode::Overload, reason);
+            if let Some(reply_id) = reply_id {
+                tx.deny(reply_id, DenyCode::Overload, reason);
             }
             None
         }
     };
-    if let Some(session) = tx.state().sessions.get_mut(&place.session) {
+    if let Some(session) = tx.state().sessions.get_mut(&position.session) {
         match gate {
             Some(gate) => drop(session.pending.insert(gate)),
             // Too many requests are held: the gate stays required, so the session stays closed. One entry
@@ -357,7 +369,7 @@ pub(crate) fn hold_or_accept_event(
             }),
         }
     }
-    tx.mark_changed(&place.session);
+    tx.mark_changed(&position.session);
 }
 
 /// Returns whether a gate is among fired checkpoints. If so, injections are withheld from now on.
@@ -372,42 +384,44 @@ fn withhold_if_gated(tx: &mut Transaction<'_>, fired: &[OwnedFiredCheckpoint]) -
 /// Replies that the event was accepted, with the session's pending injections.
 pub(crate) fn reply_accepted(
     tx: &mut Transaction<'_>,
-    ask: Option<CallerId>,
+    reply_id: Option<ReplyId>,
     session: &SessionId,
-    given: Injected,
+    injected: Injected,
 ) {
-    reply_accepted_with(tx, ask, session, given, None, None);
+    reply_accepted_with(tx, reply_id, session, injected, None, None);
 }
 
 /// Replies that the event was accepted, with the rewritten input or the event of the error.
 pub(crate) fn reply_accepted_with(
     tx: &mut Transaction<'_>,
-    ask: Option<CallerId>,
+    reply_id: Option<ReplyId>,
     session: &SessionId,
-    given: Injected,
+    injected: Injected,
     modified_input: Option<String>,
     error: Option<EventId>,
 ) {
-    add_pending_injections(tx, session, given);
-    let Some(ask) = ask else { return };
-    let given = take_pending_injections(tx, session);
-    amend_error(tx, error.as_ref(), &given);
+    add_pending_injections(tx, session, injected);
+    let Some(reply_id) = reply_id else { return };
+    let injected = take_pending_injections(tx, session);
+    amend_error(tx, error.as_ref(), &injected);
     tx.mark_changed(session);
     let held = tx.live_session(session).map(Session::blocking_gates);
     let accepted = AcceptedEvent {
-        given,
+        injected,
         modified_input,
         error,
         held: held.unwrap_or_default(),
         ..AcceptedEvent::default()
     };
-    tx.reply_to_agent(ask, AgentReply::Accepted(accepted));
+    tx.reply_to_agent(reply_id, AgentReply::Accepted(accepted));
 }
 
 /// Continues with parked requests when no gate blocks the session any more.
 pub(crate) fn resume_parked(tx: &mut Transaction<'_>, session: &SessionId) {
-    let known = tx.engine.state.sessions.get(session);
-    if known.is_some_and(|known| known.entry == StartState::Open && known.pending.is_empty()) {
+    let session_state = tx.engine.state.sessions.get(session);
+    if session_state.is_some_and(|session_state| {
+        session_state.entry == StartState::Open && session_state.pending.is_empty()
+    }) {
         release_parked(tx, session);
     } else {
         ask_parked(tx, session);
@@ -419,11 +433,12 @@ pub(crate) fn fired_on_session_event(
     session: &SessionId,
     occasion: TriggerEvent<'_>,
 ) -> Vec<OwnedFiredCheckpoint> {
-    let Some(known) = tx.engine.state.sessions.get(session) else {
+    let Some(session_state) = tx.engine.state.sessions.get(session) else {
         return Vec::new();
     };
     let customs = tx.custom_triggers();
-    let fired = evaluation::fired_on_event(&tx.engine.atlases, known, occasion, customs, tx.now);
+    let fired =
+        evaluation::fired_on_event(&tx.engine.atlases, session_state, occasion, customs, tx.now);
     fired.into_iter().map(Into::into).collect()
 }
 
@@ -447,11 +462,11 @@ pub(crate) fn find_keywords(
 /// Moves the session of an event to the loaded Atlases. Denies the event of an unknown session.
 pub(crate) fn adopt_atlases_at_event(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     session: &SessionId,
 ) -> StageResult {
     if tx.live_session(session).is_none() {
-        deny_unknown_session(tx, ask, session);
+        deny_unknown_session(tx, reply_id, session);
         return Err(StageExit::Finished);
     }
     adopt_loaded_atlases(tx, session)?;
@@ -462,8 +477,8 @@ pub(crate) fn adopt_atlases_at_event(
 fn begin_operation(tx: &mut Transaction<'_>, session: &SessionId) -> Option<SpanPosition> {
     tx.live_session(session)?;
     let operation = tx.new_trace();
-    if let Some(known) = tx.state().sessions.get_mut(session) {
-        known.operation = Some(operation);
+    if let Some(session_state) = tx.state().sessions.get_mut(session) {
+        session_state.operation = Some(operation);
     }
     tx.mark_changed(session);
     tx.new_position(session)
@@ -489,17 +504,17 @@ fn error_record(tx: &Transaction<'_>, report: &ErrorReport) -> ErrorOccurred {
 }
 
 /// Stores an error, so that the agent can report its recovery.
-fn store_error(tx: &mut Transaction<'_>, place: &SpanPosition, event: &EventId) {
-    if let Some(session) = tx.state().sessions.get_mut(&place.session) {
+fn store_error(tx: &mut Transaction<'_>, position: &SpanPosition, event: &EventId) {
+    if let Some(session) = tx.state().sessions.get_mut(&position.session) {
         while session.errors.len() >= MAX_ERRORS_PER_SESSION {
             // Event identifiers are ordered by time.
             session.errors.pop_first();
         }
         let reported = ReportedError {
-            trace_id: place.trace_id.clone(),
-            span_id: place.span_id.clone(),
+            trace_id: position.trace_id.clone(),
+            span_id: position.span_id.clone(),
         };
         session.errors.insert(event.clone(), reported);
     }
-    tx.mark_changed(&place.session);
+    tx.mark_changed(&position.session);
 }

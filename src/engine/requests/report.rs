@@ -11,7 +11,7 @@ use super::events::find_keywords;
 use crate::engine::admission::access::deny_unknown_session;
 use crate::engine::admission::misuse::{Misuse, record_misuse};
 use crate::engine::command::{
-    AgentReply, AgentReport, CallerId, DenyCode, Feedback, OutputReport, Recovery, ReportReceipt,
+    AgentReply, AgentReport, DenyCode, Feedback, OutputReport, Recovery, ReplyId, ReportReceipt,
     RuntimeFinding, Wrapper, WrapperCheck,
 };
 use crate::engine::injection::automatic_contexts::{
@@ -29,48 +29,48 @@ use crate::engine::transaction::{SpanPosition, Transaction};
 /// Transports by which an agent can be reached.
 const TRANSPORTS: [&str; 3] = ["mcp", "rest", "direct"];
 
-pub(crate) fn handle_report(tx: &mut Transaction<'_>, ask: CallerId, report: &AgentReport) {
+pub(crate) fn handle_report(tx: &mut Transaction<'_>, reply_id: ReplyId, report: &AgentReport) {
     if tx.live_session(report.session()).is_none() {
-        deny_unknown_session(tx, ask, report.session());
+        deny_unknown_session(tx, reply_id, report.session());
         return;
     }
     if let Some(fault) = fault(report) {
-        tx.deny(ask, DenyCode::BadRequest, fault);
+        tx.deny(reply_id, DenyCode::BadRequest, fault);
         return;
     }
     match report {
-        AgentReport::Wrapper(wrapper) => record_wrapper(tx, ask, wrapper),
-        AgentReport::WrapperCheck(check) => record_wrapper_check(tx, ask, check),
-        AgentReport::Feedback(feedback) => record_feedback(tx, ask, feedback),
-        AgentReport::Output(output) => record_output(tx, ask, output),
-        AgentReport::Recovery(recovery) => record_recovery(tx, ask, recovery),
+        AgentReport::Wrapper(wrapper) => record_wrapper(tx, reply_id, wrapper),
+        AgentReport::WrapperCheck(check) => record_wrapper_check(tx, reply_id, check),
+        AgentReport::Feedback(feedback) => record_feedback(tx, reply_id, feedback),
+        AgentReport::Output(output) => record_output(tx, reply_id, output),
+        AgentReport::Recovery(recovery) => record_recovery(tx, reply_id, recovery),
     }
 }
 
 /// Records a finding of the runtime about a session.
 pub(crate) fn record_finding(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     session: &SessionId,
     finding: &RuntimeFinding,
 ) {
     if tx.live_session(session).is_none() {
-        deny_unknown_session(tx, ask, session);
+        deny_unknown_session(tx, reply_id, session);
         return;
     }
     if let Some(denied) = refused_session_denial(tx, session) {
-        tx.reply_to_agent(ask, AgentReply::Denied(denied));
+        tx.reply_to_agent(reply_id, AgentReply::Denied(denied));
         return;
     }
     match finding {
         RuntimeFinding::Event(payload) => {
-            if let Some(place) = tx.new_position(session) {
-                tx.record(&place, payload.clone());
-                tx.reply_to_agent(ask, AgentReply::Noted(ReportReceipt::default()));
+            if let Some(position) = tx.new_position(session) {
+                tx.record(&position, payload.clone());
+                tx.reply_to_agent(reply_id, AgentReply::Noted(ReportReceipt::default()));
             }
         }
         RuntimeFinding::Turn { event, message } => {
-            record_turn(tx, ask, session, event.clone(), message);
+            record_turn(tx, reply_id, session, event.clone(), message);
         }
         RuntimeFinding::ThreadRefused { what, denied } => {
             let trick = if denied.code == DenyCode::Limit {
@@ -79,7 +79,7 @@ pub(crate) fn record_finding(
                 Misuse::Thread
             };
             record_misuse(tx, session, trick, what.clone());
-            tx.reply_to_agent(ask, AgentReply::Denied(denied.clone()));
+            tx.reply_to_agent(reply_id, AgentReply::Denied(denied.clone()));
         }
     }
 }
@@ -88,36 +88,36 @@ pub(crate) fn record_finding(
 /// input.
 fn record_turn(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     session: &SessionId,
     event: Payload,
     message: &str,
 ) {
-    let Some(place) = tx.new_position(session) else {
+    let Some(position) = tx.new_position(session) else {
         return;
     };
-    tx.record(&place, event);
+    tx.record(&position, event);
     let seen = find_keywords(tx, Digest::of(message), message);
     // A hook reports the same text as input just before, so contexts that it selected are not selected
     // again.
     if selects_new_context(tx, session, &seen) {
-        record_keyword_request(tx, &place, &seen.injecting_keywords());
-        let given = inject_automatic_contexts(tx, &place, InjectionCause::Input(&seen));
-        add_pending_injections(tx, session, given);
+        record_keyword_request(tx, &position, &seen.injecting_keywords());
+        let injected = inject_automatic_contexts(tx, &position, InjectionCause::Input(&seen));
+        add_pending_injections(tx, session, injected);
     }
-    let given = take_pending_injections(tx, session);
+    let injected = take_pending_injections(tx, session);
     tx.mark_changed(session);
     let held = tx.live_session(session).map(Session::blocking_gates);
     let noted = ReportReceipt {
-        given,
+        injected,
         held: held.unwrap_or_default(),
         ..ReportReceipt::default()
     };
-    tx.reply_to_agent(ask, AgentReply::Noted(noted));
+    tx.reply_to_agent(reply_id, AgentReply::Noted(noted));
 }
 
 /// Records the result of a wrapper check. The reply is sent when the record is on disk.
-fn record_wrapper_check(tx: &mut Transaction<'_>, ask: CallerId, check: &WrapperCheck) {
+fn record_wrapper_check(tx: &mut Transaction<'_>, reply_id: ReplyId, check: &WrapperCheck) {
     let Some(root) = tx.live_session(&check.session).map(session_position) else {
         return;
     };
@@ -130,19 +130,19 @@ fn record_wrapper_check(tx: &mut Transaction<'_>, ask: CallerId, check: &Wrapper
         failures: Some(failures).filter(|failures| !failures.is_empty()),
         redacted: redaction_list(redactor.into_redactions()),
     };
-    let here = root.child(tx.new_span());
-    tx.record(&here, verified);
-    tx.reply_to_agent(ask, AgentReply::Noted(ReportReceipt::default()));
+    let child_position = root.child(tx.new_span());
+    tx.record(&child_position, verified);
+    tx.reply_to_agent(reply_id, AgentReply::Noted(ReportReceipt::default()));
 }
 
 /// Records the construction of a wrapper, and its verification. The reply is sent when both are on disk.
-fn record_wrapper(tx: &mut Transaction<'_>, ask: CallerId, wrapper: &Wrapper) {
+fn record_wrapper(tx: &mut Transaction<'_>, reply_id: ReplyId, wrapper: &Wrapper) {
     let Some(root) = tx.live_session(&wrapper.session).map(session_position) else {
         return;
     };
-    let here = root.child(tx.new_span());
+    let child_position = root.child(tx.new_span());
     let constructed = recordable_wrapper(tx, wrapper);
-    tx.record(&here, constructed);
+    tx.record(&child_position, constructed);
     let tests = wrapper_tests(wrapper);
     let failures: Vec<_> = tests
         .iter()
@@ -154,7 +154,7 @@ fn record_wrapper(tx: &mut Transaction<'_>, ask: CallerId, wrapper: &Wrapper) {
         failures: Some(failures.clone()).filter(|failures| !failures.is_empty()),
         redacted: Vec::new(),
     };
-    tx.record_below(&here, verified);
+    tx.record_below(&child_position, verified);
     if let Some(session) = tx.state().sessions.get_mut(&wrapper.session) {
         session.wrapper_reported = true;
     }
@@ -163,33 +163,33 @@ fn record_wrapper(tx: &mut Transaction<'_>, ask: CallerId, wrapper: &Wrapper) {
         failures,
         ..ReportReceipt::default()
     };
-    tx.reply_to_agent(ask, AgentReply::Noted(noted));
+    tx.reply_to_agent(reply_id, AgentReply::Noted(noted));
 }
 
 /// A wrapper as it is recorded: without secrets in the texts that the agent sent.
 fn recordable_wrapper(tx: &Transaction<'_>, wrapper: &Wrapper) -> WrapperConstructed {
     let mut redactor = new_redactor(tx, None);
-    let told = WrapperConstructed::from(wrapper.clone());
+    let recorded = WrapperConstructed::from(wrapper.clone());
     WrapperConstructed {
-        wrapper_version: redactor.redact_text("wrapper_version", &told.wrapper_version),
-        components: redactor.texts("components", &told.components),
-        plugins: redactor.texts("plugins", &told.plugins),
-        transport: redactor.redact_text("transport", &told.transport),
-        cache_backend: redactor.redact_text("cache_backend", &told.cache_backend),
-        construction_hash: redactor.redact_text("construction_hash", &told.construction_hash),
+        wrapper_version: redactor.redact_text("wrapper_version", &recorded.wrapper_version),
+        components: redactor.texts("components", &recorded.components),
+        plugins: redactor.texts("plugins", &recorded.plugins),
+        transport: redactor.redact_text("transport", &recorded.transport),
+        cache_backend: redactor.redact_text("cache_backend", &recorded.cache_backend),
+        construction_hash: redactor.redact_text("construction_hash", &recorded.construction_hash),
         redacted: redaction_list(redactor.into_redactions()),
-        ..told
+        ..recorded
     }
 }
 
-fn record_feedback(tx: &mut Transaction<'_>, ask: CallerId, feedback: &Feedback) {
+fn record_feedback(tx: &mut Transaction<'_>, reply_id: ReplyId, feedback: &Feedback) {
     if !was_handed(tx, feedback) {
         let id = crate::base::text::one_line(&feedback.context_id);
         let reason = format!("no context `{id}` was given to this session");
-        tx.deny(ask, DenyCode::BadRequest, reason);
+        tx.deny(reply_id, DenyCode::BadRequest, reason);
         return;
     }
-    let Some(place) = tx.new_position(&feedback.session) else {
+    let Some(position) = tx.new_position(&feedback.session) else {
         return;
     };
     let (reason, redacted) = redact_optional_text(tx, "reason", feedback.reason.as_deref());
@@ -200,8 +200,8 @@ fn record_feedback(tx: &mut Transaction<'_>, ask: CallerId, feedback: &Feedback)
         usage_outcome: feedback.usage_outcome,
         redacted,
     };
-    tx.record(&place, record);
-    tx.reply_to_agent(ask, AgentReply::Noted(ReportReceipt::default()));
+    tx.record(&position, record);
+    tx.reply_to_agent(reply_id, AgentReply::Noted(ReportReceipt::default()));
 }
 
 /// Returns whether the session may have received a context: one of an Atlas, or a text of a handler.
@@ -216,8 +216,8 @@ fn was_handed(tx: &Transaction<'_>, feedback: &Feedback) -> bool {
     of_handler || session.context_ids().contains(id)
 }
 
-fn record_output(tx: &mut Transaction<'_>, ask: CallerId, output: &OutputReport) {
-    let Some(place) = tx.new_position(&output.session) else {
+fn record_output(tx: &mut Transaction<'_>, reply_id: ReplyId, output: &OutputReport) {
+    let Some(position) = tx.new_position(&output.session) else {
         return;
     };
     let record = OutputProduced {
@@ -226,40 +226,40 @@ fn record_output(tx: &mut Transaction<'_>, ask: CallerId, output: &OutputReport)
         output_type: output.output_type,
         contains_action: output.contains_action,
     };
-    tx.record(&place, record);
-    tx.reply_to_agent(ask, AgentReply::Noted(ReportReceipt::default()));
+    tx.record(&position, record);
+    tx.reply_to_agent(reply_id, AgentReply::Noted(ReportReceipt::default()));
 }
 
 /// Records a recovery below its error. A failed recovery can be reported again.
-fn record_recovery(tx: &mut Transaction<'_>, ask: CallerId, recovery: &Recovery) {
+fn record_recovery(tx: &mut Transaction<'_>, reply_id: ReplyId, recovery: &Recovery) {
     let sessions = &mut tx.engine.state.sessions;
     let Some(session) = sessions.get_mut(&recovery.session) else {
         return;
     };
     let Some(error) = session.errors.get(&recovery.error).cloned() else {
         let reason = format!("this session has no open error `{}`", recovery.error);
-        tx.deny(ask, DenyCode::BadRequest, reason);
+        tx.deny(reply_id, DenyCode::BadRequest, reason);
         return;
     };
     if recovery.success {
         session.errors.remove(&recovery.error);
     }
-    let place = SpanPosition {
+    let position = SpanPosition {
         session: recovery.session.clone(),
         trace_id: error.trace_id,
         span_id: error.span_id,
         parent: None,
     };
-    let told = redact_text(tx, None, "recovery_method", &recovery.method);
+    let recorded = redact_text(tx, None, "recovery_method", &recovery.method);
     let record = ErrorRecovered {
         original_error_id: recovery.error.clone(),
-        recovery_method: told.text,
+        recovery_method: recorded.text,
         success: recovery.success,
-        redacted: told.redacted,
+        redacted: recorded.redacted,
     };
-    tx.record_below(&place, record);
+    tx.record_below(&position, record);
     tx.mark_changed(&recovery.session);
-    tx.reply_to_agent(ask, AgentReply::Noted(ReportReceipt::default()));
+    tx.reply_to_agent(reply_id, AgentReply::Noted(ReportReceipt::default()));
 }
 
 /// Returns the reason why a report is malformed.

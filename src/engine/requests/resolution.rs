@@ -13,7 +13,7 @@ use crate::atlas::document::CheckpointMode;
 use crate::atlas::model::Limit;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
-use crate::base::id::{GateId, SessionId};
+use crate::base::id::{HeldRequestId, SessionId};
 use crate::base::limits::{MAX_RESOLUTIONS, RESOLUTION_LIFETIME};
 
 use super::attempt::refuse_action;
@@ -21,8 +21,8 @@ use super::events::process_input;
 use crate::engine::admission::access::deny_unknown_session;
 use crate::engine::admission::request_admission::call_fault;
 use crate::engine::command::{
-    ActionRequest, AgentReply, CallerId, DenyCode, InjectedContext, InjectedGuidance, InputReport,
-    InputSource, ResolveRequest,
+    ActionRequest, AgentReply, DenyCode, InjectedContext, InjectedGuidance, InputReport,
+    InputSource, ReplyId, ResolveRequest,
 };
 use crate::engine::evaluation::{self, Evaluation, EvaluationCase};
 use crate::engine::gates::held::ActionCall;
@@ -30,7 +30,7 @@ use crate::engine::gates::holding::SESSION_START;
 use crate::engine::injection::delivery::deliver_injected;
 use crate::engine::injection::withholding::take_pending_injections;
 use crate::engine::pipeline::StageResult;
-use crate::engine::sessions::lifecycle::{adopt_loaded_atlases, reraise_start_gate};
+use crate::engine::sessions::lifecycle::{adopt_loaded_atlases, reopen_start_gate};
 use crate::engine::transaction::Transaction;
 
 /// The actions that an agent may run now.
@@ -53,7 +53,7 @@ pub struct Resolution {
     /// Guidance that is in force.
     pub guidance: Vec<InjectedGuidance>,
     /// Gates that hold the whole session until an operator passes them.
-    pub held: Vec<GateId>,
+    pub held: Vec<HeldRequestId>,
     /// Creation time.
     pub issued_at: Timestamp,
     /// Expiry time.
@@ -125,20 +125,20 @@ impl IssuedResolution {
 
 pub(crate) fn resolve_actions(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     resolve: &ResolveRequest,
 ) -> StageResult {
     if tx.live_session(&resolve.session).is_none() {
-        deny_unknown_session(tx, ask, &resolve.session);
+        deny_unknown_session(tx, reply_id, &resolve.session);
         return Ok(());
     }
     let mut actions = resolve.actions.iter();
     if let Some(fault) = actions.find_map(|asked| call_fault(&asked.action, &asked.params)) {
-        tx.deny(ask, DenyCode::BadRequest, fault);
+        tx.deny(reply_id, DenyCode::BadRequest, fault);
         return Ok(());
     }
     adopt_loaded_atlases(tx, &resolve.session)?;
-    reraise_start_gate(tx, &resolve.session);
+    reopen_start_gate(tx, &resolve.session);
     if let Some(text) = &resolve.input {
         let input = InputReport {
             session: resolve.session.clone(),
@@ -147,16 +147,16 @@ pub(crate) fn resolve_actions(
             reaches_asked_agent: false,
         };
         if let Some((code, reason)) = process_input(tx, None, &input)? {
-            tx.deny(ask, code, reason);
+            tx.deny(reply_id, code, reason);
             return Ok(());
         }
     }
     let Some(mut resolution) = build_resolution(tx, resolve) else {
         return Ok(());
     };
-    let mut owed = take_pending_injections(tx, &resolve.session);
-    deliver_injected(tx, &mut owed);
-    resolution.contexts = owed.contexts;
+    let mut injected = take_pending_injections(tx, &resolve.session);
+    deliver_injected(tx, &mut injected);
+    resolution.contexts = injected.contexts;
     let open = tx
         .live_session(&resolve.session)
         .filter(|session| !session.is_blocked());
@@ -165,7 +165,7 @@ pub(crate) fn resolve_actions(
         .unwrap_or_default();
     tx.mark_changed(&resolve.session);
     remember_resolution(tx, &resolution);
-    tx.reply_to_agent(ask, AgentReply::Resolved(Box::new(resolution)));
+    tx.reply_to_agent(reply_id, AgentReply::Resolved(Box::new(resolution)));
     Ok(())
 }
 
@@ -283,14 +283,21 @@ pub(crate) fn resolution_fault(tx: &Transaction<'_>, request: &ActionRequest) ->
 /// Refuses a request that relies on an invalid resolution. Returns whether it was refused.
 pub(crate) fn refuse_resolution(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     request: &ActionRequest,
 ) -> bool {
     let Some(reason) = resolution_fault(tx, request) else {
         return false;
     };
     let reason = format!("{reason}; resolve again, or send the request without a resolution");
-    refuse_action(tx, ask, request, DenyCode::Resolution, "resolution", reason);
+    refuse_action(
+        tx,
+        reply_id,
+        request,
+        DenyCode::Resolution,
+        "resolution",
+        reason,
+    );
     true
 }
 

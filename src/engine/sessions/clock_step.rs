@@ -26,9 +26,9 @@ impl Session {
     fn adjust_timestamps(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
         self.started_at = adjust(self.started_at);
         let contexts = self.contexts.values_mut();
-        let beats = self.beats.iter_mut().map(|beat| &mut beat.at);
+        let interval_marks = self.interval_marks.iter_mut().map(|mark| &mut mark.at);
         let running = self.running.values_mut().map(|running| &mut running.since);
-        for moment in contexts.chain(beats).chain(running) {
+        for moment in contexts.chain(interval_marks).chain(running) {
             *moment = adjust(*moment);
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::atlas::document::{CheckpointMode, Respondent};
 use crate::atlas::model::{Checkpoint, Trigger};
 use crate::base::clock::Timestamp;
-use crate::base::id::{GateId, SessionId};
+use crate::base::id::{HeldRequestId, SessionId};
 use crate::base::limits::{MAX_NAME_LEN, MAX_TEXT_BYTES};
 use crate::base::text::one_line;
 use crate::trace::event::{Environment, SessionEnded, SessionStarted as StartedRecord};
@@ -19,8 +19,8 @@ use crate::engine::admission::access::{
 use crate::engine::admission::misuse::{ShownSecret, forget_misuse, record_takeover_attempt};
 use crate::engine::admission::session_limits::make_room;
 use crate::engine::command::{
-    AgentQuestions, AgentReply, CallerId, DeliveryTime, DenyCode, EndSession, HeldOutcome,
-    Injected, StartSession, StartedSession, StateKind,
+    AgentQuestions, AgentReply, DeliveryTime, DenyCode, EndSession, HeldOutcome, Injected, ReplyId,
+    StartSession, StartedSession, StateKind,
 };
 use crate::engine::evaluation;
 use crate::engine::evaluation::TriggerEvent;
@@ -34,8 +34,8 @@ use crate::engine::extensions::required_calls::{
 use crate::engine::gates::agent_answers::agent_questions;
 use crate::engine::gates::held::{HeldSubject, request_hash};
 use crate::engine::gates::holding::{
-    GrantTiming, HoldRequest, RaisedGate, SESSION_START, apply_in_order, hold_request,
-    raise_checkpoint_gate, start_params,
+    GrantTiming, HoldRequest, NewGate, SESSION_START, apply_in_order, build_checkpoint_gate,
+    hold_request, start_params,
 };
 use crate::engine::gates::session_gates::refuse_parked;
 use crate::engine::gates::settlement::withdraw_held;
@@ -54,11 +54,11 @@ pub(crate) const ATLAS_CHANGED: &str = "the Atlas changed; cra checks the reques
 
 pub(crate) fn start_session(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     start: &StartSession,
 ) -> StageResult {
-    if let Some(known) = tx.engine.state.sessions.get(&start.session) {
-        let reply = if !known.belongs_to(start) {
+    if let Some(session_state) = tx.engine.state.sessions.get(&start.session) {
+        let reply = if !session_state.belongs_to(start) {
             let from = start.owner.as_ref().and_then(|owner| owner.from.as_ref());
             record_takeover_attempt(tx, &start.session, from, ShownSecret::Wrong);
             AgentReply::Denied(foreign_session_denial(&start.session))
@@ -67,29 +67,29 @@ pub(crate) fn start_session(
         } else {
             resume_session(tx, &start.session)?
         };
-        tx.reply_to_agent(ask, reply);
+        tx.reply_to_agent(reply_id, reply);
         return Ok(());
     }
     if let Some(denied) = admission_denial(tx, start) {
-        tx.reply_to_agent(ask, AgentReply::Denied(denied));
+        tx.reply_to_agent(reply_id, AgentReply::Denied(denied));
         return Ok(());
     }
     if tx.engine.state.ended.contains(&start.session) {
-        deny_unknown_session(tx, ask, &start.session);
+        deny_unknown_session(tx, reply_id, &start.session);
         return Ok(());
     }
     if let Some(fault) = start_fault(start) {
-        tx.deny(ask, DenyCode::BadRequest, fault);
+        tx.deny(reply_id, DenyCode::BadRequest, fault);
         return Ok(());
     }
     if let Err(denied) = make_room(tx, start) {
-        tx.reply_to_agent(ask, AgentReply::Denied(denied));
+        tx.reply_to_agent(reply_id, AgentReply::Denied(denied));
         return Ok(());
     }
     let predecessor = match predecessor(tx, &start.session) {
         Ok(predecessor) => predecessor,
         Err(denied) => {
-            tx.reply_to_agent(ask, AgentReply::Denied(denied));
+            tx.reply_to_agent(reply_id, AgentReply::Denied(denied));
             return Ok(());
         }
     };
@@ -105,22 +105,22 @@ pub(crate) fn start_session(
         tx.now,
     );
     if let (Some(intent), Some(kept)) = (&mut session.intent, &record.intent) {
-        intent.kept.clone_from(kept);
+        intent.recorded.clone_from(kept);
     }
     session.set_owner(start);
     if let Some(predecessor) = predecessor {
         take_over_predecessor(tx, &mut session, predecessor);
     }
-    let place = session_position(&session);
+    let position = session_position(&session);
     let mut record = started_record(tx, start);
     record.continues.clone_from(&session.continues);
     tx.state().add_session(session);
-    tx.record(&place, record);
-    record_loaded_plugins(tx, &place);
-    let given = enter_first(tx, &start.session, &place, handled);
-    tx.name_initial_contexts(&given);
-    let started = started_reply(tx, &start.session, given);
-    tx.reply_to_agent(ask, started);
+    tx.record(&position, record);
+    record_loaded_plugins(tx, &position);
+    let injected = enter_first(tx, &start.session, &position, handled);
+    tx.name_initial_contexts(&injected);
+    let started = started_reply(tx, &start.session, injected);
+    tx.reply_to_agent(reply_id, started);
     Ok(())
 }
 
@@ -128,31 +128,31 @@ pub(crate) fn start_session(
 fn resume_session(tx: &mut Transaction<'_>, session: &SessionId) -> StageResult<AgentReply> {
     let before = tx.live_session(session).cloned();
     adopt_loaded_atlases(tx, session)?;
-    reraise_start_gate(tx, session);
-    if let Some(place) = tx.live_session(session).map(session_position) {
-        record_loaded_plugins(tx, &place);
+    reopen_start_gate(tx, session);
+    if let Some(position) = tx.live_session(session).map(session_position) {
+        record_loaded_plugins(tx, &position);
     }
-    let given = take_pending_injections(tx, session);
+    let injected = take_pending_injections(tx, session);
     // Agents that start one process per question resume the session with each of them.
     if tx.live_session(session) != before.as_ref() {
         tx.mark_changed(session);
     }
-    Ok(started_reply(tx, session, given))
+    Ok(started_reply(tx, session, injected))
 }
 
 /// Builds the reply to a started session: its gate, and the questions for the agent.
-fn started_reply(tx: &Transaction<'_>, session: &SessionId, given: Injected) -> AgentReply {
+fn started_reply(tx: &Transaction<'_>, session: &SessionId, injected: Injected) -> AgentReply {
     let gate = start_gate(tx, session);
     let waiting = gate
         .as_ref()
         .and_then(|gate| tx.engine.state.held.get(gate));
     let asked = waiting.and_then(|waiting| agent_questions(tx, &waiting.held));
-    let known = tx.live_session(session);
+    let session_state = tx.live_session(session);
     AgentReply::Started(StartedSession {
-        wrapper_reported: known.is_some_and(|known| known.wrapper_reported),
+        wrapper_reported: session_state.is_some_and(|session_state| session_state.wrapper_reported),
         asked: asked.into_iter().collect(),
         held: gate.into_iter().collect(),
-        given,
+        injected,
     })
 }
 
@@ -196,13 +196,16 @@ fn evaluate_start(
 fn enter_first(
     tx: &mut Transaction<'_>,
     session: &SessionId,
-    place: &SpanPosition,
+    position: &SpanPosition,
     handled: HandledCheckpoints,
 ) -> Injected {
-    match tx.live_session(session).map(|known| &known.entry) {
+    match tx
+        .live_session(session)
+        .map(|session_state| &session_state.entry)
+    {
         None | Some(StartState::Refused { .. }) => Injected::default(),
         Some(StartState::Lapsed { .. } | StartState::Open | StartState::Held(_)) => {
-            run_start_checkpoints(tx, session, place, handled)
+            run_start_checkpoints(tx, session, position, handled)
         }
     }
 }
@@ -212,35 +215,41 @@ fn enter_first(
 fn run_start_checkpoints(
     tx: &mut Transaction<'_>,
     session: &SessionId,
-    place: &SpanPosition,
+    position: &SpanPosition,
     mut handled: HandledCheckpoints,
 ) -> Injected {
     let closed = StartState::Lapsed {
         owed: BTreeSet::new(),
     };
     let gated = handled.are_gated();
-    if let Some(known) = tx.state().sessions.get_mut(session) {
+    if let Some(session_state) = tx.state().sessions.get_mut(session) {
         // The session is closed until its gate is held. The gate replaces this state below.
-        known.entry = if gated { closed } else { StartState::Open };
+        session_state.entry = if gated { closed } else { StartState::Open };
     }
-    let mut given = inject_automatic_contexts(tx, place, InjectionCause::Start);
+    let mut injected = inject_automatic_contexts(tx, position, InjectionCause::Start);
     let subject = HeldSubject::SessionStart;
-    let effects =
-        apply_handler_outcomes(tx, place, &subject, &mut handled, HandledCommandKind::Start);
-    given.extend(effects.injected);
+    let effects = apply_handler_outcomes(
+        tx,
+        position,
+        &subject,
+        &mut handled,
+        HandledCommandKind::Start,
+    );
+    injected.extend(effects.injected);
     if let Some(stop) = effects.stop {
         tx.withheld_for_gate = None;
         refuse_session(tx, session, stop.reason);
         return Injected::default();
     }
-    let (more, raised) = apply_in_order(tx, place, &subject, &handled.fired, GrantTiming::Now);
-    given.extend(more);
+    let (more, new_gates) =
+        apply_in_order(tx, position, &subject, &handled.fired, GrantTiming::Now);
+    injected.extend(more);
     for withheld in tx.withheld_for_gate.take().unwrap_or_default() {
-        withhold_from_session(tx, place, withheld);
+        withhold_from_session(tx, position, withheld);
     }
-    hold_start(tx, session, place, raised);
+    hold_start(tx, session, position, new_gates);
     deliver_withheld(tx, session);
-    given
+    injected
 }
 
 /// Moves a session to the loaded Atlases. Returns whether the Atlases had changed.
@@ -258,40 +267,42 @@ pub(crate) fn adopt_loaded_atlases(
         mark_start_lapsed(tx, session);
     }
     let atlas_hash = tx.engine.atlas_hash;
-    let known = tx.engine.state.sessions.get(session);
-    let Some(known) = known.filter(|known| known.atlas_hash != atlas_hash) else {
+    let session_state = tx.engine.state.sessions.get(session);
+    let Some(session_state) =
+        session_state.filter(|session_state| session_state.atlas_hash != atlas_hash)
+    else {
         return Ok(false);
     };
-    let handled = match known.entry {
+    let handled = match session_state.entry {
         StartState::Refused { .. } => None,
         StartState::Open | StartState::Held(_) | StartState::Lapsed { .. } => {
-            Some(evaluate_start(tx, known, &BTreeSet::new())?)
+            Some(evaluate_start(tx, session_state, &BTreeSet::new())?)
         }
     };
-    let pending = known.pending.clone();
+    let pending = session_state.pending.clone();
     for gate in start_gate(tx, session).into_iter().chain(pending) {
         withdraw_held(tx, &gate, HeldOutcome::Voided, ATLAS_CHANGED);
     }
-    let Some(known) = tx.state().sessions.get_mut(session) else {
+    let Some(session_state) = tx.state().sessions.get_mut(session) else {
         return Ok(false);
     };
-    known.atlas_hash = atlas_hash;
-    known.unlocked.clear();
-    known.passed.clear();
-    known.allowed.clear();
-    known.withheld.clear();
-    let place = session_position(known);
+    session_state.atlas_hash = atlas_hash;
+    session_state.unlocked.clear();
+    session_state.passed.clear();
+    session_state.allowed.clear();
+    session_state.withheld.clear();
+    let position = session_position(session_state);
     tx.mark_changed(session);
     if let Some(handled) = handled {
-        let given = run_start_checkpoints(tx, session, &place, handled);
-        add_pending_injections(tx, session, given);
+        let injected = run_start_checkpoints(tx, session, &position, handled);
+        add_pending_injections(tx, session, injected);
     }
     Ok(true)
 }
 
 fn refuse_session(tx: &mut Transaction<'_>, session: &SessionId, reason: String) {
-    if let Some(known) = tx.state().sessions.get_mut(session) {
-        known.refuse(reason);
+    if let Some(session_state) = tx.state().sessions.get_mut(session) {
+        session_state.refuse(reason);
     }
     tx.mark_changed(session);
 }
@@ -300,10 +311,10 @@ fn refuse_session(tx: &mut Transaction<'_>, session: &SessionId, reason: String)
 pub(crate) fn add_pending_injections(
     tx: &mut Transaction<'_>,
     session: &SessionId,
-    given: Injected,
+    injected: Injected,
 ) {
-    if let Some(known) = tx.state().sessions.get_mut(session) {
-        known.owed.extend(given);
+    if let Some(session_state) = tx.state().sessions.get_mut(session) {
+        session_state.pending_injections.extend(injected);
     }
     tx.mark_changed(session);
 }
@@ -318,30 +329,30 @@ fn mark_start_lapsed(tx: &mut Transaction<'_>, session: &SessionId) {
     let starts =
         checkpoints.filter(|checkpoint| matches!(checkpoint.trigger, Trigger::SessionStart));
     let owed = starts.map(|checkpoint| checkpoint.id.clone()).collect();
-    if let Some(known) = tx.state().sessions.get_mut(session) {
-        known.entry = StartState::Lapsed { owed };
+    if let Some(session_state) = tx.state().sessions.get_mut(session) {
+        session_state.entry = StartState::Lapsed { owed };
     }
     tx.mark_changed(session);
 }
 
-/// Raises the start gate of a session again if the first one was not answered. Returns the questions for
+/// Holds the start gate of a session again if the first one was not answered. Returns the questions for
 /// the agent.
-pub(crate) fn reraise_start_gate(
+pub(crate) fn reopen_start_gate(
     tx: &mut Transaction<'_>,
     session: &SessionId,
 ) -> Option<AgentQuestions> {
-    let known = tx.engine.state.sessions.get(session)?;
-    let StartState::Lapsed { owed } = known.entry.clone() else {
+    let session_state = tx.engine.state.sessions.get(session)?;
+    let StartState::Lapsed { owed } = session_state.entry.clone() else {
         return None;
     };
-    let place = session_position(known);
-    let mut fired = start_checkpoints(tx, known, &owed);
+    let position = session_position(session_state);
+    let mut fired = start_checkpoints(tx, session_state, &owed);
     fired.retain(|fired| fired.checkpoint.mode == CheckpointMode::Blocking);
-    let raised = fired
+    let new_gates = fired
         .iter()
-        .map(|fired| raise_checkpoint_gate(tx, fired))
+        .map(|fired| build_checkpoint_gate(tx, fired))
         .collect();
-    hold_start(tx, session, &place, raised);
+    hold_start(tx, session, &position, new_gates);
     let gate = start_gate(tx, session)?;
     agent_questions(tx, &tx.engine.state.held.get(&gate)?.held)
 }
@@ -380,25 +391,28 @@ pub(crate) fn restore_gate(tx: &Transaction<'_>, checkpoint: &mut Checkpoint) {
 fn hold_start(
     tx: &mut Transaction<'_>,
     session: &SessionId,
-    place: &SpanPosition,
-    raised: Vec<RaisedGate>,
+    position: &SpanPosition,
+    new_gates: Vec<NewGate>,
 ) {
-    let Some(known) = tx.engine.state.sessions.get(session) else {
+    let Some(session_state) = tx.engine.state.sessions.get(session) else {
         return;
     };
-    let owed = raised
+    let owed = new_gates
         .iter()
-        .map(|raised| raised.gate.origin.id().to_owned())
+        .map(|new_gate| new_gate.gate.origin.id().to_owned())
         .collect();
-    let entry = if raised.is_empty() {
+    let entry = if new_gates.is_empty() {
         StartState::Open
     } else {
-        let intent = known.intent.as_ref().map(|intent| intent.said.as_str());
-        let params = start_params(&known.agent, intent);
+        let intent = session_state
+            .intent
+            .as_ref()
+            .map(|intent| intent.original.as_str());
+        let params = start_params(&session_state.agent, intent);
         let request = HoldRequest {
             subject: HeldSubject::SessionStart,
             hash: request_hash(session, SESSION_START, &params),
-            place: place.clone(),
+            position: position.clone(),
             deadline: None,
             same_call: None,
             withheld: Vec::new(),
@@ -407,16 +421,16 @@ fn hold_start(
         };
         // If it cannot be held (the queue is full), no operator can be asked, and the session stays
         // closed.
-        let held = hold_request(tx, None, request, raised);
+        let held = hold_request(tx, None, request, new_gates);
         held.map_or(StartState::Lapsed { owed }, StartState::Held)
     };
-    if let Some(known) = tx.state().sessions.get_mut(session) {
-        known.entry = entry;
+    if let Some(session_state) = tx.state().sessions.get_mut(session) {
+        session_state.entry = entry;
     }
     tx.mark_changed(session);
 }
 
-fn start_gate(tx: &Transaction<'_>, session: &SessionId) -> Option<GateId> {
+fn start_gate(tx: &Transaction<'_>, session: &SessionId) -> Option<HeldRequestId> {
     match &tx.engine.state.sessions.get(session)?.entry {
         StartState::Held(gate) => Some(gate.clone()),
         StartState::Open | StartState::Lapsed { .. } | StartState::Refused { .. } => None,
@@ -425,11 +439,11 @@ fn start_gate(tx: &Transaction<'_>, session: &SessionId) -> Option<GateId> {
 
 pub(crate) fn end_session(
     tx: &mut Transaction<'_>,
-    ask: CallerId,
+    reply_id: ReplyId,
     end: &EndSession,
 ) -> StageResult {
     if tx.live_session(&end.session).is_none() {
-        deny_unknown_session(tx, ask, &end.session);
+        deny_unknown_session(tx, reply_id, &end.session);
         return Ok(());
     }
     if end
@@ -438,12 +452,12 @@ pub(crate) fn end_session(
         .is_some_and(|text| text.len() > MAX_TEXT_BYTES)
     {
         let reason = format!("the summary of a session must have at most {MAX_TEXT_BYTES} bytes");
-        tx.deny(ask, DenyCode::BadRequest, reason);
+        tx.deny(reply_id, DenyCode::BadRequest, reason);
         return Ok(());
     }
     let handled = evaluate_event(tx, &end.session, TriggerEvent::SessionEnd)?;
-    let given = finish_session(tx, end, handled);
-    tx.reply_to_agent(ask, AgentReply::Ended(given));
+    let injected = finish_session(tx, end, handled);
+    tx.reply_to_agent(reply_id, AgentReply::Ended(injected));
     Ok(())
 }
 
@@ -474,9 +488,9 @@ pub(crate) fn finish_session(
         return Injected::default();
     };
     let root = session_position(session);
-    let given = take_final_injections(tx, &root, handled, end.delivery);
+    let injected = take_final_injections(tx, &root, handled, end.delivery);
     let Some(session) = tx.engine.state.sessions.get(&end.session) else {
-        return given;
+        return injected;
     };
     let record = ended_record(tx, session, end.status, end.summary.as_deref());
     let ended = Arc::new(record.clone());
@@ -487,7 +501,7 @@ pub(crate) fn finish_session(
         tx.persist::<()>(StateKind::Usage, &key, None);
     }
     tx.state().ended.insert_end(end.session.clone(), ended);
-    given
+    injected
 }
 
 /// Fires the checkpoints of a session's end, and delivers all pending injections. Without an agent to
@@ -506,14 +520,14 @@ fn take_final_injections(
     }
     let last = run_end_checkpoints(tx, root, handled);
     tx.withheld_for_gate = None;
-    let mut given = take_pending_injections(tx, &root.session);
-    given.extend(last);
-    deliver_injected(tx, &mut given);
-    given
+    let mut injected = take_pending_injections(tx, &root.session);
+    injected.extend(last);
+    deliver_injected(tx, &mut injected);
+    injected
 }
 
 /// Makes the checkpoint whose handler stops the agent a gate.
-pub(crate) fn raise_stop(fired: &mut [OwnedFiredCheckpoint], stop: HandlerStop) {
+pub(crate) fn apply_handler_stop(fired: &mut [OwnedFiredCheckpoint], stop: HandlerStop) {
     if let Some(fired) = fired.get_mut(stop.index) {
         make_operator_gate(&mut fired.checkpoint);
         fired.why = stop.reason;
@@ -522,7 +536,7 @@ pub(crate) fn raise_stop(fired: &mut [OwnedFiredCheckpoint], stop: HandlerStop) 
 }
 
 /// Makes the checkpoints whose handlers require an approval gates.
-pub(crate) fn raise_approvals(
+pub(crate) fn require_approvals(
     fired: &mut [OwnedFiredCheckpoint],
     approvals: &[(usize, OwnedRequiredApproval)],
 ) {

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::atlas::Atlas;
 use crate::base::clock::Timestamp;
-use crate::base::id::{GateId, IdSource, SessionId};
+use crate::base::id::{HeldRequestId, IdSource, SessionId};
 use crate::base::json::{self, StrictJsonError};
 
 use super::session::Session;
@@ -51,7 +51,7 @@ impl Engine {
             effects.extend(engine.restore_piece(kind, &key, &body)?);
         }
         effects.extend(engine.limit_remaining_times(now));
-        let held: Vec<(GateId, Timestamp)> = engine
+        let held: Vec<(HeldRequestId, Timestamp)> = engine
             .state
             .held
             .values()
@@ -81,7 +81,7 @@ impl Engine {
             StateKind::Session => {
                 let mut session: Session = read(kind, key, body)?;
                 // Earlier versions counted the selected contexts by name.
-                let owed = session.owed.contexts.len();
+                let owed = session.pending_injections.contexts.len();
                 let named = session.contexts.len().saturating_sub(owed) as u64;
                 session.injected = session.injected.max(named);
                 state.sessions.insert(session.id.clone(), session);

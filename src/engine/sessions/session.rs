@@ -10,7 +10,7 @@ use crate::atlas::model::{Atlas, Capability};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{
-    CountedIds, EventId, ExecutionId, GateId, IdSource, SessionId, SpanId, TraceId,
+    CountedIds, EventId, ExecutionId, HeldRequestId, IdSource, SessionId, SpanId, TraceId,
 };
 use crate::base::pattern::{Pattern, Patterns};
 
@@ -19,26 +19,26 @@ use crate::engine::command::{Injected, InjectedGuidance};
 use crate::engine::gates::held::{PassEffects, SessionEvent};
 use crate::engine::injection::withholding::WithheldInjection;
 
-/// Purpose of a session. Conditions see it as the agent said it; what is stored and shown has no secrets.
+/// Purpose of a session. Conditions see it as the agent wrote it; what is stored and shown has no secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct Intent {
-    /// As the agent said it. A restart forgets it.
-    pub said: String,
+    /// As the agent wrote it. A restart forgets it.
+    pub original: String,
     /// Without secrets.
-    pub kept: String,
+    pub recorded: String,
 }
 
 impl From<String> for Intent {
-    fn from(said: String) -> Self {
-        let kept = said.clone();
-        Self { said, kept }
+    fn from(original: String) -> Self {
+        let recorded = original.clone();
+        Self { original, recorded }
     }
 }
 
 impl From<Intent> for String {
     fn from(intent: Intent) -> Self {
-        intent.kept
+        intent.recorded
     }
 }
 
@@ -56,8 +56,8 @@ pub struct Session {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Digest>,
     /// Key under which its requests are counted, if it was started through a server.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asker: Option<Digest>,
+    #[serde(rename = "asker", default, skip_serializing_if = "Option::is_none")]
+    pub rate_key: Option<Digest>,
     /// Caller group that started it, for the session limit. A restart forgets it.
     #[serde(skip)]
     pub peer: Option<String>,
@@ -109,20 +109,20 @@ pub struct Session {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guidance: Vec<InjectedGuidance>,
     /// Contexts and guidance that wait for the next reply.
-    #[serde(default, skip_serializing_if = "Injected::is_empty")]
-    pub owed: Injected,
+    #[serde(rename = "owed", default, skip_serializing_if = "Injected::is_empty")]
+    pub pending_injections: Injected,
     /// Injections and grants that wait until a gate of the whole session is passed, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<WithheldInjection>,
     /// Held gates that block all requests of the session.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub pending: BTreeSet<GateId>,
-    /// Gates that were raised and not passed. They are raised again.
+    pub pending: BTreeSet<HeldRequestId>,
+    /// Gates that were held and not passed. They are held again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unpassed: Vec<UnpassedGates>,
     /// Last firings of interval checkpoints.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub beats: Vec<IntervalMark>,
+    #[serde(rename = "beats", default, skip_serializing_if = "Vec::is_empty")]
+    pub interval_marks: Vec<IntervalMark>,
     /// The trace that the last input started. Later actions of the agent belong to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<TraceId>,
@@ -153,8 +153,8 @@ pub enum StartState {
     /// The session may act.
     Open,
     /// The start is held.
-    Held(GateId),
-    /// The gate was not answered in time. It is raised again when the session wants to act.
+    Held(HeldRequestId),
+    /// The gate was not answered in time. It is held again when the session wants to act.
     Lapsed {
         /// Checkpoints that fired and were not passed. They stay required even if their conditions no longer
         /// hold.
@@ -225,7 +225,7 @@ impl Session {
             agent,
             intent: intent.map(Intent::from),
             owner: None,
-            asker: None,
+            rate_key: None,
             peer: None,
             begun_by: None,
             started_at: now,
@@ -244,11 +244,11 @@ impl Session {
             denied: Vec::new(),
             contexts: BTreeMap::new(),
             guidance: Vec::new(),
-            owed: Injected::default(),
+            pending_injections: Injected::default(),
             withheld: Vec::new(),
             pending: BTreeSet::new(),
             unpassed: Vec::new(),
-            beats: Vec::new(),
+            interval_marks: Vec::new(),
             operation: None,
             errors: BTreeMap::new(),
             wrapper_reported: false,
@@ -278,7 +278,7 @@ impl Session {
     #[must_use]
     pub fn context_ids(&self) -> BTreeSet<String> {
         let owed = |name: &&str| {
-            let mut owed = self.owed.contexts.iter();
+            let mut owed = self.pending_injections.contexts.iter();
             owed.any(|context| context.context_id == *name)
         };
         let names = self

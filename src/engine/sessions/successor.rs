@@ -139,7 +139,7 @@ impl Session {
             .map(|denial| (denial.checkpoint_id, denial.actions.into_iter().collect()))
             .collect();
         let intervals = owed.intervals.into_iter();
-        self.beats = intervals
+        self.interval_marks = intervals
             .map(|interval| IntervalMark {
                 key: (interval.atlas_id, interval.checkpoint_id),
                 at: before(now, Duration::from_millis(interval.elapsed_ms)),
@@ -237,11 +237,11 @@ impl State {
             checkpoint_id: gate.clone(),
             actions: patterns.iter().map(ToString::to_string).collect(),
         });
-        let intervals = session.beats.iter().map(|beat| OwedInterval {
-            atlas_id: beat.key.0.clone(),
-            checkpoint_id: beat.key.1.clone(),
-            elapsed_ms: millis(now, beat.at),
-            actions: beat.actions,
+        let intervals = session.interval_marks.iter().map(|mark| OwedInterval {
+            atlas_id: mark.key.0.clone(),
+            checkpoint_id: mark.key.1.clone(),
+            elapsed_ms: millis(now, mark.at),
+            actions: mark.actions,
         });
         Owed {
             start: self.owed_start(session),
@@ -266,9 +266,9 @@ pub(crate) fn ended_record(
     let (summary, mut redacted) = redact_optional_text(tx, "summary", summary);
     let mut owed = tx.engine.state.owed(session, tx.now);
     if let Some(OwedStart::Refused { reason }) = &mut owed.start {
-        let told = redact_reason(tx, None, "owed.start.refused.reason", reason);
-        *reason = told.text;
-        redacted.extend(told.redacted);
+        let recorded = redact_reason(tx, None, "owed.start.refused.reason", reason);
+        *reason = recorded.text;
+        redacted.extend(recorded.redacted);
     }
     SessionEnded {
         duration_ms: millis(tx.now, session.started_at),

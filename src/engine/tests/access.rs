@@ -6,11 +6,11 @@ use super::*;
 
 impl EngineBench {
     /// Starts a session of an agent that connects through a server.
-    fn connect(&mut self, session: &str, secret: &str, api_key: Option<&str>) -> CallerId {
+    fn connect(&mut self, session: &str, secret: &str, api_key: Option<&str>) -> ReplyId {
         self.start_owned_session("bot", session, secret, api_key)
     }
 
-    fn visit_as(&mut self, session: &str, agent: &str, secret: &str) -> CallerId {
+    fn visit_as(&mut self, session: &str, agent: &str, secret: &str) -> ReplyId {
         self.start_owned_session(agent, session, secret, None)
     }
 
@@ -20,7 +20,7 @@ impl EngineBench {
         session: &str,
         secret: &str,
         api_key: Option<&str>,
-    ) -> CallerId {
+    ) -> ReplyId {
         let start = StartSession {
             session: session.parse().unwrap(),
             agent: agent.to_owned(),
@@ -36,7 +36,7 @@ impl EngineBench {
                 }),
             }),
         };
-        self.ask(|ask| EngineCommand::StartSession(ask, start))
+        self.reply_id(|reply_id| EngineCommand::StartSession(reply_id, start))
     }
 }
 
@@ -167,13 +167,13 @@ fn recorded_misuse(bench: &EngineBench, kind: &str) -> Vec<String> {
 
 impl EngineBench {
     /// Asks, as a client of a server, whether a session belongs to this secret.
-    fn claim_to_own(&mut self, session: &str, secret: Option<&str>) -> CallerId {
+    fn claim_to_own(&mut self, session: &str, secret: Option<&str>) -> ReplyId {
         let consult = consultation::Consultation::Owner {
             session: session.parse().unwrap(),
             owner: secret.map(Digest::of),
             from: Some(Caller::Http("127.0.0.1:4711".to_owned())),
         };
-        self.ask(|ask| EngineCommand::Consult(ask, consult))
+        self.reply_id(|reply_id| EngineCommand::Consult(reply_id, consult))
     }
 }
 
@@ -263,13 +263,14 @@ fn reports_of_unknown_runs_are_recorded_at_a_bounded_rate() {
         result: Ok(String::new()),
     };
     let done = completed(&execution);
-    bench.ask(|ask| EngineCommand::CompleteAction(ask, done.clone()));
+    bench.reply_id(|reply_id| EngineCommand::CompleteAction(reply_id, done.clone()));
     assert_eq!(recorded_misuse(&bench, "unknown_execution"), [""; 0]);
     for _ in 0..100 {
-        let again = bench.ask(|ask| EngineCommand::CompleteAction(ask, done.clone()));
+        let again =
+            bench.reply_id(|reply_id| EngineCommand::CompleteAction(reply_id, done.clone()));
         assert_eq!(bench.denied(again).code, DenyCode::BadRequest);
         let forged = completed(&"forged".parse().unwrap());
-        let forged = bench.ask(|ask| EngineCommand::CompleteAction(ask, forged));
+        let forged = bench.reply_id(|reply_id| EngineCommand::CompleteAction(reply_id, forged));
         assert_eq!(bench.denied(forged).code, DenyCode::BadRequest);
     }
     let all = recorded_misuse(&bench, "unknown_execution");

@@ -21,26 +21,26 @@ fn bench(checkpoints: &[String], more: &str) -> EngineBench {
 }
 
 impl EngineBench {
-    fn pay(&mut self) -> CallerId {
+    fn pay(&mut self) -> ReplyId {
         self.request("s-1", "pay", json!({}))
     }
 
-    fn respond(&mut self, gate: &str, answers: Value) -> CallerId {
+    fn respond(&mut self, gate: &str, answers: Value) -> ReplyId {
         self.respond_as("s-1", gate, answers)
     }
 
-    fn respond_as(&mut self, session: &str, gate: &str, answers: Value) -> CallerId {
+    fn respond_as(&mut self, session: &str, gate: &str, answers: Value) -> ReplyId {
         let answer = AgentAnswer {
             session: session.parse().unwrap(),
             gate: gate.parse().unwrap(),
             answers: serde_json::from_value(answers).unwrap(),
             release: ReleaseTo::default(),
         };
-        self.ask(|ask| EngineCommand::Answer(ask, answer))
+        self.reply_id(|reply_id| EngineCommand::Answer(reply_id, answer))
     }
 
-    fn asked(&self, ask: CallerId) -> &AgentQuestions {
-        match self.reply(ask) {
+    fn asked(&self, reply_id: ReplyId) -> &AgentQuestions {
+        match self.reply(reply_id) {
             Reply::Agent(AgentReply::Asked(asked)) => asked,
             other => panic!("not asked: {other:?}"),
         }
@@ -50,8 +50,8 @@ impl EngineBench {
 #[test]
 fn an_agent_passes_a_gate_that_it_may_answer() {
     let mut bench = bench(&[gate("g", "agent")], "");
-    let ask = bench.pay();
-    let asked = bench.asked(ask).clone();
+    let reply_id = bench.pay();
+    let asked = bench.asked(reply_id).clone();
     assert_eq!(asked.gates[0].checkpoint_id, "g");
     assert!(!asked.operator);
     let short = bench.respond("c-1", json!({"g": {"why": "x"}}));
@@ -77,16 +77,20 @@ fn an_agent_passes_a_gate_that_it_may_answer() {
 fn an_agent_cannot_answer_gates_of_an_operator() {
     let approve = "policies: [{policy_id: ok, type: requires_approval, actions: [pay]}]\n";
     let mut bench = bench(&[gate("mine", "agent"), gate("yours", "operator")], approve);
-    let ask = bench.pay();
-    assert!(bench.asked(ask).operator);
+    let reply_id = bench.pay();
+    assert!(bench.asked(reply_id).operator);
     for answers in [
         json!({"yours": {"why": "because"}}),
         json!({"mine": {"why": "because"}, "yours": {"why": "because"}}),
         json!({"ok": {"justification": "because"}}),
         json!({}),
     ] {
-        let ask = bench.respond("c-1", answers.clone());
-        assert_eq!(bench.denied(ask).code, DenyCode::BadRequest, "{answers}");
+        let reply_id = bench.respond("c-1", answers.clone());
+        assert_eq!(
+            bench.denied(reply_id).code,
+            DenyCode::BadRequest,
+            "{answers}"
+        );
     }
     let mine = bench.respond("c-1", json!({"mine": {"why": "because"}}));
     assert!(bench.waits(mine), "the operator's gates still stand");
@@ -125,8 +129,8 @@ fn another_session_cannot_answer_a_gate() {
 #[test]
 fn an_operator_may_answer_an_either_gate_first_and_a_timeout_denies() {
     let mut bench = bench(&[gate("g", "either")], "");
-    let ask = bench.pay();
-    bench.asked(ask);
+    let reply_id = bench.pay();
+    bench.asked(reply_id);
     bench.pass("c-1");
     // The agent was asked and left: the decision is a permit for the identical request.
     let retry = bench.pay();
@@ -259,7 +263,7 @@ fn every_caller_that_waits_at_an_input_gate_gets_a_reply() {
     bench.answer("c-1", json!([{}, {}, {"why": "all right"}]));
     bench.accepted(second);
     let answered = bench.replies.len() as u64;
-    assert_eq!(answered, bench.asks, "somebody was left waiting");
+    assert_eq!(answered, bench.reply_count, "somebody was left waiting");
 }
 
 #[test]
@@ -328,9 +332,9 @@ fn answers_that_are_too_deep_or_too_long_are_rejected() {
     }
     let large = json!("x".repeat(crate::base::limits::MAX_ANSWER_CHARS + 1));
     for bad in [deep.clone(), json!(deep.to_string()), json!([large])] {
-        let ask = bench.respond("c-1", json!({"g": {"why": bad}}));
+        let reply_id = bench.respond("c-1", json!({"g": {"why": bad}}));
         assert!(matches!(
-            bench.reply(ask),
+            bench.reply(reply_id),
             Reply::Agent(AgentReply::Invalid(_))
         ));
     }
@@ -367,10 +371,10 @@ fn a_lapsed_start_gate_is_raised_again() {
     bench.start("s-1");
     bench.advance(301);
     bench.wake();
-    let ask = bench.pay();
-    assert_eq!(bench.asked(ask).gate, "c-2".parse().unwrap());
+    let reply_id = bench.pay();
+    assert_eq!(bench.asked(reply_id).gate, "c-2".parse().unwrap());
     let yes = bench.respond("c-2", json!({"terms": {"acknowledge": "understood"}}));
     bench.accepted(yes);
-    let ask = bench.pay();
-    bench.allowed(ask);
+    let reply_id = bench.pay();
+    bench.allowed(reply_id);
 }

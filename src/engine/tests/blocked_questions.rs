@@ -38,27 +38,27 @@ fn bench() -> EngineBench {
     bench
 }
 
-fn input(bench: &mut EngineBench, text: &str) -> CallerId {
+fn input(bench: &mut EngineBench, text: &str) -> ReplyId {
     let input = InputReport {
         session: session(),
         text: text.to_owned(),
         source: InputSource::User,
         reaches_asked_agent: false,
     };
-    bench.ask(|ask| EngineCommand::Input(ask, input))
+    bench.reply_id(|reply_id| EngineCommand::Input(reply_id, input))
 }
 
-fn context(bench: &mut EngineBench, checkpoint: Option<&str>) -> CallerId {
+fn context(bench: &mut EngineBench, checkpoint: Option<&str>) -> ReplyId {
     let request = ContextRequest {
         session: session(),
         query: None,
         hints: Vec::new(),
         checkpoint: checkpoint.map(str::to_owned),
     };
-    bench.ask(|ask| EngineCommand::RequestContext(ask, request))
+    bench.reply_id(|reply_id| EngineCommand::RequestContext(reply_id, request))
 }
 
-fn failure(bench: &mut EngineBench) -> CallerId {
+fn failure(bench: &mut EngineBench) -> ReplyId {
     let report = ErrorReport {
         session: session(),
         error_type: "io".to_owned(),
@@ -67,26 +67,26 @@ fn failure(bench: &mut EngineBench) -> CallerId {
         recoverable: true,
         stack_trace: None,
     };
-    bench.ask(|ask| EngineCommand::ReportError(ask, report))
+    bench.reply_id(|reply_id| EngineCommand::ReportError(reply_id, report))
 }
 
-fn resolve(bench: &mut EngineBench) -> CallerId {
+fn resolve(bench: &mut EngineBench) -> ReplyId {
     let resolve = ResolveRequest {
         session: session(),
         input: Some("survey".to_owned()),
         actions: Vec::new(),
     };
-    bench.ask(|ask| EngineCommand::Resolve(ask, resolve))
+    bench.reply_id(|reply_id| EngineCommand::Resolve(reply_id, resolve))
 }
 
-fn respond(bench: &mut EngineBench, gate: &str, checkpoint: &str) -> CallerId {
+fn respond(bench: &mut EngineBench, gate: &str, checkpoint: &str) -> ReplyId {
     let answer = AgentAnswer {
         session: session(),
         gate: gate.parse().unwrap(),
         answers: serde_json::from_value(json!({ checkpoint: { "q": true } })).unwrap(),
         release: ReleaseTo::default(),
     };
-    bench.ask(|ask| EngineCommand::Answer(ask, answer))
+    bench.reply_id(|reply_id| EngineCommand::Answer(reply_id, answer))
 }
 
 /// Sends every command that could make the console ask the agent something.
@@ -106,15 +106,15 @@ fn call_everything(bench: &mut EngineBench) {
 }
 
 fn assert_tells_nothing(bench: &EngineBench) {
-    for (ask, reply) in &bench.replies {
+    for (reply_id, reply) in &bench.replies {
         let told = serde_json::to_string(reply).unwrap();
-        assert!(!told.contains("secret"), "{ask:?}: {told}");
+        assert!(!told.contains("secret"), "{reply_id:?}: {told}");
     }
 }
 
 /// Returns the checkpoint at which a request is asked.
-fn asked_at(bench: &EngineBench, ask: CallerId) -> String {
-    match bench.reply(ask) {
+fn asked_at(bench: &EngineBench, reply_id: ReplyId) -> String {
+    match bench.reply(reply_id) {
         Reply::Agent(AgentReply::Asked(asked)) => asked.gates[0].checkpoint_id.clone(),
         other => panic!("not asked: {other:?}"),
     }

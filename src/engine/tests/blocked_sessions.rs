@@ -27,36 +27,36 @@ fn bench() -> EngineBench {
     bench
 }
 
-fn input(bench: &mut EngineBench, text: &str) -> CallerId {
+fn input(bench: &mut EngineBench, text: &str) -> ReplyId {
     let input = InputReport {
         session: "s-1".parse().unwrap(),
         text: text.to_owned(),
         source: InputSource::User,
         reaches_asked_agent: false,
     };
-    bench.ask(|ask| EngineCommand::Input(ask, input))
+    bench.reply_id(|reply_id| EngineCommand::Input(reply_id, input))
 }
 
-fn context(bench: &mut EngineBench, hint: &str) -> CallerId {
+fn context(bench: &mut EngineBench, hint: &str) -> ReplyId {
     let request = ContextRequest {
         session: "s-1".parse().unwrap(),
         query: None,
         hints: vec![hint.to_owned()],
         checkpoint: None,
     };
-    bench.ask(|ask| EngineCommand::RequestContext(ask, request))
+    bench.reply_id(|reply_id| EngineCommand::RequestContext(reply_id, request))
 }
 
-fn resolve(bench: &mut EngineBench) -> CallerId {
+fn resolve(bench: &mut EngineBench) -> ReplyId {
     let resolve = ResolveRequest {
         session: "s-1".parse().unwrap(),
         input: None,
         actions: Vec::new(),
     };
-    bench.ask(|ask| EngineCommand::Resolve(ask, resolve))
+    bench.reply_id(|reply_id| EngineCommand::Resolve(reply_id, resolve))
 }
 
-fn failure(bench: &mut EngineBench) -> CallerId {
+fn failure(bench: &mut EngineBench) -> ReplyId {
     let report = ErrorReport {
         session: "s-1".parse().unwrap(),
         error_type: "io".to_owned(),
@@ -65,17 +65,17 @@ fn failure(bench: &mut EngineBench) -> CallerId {
         recoverable: true,
         stack_trace: None,
     };
-    bench.ask(|ask| EngineCommand::ReportError(ask, report))
+    bench.reply_id(|reply_id| EngineCommand::ReportError(reply_id, report))
 }
 
 /// Returns the known texts that appear anywhere in a reply.
-fn texts(bench: &EngineBench, ask: CallerId) -> Vec<&'static str> {
-    let told = serde_json::to_string(bench.reply(ask)).unwrap();
+fn texts(bench: &EngineBench, reply_id: ReplyId) -> Vec<&'static str> {
+    let told = serde_json::to_string(bench.reply(reply_id)).unwrap();
     let all = ["house rules", "price list", "the map", "be kind"];
     all.into_iter().filter(|text| told.contains(text)).collect()
 }
 
-fn ask_everything(bench: &mut EngineBench) -> Vec<CallerId> {
+fn ask_everything(bench: &mut EngineBench) -> Vec<ReplyId> {
     vec![
         bench.start("s-1"),
         input(bench, "the price"),
@@ -92,8 +92,8 @@ fn a_session_behind_its_start_gate_gets_no_contexts_or_grants() {
     let first = bench.start("s-1");
     let mut asked = ask_everything(&mut bench);
     asked.push(first);
-    for ask in asked {
-        assert_eq!(texts(&bench, ask), Vec::<&str>::new(), "{ask:?}");
+    for reply_id in asked {
+        assert_eq!(texts(&bench, reply_id), Vec::<&str>::new(), "{reply_id:?}");
     }
     let session = bench.engine.sessions()[0].clone();
     assert!(session.unlocked.is_empty(), "nothing is unlocked");
@@ -109,10 +109,10 @@ fn a_session_behind_its_start_gate_gets_no_contexts_or_grants() {
     );
 
     bench.pass("c-1");
-    let ask = bench.request("s-1", "vault.read", json!({}));
-    bench.allowed(ask);
+    let reply_id = bench.request("s-1", "vault.read", json!({}));
+    bench.allowed(reply_id);
     assert_eq!(
-        texts(&bench, ask),
+        texts(&bench, reply_id),
         ["house rules", "price list", "the map", "be kind"]
     );
     let injected = bench.payloads("context_injected");
@@ -129,17 +129,21 @@ fn a_session_behind_its_start_gate_gets_no_contexts_or_grants() {
 fn a_session_with_a_refused_or_lapsed_start_gets_no_contexts() {
     let mut refused = bench();
     refused.refuse("c-1", "not today");
-    for ask in ask_everything(&mut refused) {
-        assert_eq!(texts(&refused, ask), Vec::<&str>::new(), "{ask:?}");
+    for reply_id in ask_everything(&mut refused) {
+        assert_eq!(
+            texts(&refused, reply_id),
+            Vec::<&str>::new(),
+            "{reply_id:?}"
+        );
     }
-    let ask = context(&mut refused, "map");
-    assert_eq!(refused.denied(ask).code, DenyCode::Refused);
+    let reply_id = context(&mut refused, "map");
+    assert_eq!(refused.denied(reply_id).code, DenyCode::Refused);
 
     let mut lapsed = bench();
     lapsed.advance(3600);
     lapsed.wake();
-    for ask in ask_everything(&mut lapsed) {
-        assert_eq!(texts(&lapsed, ask), Vec::<&str>::new(), "{ask:?}");
+    for reply_id in ask_everything(&mut lapsed) {
+        assert_eq!(texts(&lapsed, reply_id), Vec::<&str>::new(), "{reply_id:?}");
     }
     assert_eq!(lapsed.payloads("context_injected"), Vec::<Value>::new());
     let gate = lapsed.held_ids()[0].clone();
@@ -161,22 +165,22 @@ fn a_session_with_a_refused_start_cannot_record_a_turn() {
         contains_action: false,
     };
     let session: SessionId = "s-1".parse().unwrap();
-    let note = |ask| {
+    let note = |reply_id| {
         EngineCommand::RecordFinding(
-            ask,
+            reply_id,
             session.clone(),
             Box::new(RuntimeFinding::Event(payload.clone().into())),
         )
     };
     // A turn injects nothing from an Atlas here, so it does not wait for the gate.
-    let ask = bench.ask(note);
+    let reply_id = bench.reply_id(note);
     assert!(matches!(
-        bench.reply(ask),
+        bench.reply(reply_id),
         Reply::Agent(AgentReply::Noted(_))
     ));
     bench.refuse("c-1", "not today");
-    let ask = bench.ask(note);
-    assert_eq!(bench.denied(ask).code, DenyCode::Refused);
+    let reply_id = bench.reply_id(note);
+    assert_eq!(bench.denied(reply_id).code, DenyCode::Refused);
 }
 
 #[test]
@@ -185,14 +189,14 @@ fn a_reloaded_start_gate_withholds_contexts_from_an_open_session() {
     let mut bench = EngineBench::new(&[&open]);
     bench.start("s-1");
     bench.engine.reload(atlases_of(&[&atlas(GATED)]).into());
-    for ask in ask_everything(&mut bench) {
-        assert_eq!(texts(&bench, ask), Vec::<&str>::new(), "{ask:?}");
+    for reply_id in ask_everything(&mut bench) {
+        assert_eq!(texts(&bench, reply_id), Vec::<&str>::new(), "{reply_id:?}");
     }
     assert!(bench.engine.sessions()[0].unlocked.is_empty());
     bench.pass("c-1");
-    let ask = bench.request("s-1", "a", json!({}));
+    let reply_id = bench.request("s-1", "a", json!({}));
     assert_eq!(
-        texts(&bench, ask),
+        texts(&bench, reply_id),
         ["house rules", "price list", "the map", "be kind"]
     );
 }
@@ -201,23 +205,26 @@ fn a_reloaded_start_gate_withholds_contexts_from_an_open_session() {
 fn an_input_gate_withholds_contexts_from_the_whole_session() {
     let mut bench = bench();
     bench.pass("c-1");
-    let ask = bench.start("s-1");
-    assert_eq!(texts(&bench, ask), ["house rules", "the map", "be kind"]);
+    let reply_id = bench.start("s-1");
+    assert_eq!(
+        texts(&bench, reply_id),
+        ["house rules", "the map", "be kind"]
+    );
     let session = bench.engine.state.sessions.values_mut().next().unwrap();
     session.contexts.clear();
     session.unlocked.clear();
     let held = input(&mut bench, "halt");
     assert!(bench.waits(held));
-    let ask = context(&mut bench, "map");
-    assert_eq!(texts(&bench, ask), Vec::<&str>::new());
+    let reply_id = context(&mut bench, "map");
+    assert_eq!(texts(&bench, reply_id), Vec::<&str>::new());
     assert!(bench.engine.sessions()[0].unlocked.is_empty());
     let before = bench.payloads("context_injected").len();
 
     // Refused input injects nothing; a context that was requested meanwhile comes with the next reply.
     bench.refuse("c-2", "no");
     assert_eq!(bench.payloads("context_injected").len(), before);
-    let ask = bench.start("s-1");
-    assert_eq!(texts(&bench, ask), ["the map"]);
+    let reply_id = bench.start("s-1");
+    assert_eq!(texts(&bench, reply_id), ["the map"]);
     let injected = bench.payloads("context_injected").split_off(before);
     assert_eq!(injected.len(), 1, "{injected:?}");
     assert_eq!(injected[0]["context_ids"], json!(["map"]));
@@ -242,9 +249,9 @@ fn withheld_contexts_survive_a_restart() {
     .unwrap();
     let mut next = EngineBench::with(engine);
     next.pass("c-1");
-    let ask = next.request("s-1", "a", json!({}));
+    let reply_id = next.request("s-1", "a", json!({}));
     assert_eq!(
-        texts(&next, ask),
+        texts(&next, reply_id),
         ["house rules", "price list", "the map", "be kind"]
     );
 }

@@ -16,14 +16,14 @@ fn bench(body: &str, extensions: Extensions) -> EngineBench {
     bench
 }
 
-fn input(bench: &mut EngineBench, text: &str) -> CallerId {
+fn input(bench: &mut EngineBench, text: &str) -> ReplyId {
     let input = InputReport {
         session: "s-1".parse().unwrap(),
         text: text.to_owned(),
         source: InputSource::User,
         reaches_asked_agent: false,
     };
-    bench.ask(|ask| EngineCommand::Input(ask, input))
+    bench.reply_id(|reply_id| EngineCommand::Input(reply_id, input))
 }
 
 // covers A35, A37
@@ -41,21 +41,21 @@ fn every_handler_is_called_even_after_the_time_budget_is_used_up() {
         ),
         table(&["h1", "h2", "h3"]),
     );
-    let ask = bench.request("s-1", "net.send", json!({}));
+    let reply_id = bench.request("s-1", "net.send", json!({}));
     bench.returned(Ok(json!({"continue": true})), Duration::from_millis(400));
     bench.returned(Ok(json!({"continue": true})), Duration::from_millis(400));
     assert_eq!(bench.calls().len(), 3, "the third handler is asked");
     bench.returns(json!({"continue": false, "reason": "not this one"}));
-    let denied = bench.denied(ask);
+    let denied = bench.denied(reply_id);
     assert_eq!(denied.code, DenyCode::Extension);
     assert!(denied.reason.contains("not this one"));
 
     // When every handler agrees, only checkpoints that just inject something are skipped.
-    let ask = bench.request("s-1", "net.send", json!({"again": true}));
+    let reply_id = bench.request("s-1", "net.send", json!({"again": true}));
     for _ in 0..3 {
         bench.returned(Ok(json!({"continue": true})), Duration::from_millis(400));
     }
-    assert_eq!(bench.allowed(ask).given.contexts, []);
+    assert_eq!(bench.allowed(reply_id).injected.contexts, []);
     let skipped = bench.payloads("checkpoint_skipped");
     let skipped: Vec<_> = skipped
         .iter()
@@ -88,16 +88,16 @@ fn the_checkpoint_budget_never_drops_restrictions_or_handlers() {
     ] {
         let mut bench = bench(&body, Extensions::default());
         input(&mut bench, text);
-        let ask = bench.request("s-1", "net.send", json!({}));
-        assert_eq!(bench.denied(ask).code, code, "{text}");
+        let reply_id = bench.request("s-1", "net.send", json!({}));
+        assert_eq!(bench.denied(reply_id).code, code, "{text}");
         let skipped = bench.payloads("checkpoint_skipped");
         assert_eq!(skipped.len(), 1, "{skipped:?}");
         assert_eq!(skipped[0]["checkpoint_id"], json!("b"));
     }
     let mut bench = bench(&body, table(&["outside"]));
-    let ask = input(&mut bench, "alpha beta outside");
+    let reply_id = input(&mut bench, "alpha beta outside");
     bench.returns(json!({"continue": false, "reason": "no such input"}));
-    assert_eq!(bench.denied(ask).code, DenyCode::Extension);
+    assert_eq!(bench.denied(reply_id).code, DenyCode::Extension);
 }
 
 #[test]
@@ -107,9 +107,9 @@ fn handler_texts_over_the_budget_are_recorded_as_dropped() {
          checkpoints: [{checkpoint_id: g, trigger: {type: action_pre, patterns: [net.send]}, handler: outside}]\n",
         table(&["outside"]),
     );
-    let ask = bench.request("s-1", "net.send", json!({}));
+    let reply_id = bench.request("s-1", "net.send", json!({}));
     bench.returns(json!({"continue": true, "inject_context": ["four", "too long"]}));
-    assert_eq!(bench.allowed(ask).given.contexts.len(), 1);
+    assert_eq!(bench.allowed(reply_id).injected.contexts.len(), 1);
     let skipped = &bench.payloads("checkpoint_skipped")[0];
     assert_eq!(skipped["dropped_contexts"], json!(["outside.2"]));
 }

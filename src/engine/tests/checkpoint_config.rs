@@ -14,21 +14,21 @@ context_blocks:
 /// Starts a session under this configuration. Returns it with its initial contexts.
 fn under(config: &str) -> (EngineBench, Vec<String>) {
     let mut bench = EngineBench::new(&[&atlas(&format!("{CONTEXTS}checkpoint_config:\n{config}"))]);
-    let ask = bench.start("s-1");
-    let given = bench.given(ask);
-    (bench, given)
+    let reply_id = bench.start("s-1");
+    let injected = bench.injected(reply_id);
+    (bench, injected)
 }
 
 impl EngineBench {
     /// Returns the contexts of a reply.
-    fn given(&self, ask: CallerId) -> Vec<String> {
-        let given = match self.reply(ask) {
-            Reply::Agent(AgentReply::Started(started)) => &started.given,
-            Reply::Agent(AgentReply::Accepted(accepted)) => &accepted.given,
-            Reply::Agent(AgentReply::Allowed(allowed)) => &allowed.given,
+    fn injected(&self, reply_id: ReplyId) -> Vec<String> {
+        let injected = match self.reply(reply_id) {
+            Reply::Agent(AgentReply::Started(started)) => &started.injected,
+            Reply::Agent(AgentReply::Accepted(accepted)) => &accepted.injected,
+            Reply::Agent(AgentReply::Allowed(allowed)) => &allowed.injected,
             other => panic!("nothing given: {other:?}"),
         };
-        let contexts = given.contexts.iter();
+        let contexts = injected.contexts.iter();
         contexts.map(|context| context.context_id.clone()).collect()
     }
 
@@ -39,13 +39,13 @@ impl EngineBench {
             source: InputSource::User,
             reaches_asked_agent: false,
         };
-        let ask = self.ask(|ask| EngineCommand::Input(ask, input));
-        self.given(ask)
+        let reply_id = self.reply_id(|reply_id| EngineCommand::Input(reply_id, input));
+        self.injected(reply_id)
     }
 
     fn act(&mut self, action: &str) -> Vec<String> {
-        let ask = self.request("s-1", action, json!({}));
-        self.given(ask)
+        let reply_id = self.request("s-1", action, json!({}));
+        self.injected(reply_id)
     }
 }
 
@@ -54,12 +54,13 @@ const NOTHING: [&str; 0] = [];
 // covers A6
 #[test]
 fn configured_contexts_are_injected_at_session_start() {
-    let (_, given) = under("  session_start: {enabled: true, inject_contexts: [facts, rules]}\n");
-    assert_eq!(given, ["facts", "rules"]);
-    let (_, given) = under("  session_start: {inject_contexts: [facts]}\n");
-    assert_eq!(given, ["facts"], "it is on unless it says otherwise");
-    let (bench, given) = under("  session_start: {enabled: false, inject_contexts: [facts]}\n");
-    assert_eq!(given, NOTHING);
+    let (_, injected) =
+        under("  session_start: {enabled: true, inject_contexts: [facts, rules]}\n");
+    assert_eq!(injected, ["facts", "rules"]);
+    let (_, injected) = under("  session_start: {inject_contexts: [facts]}\n");
+    assert_eq!(injected, ["facts"], "it is on unless it says otherwise");
+    let (bench, injected) = under("  session_start: {enabled: false, inject_contexts: [facts]}\n");
+    assert_eq!(injected, NOTHING);
     assert_eq!(bench.payloads("checkpoint_triggered"), Vec::<Value>::new());
 }
 
@@ -100,15 +101,15 @@ fn configured_actions_inject_contexts_require_confirmation_and_obey_policies() {
     let policy = "policies:\n  - {policy_id: no-disk, type: deny, actions: [delete_disk]}\n";
     let (mut bench, _) = under(&format!("  action_pre: {{{actions}}}\n{policy}"));
     assert_eq!(bench.act("write_file"), ["facts"]);
-    let ask = bench.request("s-1", "delete_user", json!({}));
-    assert!(bench.waits(ask));
+    let reply_id = bench.request("s-1", "delete_user", json!({}));
+    assert!(bench.waits(reply_id));
     let held = bench.held("c-1");
     assert_eq!(held.gates[0].origin.id(), "config.action_pre.2");
     bench.pass("c-1");
-    assert_eq!(bench.given(ask), ["rules"]);
+    assert_eq!(bench.injected(reply_id), ["rules"]);
     // A policy decides before an operator is asked.
-    let ask = bench.request("s-1", "delete_disk", json!({}));
-    assert_eq!(bench.denied(ask).code, DenyCode::Policy);
+    let reply_id = bench.request("s-1", "delete_disk", json!({}));
+    assert_eq!(bench.denied(reply_id).code, DenyCode::Policy);
     let (mut bench, _) = under(&format!("  action_pre: {{enabled: false, {actions}}}\n"));
     assert_eq!(bench.act("delete_user"), NOTHING);
 }
@@ -120,8 +121,8 @@ fn the_most_specific_action_key_applies() {
     let (mut bench, _) = under(&format!("  action_pre: {{mappings: {keys}}}\n"));
     assert_eq!(bench.act("delete_draft"), ["rules"]);
     assert_eq!(bench.act("look"), ["facts"]);
-    let ask = bench.request("s-1", "delete_user", json!({}));
-    assert!(bench.waits(ask));
+    let reply_id = bench.request("s-1", "delete_user", json!({}));
+    assert!(bench.waits(reply_id));
     let fired = bench.payloads("checkpoint_triggered");
     let fired: Vec<_> = fired
         .iter()

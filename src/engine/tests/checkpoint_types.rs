@@ -77,10 +77,10 @@ fn every_checkpoint_type_fires_at_its_event_and_is_recorded() {
             .find(|described| described.checkpoint_type == name);
         let described = described.unwrap();
         assert!(!described.fires.is_empty() && !described.purpose.is_empty());
-        let given = bench.payloads("context_injected");
+        let injected = bench.payloads("context_injected");
         let own = json!([format!("for-{name}")]);
         assert!(
-            given.iter().any(|record| record["context_ids"] == own),
+            injected.iter().any(|record| record["context_ids"] == own),
             "{name}"
         );
     }
@@ -163,8 +163,8 @@ fn an_atlas_may_observe_start_and_end_only_or_hold_every_action() {
     );
     let mut bench = EngineBench::new(&[&least]);
     bench.start("s-1");
-    let ask = bench.request("s-1", "act", json!({}));
-    bench.allowed(ask);
+    let reply_id = bench.request("s-1", "act", json!({}));
+    bench.allowed(reply_id);
     bench.end("s-1");
     let fired: Vec<_> = bench
         .payloads("checkpoint_triggered")
@@ -179,8 +179,8 @@ fn an_atlas_may_observe_start_and_end_only_or_hold_every_action() {
     let mut bench = EngineBench::new(&[&most]);
     bench.start("s-1");
     for action in ["act", "other", "a.b.c"] {
-        let ask = bench.request("s-1", action, json!({}));
-        assert!(bench.waits(ask), "{action}");
+        let reply_id = bench.request("s-1", action, json!({}));
+        assert!(bench.waits(reply_id), "{action}");
     }
 }
 
@@ -197,12 +197,12 @@ fn one_checkpoint_asks_injects_guides_unlocks_denies_and_records() {
            deny_actions: [talk]}]\n",
     )]);
     bench.start("s-1");
-    let ask = bench.request("s-1", "ban", json!({}));
+    let reply_id = bench.request("s-1", "ban", json!({}));
     assert_eq!(bench.held("c-1").gates[0].questions.len(), 1);
     bench.pass("c-1");
-    let given = &bench.allowed(ask).given;
-    assert_eq!(given.contexts[0].content, "be fair");
-    assert_eq!(given.guidance[0].block.content, "think twice");
+    let injected = &bench.allowed(reply_id).injected;
+    assert_eq!(injected.contexts[0].content, "be fair");
+    assert_eq!(injected.guidance[0].block.content, "think twice");
     let again = bench.request("s-1", "ban", json!({"n": 2}));
     bench.allowed(again);
     let denied = bench.request("s-1", "talk", json!({}));
@@ -231,8 +231,11 @@ fn agent_data_never_changes_the_atlas() {
     bench.start("acme-corp");
     let injected =
         json!({"checkpoints": [], "checkpoint_config": {"session_start": {"enabled": false}}});
-    let ask = bench.request("acme-corp", "user.ban", injected);
-    assert!(bench.waits(ask), "the gates stand as they were written");
+    let reply_id = bench.request("acme-corp", "user.ban", injected);
+    assert!(
+        bench.waits(reply_id),
+        "the gates stand as they were written"
+    );
 }
 
 // covers B3
@@ -244,8 +247,8 @@ fn an_atlas_yields_permissions_capabilities_contexts_and_records() {
         input: None,
         actions: Vec::new(),
     };
-    let ask = bench.ask(|ask| EngineCommand::Resolve(ask, resolve));
-    let Reply::Agent(AgentReply::Resolved(resolution)) = bench.reply(ask) else {
+    let reply_id = bench.reply_id(|reply_id| EngineCommand::Resolve(reply_id, resolve));
+    let Reply::Agent(AgentReply::Resolved(resolution)) = bench.reply(reply_id) else {
         panic!()
     };
     assert_eq!(resolution.allowed, ["ticket.comment", "ticket.list"]);
@@ -285,8 +288,8 @@ fn an_allowed_request_needs_no_sync_record_and_gets_one_reply() {
            {checkpoint_id: l, trigger: {type: keyword, patterns: [refund]}}]\n",
     )]);
     bench.start("s-1");
-    let ask = bench.request("s-1", "act", json!({}));
-    assert_eq!(bench.allowed(ask).given.contexts.len(), 2);
+    let reply_id = bench.request("s-1", "act", json!({}));
+    assert_eq!(bench.allowed(reply_id).injected.contexts.len(), 2);
     let waits = bench
         .drafts()
         .filter(|draft| draft.durability == Durability::Sync);

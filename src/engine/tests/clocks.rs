@@ -25,7 +25,7 @@ fn entries(bench: &EngineBench) -> Vec<Value> {
 fn a_clock_step_keeps_the_remaining_time_of_a_gate() {
     for seconds in [-HOUR, HOUR, 10 * 24 * HOUR] {
         let mut bench = EngineBench::in_acme("s-1");
-        let ask = bench.request("s-1", "ticket.delete", json!({}));
+        let reply_id = bench.request("s-1", "ticket.delete", json!({}));
         let whole = bench.held("c-2").deadline.since(bench.now);
         bench.advance(10);
         set_clock(&mut bench, seconds);
@@ -41,13 +41,13 @@ fn a_clock_step_keeps_the_remaining_time_of_a_gate() {
         let next = super::restarts::restart(&bench, &[ACME]);
         assert_eq!(next.engine.held(), bench.engine.held());
         bench.wake();
-        assert!(bench.waits(ask), "{seconds}");
+        assert!(bench.waits(reply_id), "{seconds}");
         bench.advance(whole.as_secs() - 11);
         bench.wake();
-        assert!(bench.waits(ask), "{seconds}");
+        assert!(bench.waits(reply_id), "{seconds}");
         bench.advance(1);
         bench.wake();
-        let denied = bench.denied(ask);
+        let denied = bench.denied(reply_id);
         assert_eq!(denied.code, DenyCode::Expired);
         let told = format!("within {} s", whole.as_secs());
         assert!(denied.reason.contains(&told), "{}", denied.reason);
@@ -74,7 +74,7 @@ fn a_clock_step_keeps_the_remaining_lifetime_of_a_permit() {
         ] {
             let mut bench = EngineBench::in_acme("s-1");
             let gone = bench.request("s-1", "ticket.delete", json!({}));
-            bench.handle(EngineCommand::CallerLeft(gone));
+            bench.handle(EngineCommand::CallerDisconnected(gone));
             bench.pass("c-2");
             set_clock(&mut bench, seconds);
             bench.advance(wait);
@@ -147,7 +147,7 @@ fn a_clock_step_moves_every_timestamp_of_a_session() {
     let now = bench.now;
     let session = bench.engine.state.sessions.get_mut(&id).unwrap();
     session.contexts.insert("a/c".to_owned(), now);
-    session.beats.push(session::IntervalMark {
+    session.interval_marks.push(session::IntervalMark {
         key: ("a".to_owned(), "b".to_owned()),
         at: now,
         actions: 0,
@@ -157,7 +157,7 @@ fn a_clock_step_moves_every_timestamp_of_a_session() {
     let moments = [
         session.started_at,
         session.contexts["a/c"],
-        session.beats[0].at,
+        session.interval_marks[0].at,
     ];
     let running = session.running.values().map(|running| running.since);
     for moment in moments.into_iter().chain(running) {
@@ -176,7 +176,7 @@ fn a_clock_set_back_during_downtime_gives_a_gate_at_most_its_full_time() {
     bench.request("s-1", "ticket.delete", json!({}));
     let whole = bench.held("c-2").deadline.since(bench.now);
     let gone = bench.request("s-1", "user.ban", json!({"user": "x"}));
-    bench.handle(EngineCommand::CallerLeft(gone));
+    bench.handle(EngineCommand::CallerDisconnected(gone));
     bench.pass("c-3");
     bench.now = Timestamp::from_micros(bench.now.micros() - HOUR * 1_000_000);
     let mut next = super::restarts::restart(&bench, &[ACME]);

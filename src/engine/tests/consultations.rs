@@ -26,8 +26,8 @@ fn bench() -> EngineBench {
 
 impl EngineBench {
     fn consult(&mut self, consult: Consultation) -> ConsultationAnswer {
-        let ask = self.ask(|ask| EngineCommand::Consult(ask, consult));
-        match self.reply(ask) {
+        let reply_id = self.reply_id(|reply_id| EngineCommand::Consult(reply_id, consult));
+        match self.reply(reply_id) {
             Reply::Agent(AgentReply::Consulted(consulted)) => consulted.clone(),
             other => panic!("not consulted: {other:?}"),
         }
@@ -132,8 +132,8 @@ fn keyword_matches_of_an_input_are_cached_briefly() {
 fn a_policy_answer_with_a_limit_is_never_cached() {
     let mut bench = bench();
     assert_eq!(bench.policy("read").decision, PolicyDecisionKind::Allow);
-    let ask = bench.request("s-1", "read", json!({}));
-    bench.allowed(ask);
+    let reply_id = bench.request("s-1", "read", json!({}));
+    bench.allowed(reply_id);
     assert_eq!(bench.policy("read").decision, PolicyDecisionKind::Deny);
     bench.advance(60);
     assert_eq!(bench.policy("read").decision, PolicyDecisionKind::Allow);
@@ -163,7 +163,7 @@ fn malformed_actions_are_rejected_in_consultations_and_resolutions() {
             action: action.to_owned(),
             params: params.clone(),
         };
-        let consulted = bench.ask(|ask| EngineCommand::Consult(ask, consult));
+        let consulted = bench.reply_id(|reply_id| EngineCommand::Consult(reply_id, consult));
         assert_eq!(bench.denied(consulted).code, DenyCode::BadRequest);
         let resolve = ResolveRequest {
             session,
@@ -173,7 +173,7 @@ fn malformed_actions_are_rejected_in_consultations_and_resolutions() {
                 params,
             }],
         };
-        let resolved = bench.ask(|ask| EngineCommand::Resolve(ask, resolve));
+        let resolved = bench.reply_id(|reply_id| EngineCommand::Resolve(reply_id, resolve));
         assert_eq!(bench.denied(resolved).code, DenyCode::BadRequest);
     }
 }

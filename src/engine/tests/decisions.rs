@@ -140,11 +140,11 @@ fn on_invalid_decides_the_consequence_of_an_invalid_answer() {
         let mut bench = gate_with(&format!(
             "validation: {{min_length: 5}}, on_invalid: {action}"
         ));
-        let ask = bench.request("s-1", "a", json!({}));
+        let reply_id = bench.request("s-1", "a", json!({}));
         let decision = bench.answer("c-1", bad.clone());
         assert_eq!(bench.outcome(decision), outcome, "{action}");
         assert_eq!(
-            matches!(bench.reply(ask), Reply::Agent(AgentReply::Allowed(_))),
+            matches!(bench.reply(reply_id), Reply::Agent(AgentReply::Allowed(_))),
             outcome == HeldOutcome::Passed
         );
         let response = &bench.payloads("checkpoint_response")[0];
@@ -173,7 +173,7 @@ fn the_justification_is_recorded_even_if_no_question_asks_for_it() {
             answers: vec![answers],
         },
     };
-    let decision = bench.ask(|ask| EngineCommand::Decide(ask, decide));
+    let decision = bench.reply_id(|reply_id| EngineCommand::Decide(reply_id, decide));
     assert_eq!(bench.outcome(decision), HeldOutcome::Passed);
     let passed = &bench.payloads("checkpoint_passed")[0];
     assert_eq!(passed["justification"], "asked for by mail");
@@ -182,7 +182,7 @@ fn the_justification_is_recorded_even_if_no_question_asks_for_it() {
 #[test]
 fn too_many_retries_refuse_the_request() {
     let mut bench = gate_with("validation: {min_length: 5}, max_retries: 2");
-    let ask = bench.request("s-1", "a", json!({}));
+    let reply_id = bench.request("s-1", "a", json!({}));
     for _ in 0..2 {
         let attempt = bench.answer("c-1", json!([{"q": "x"}]));
         assert!(matches!(
@@ -192,7 +192,7 @@ fn too_many_retries_refuse_the_request() {
     }
     let last = bench.answer("c-1", json!([{"q": "x"}]));
     assert_eq!(bench.outcome(last), HeldOutcome::Denied);
-    assert_eq!(bench.denied(ask).code, DenyCode::InvalidAnswer);
+    assert_eq!(bench.denied(reply_id).code, DenyCode::InvalidAnswer);
 }
 
 #[test]
@@ -203,15 +203,15 @@ checkpoints: [{checkpoint_id: g, trigger: {type: action_pre, patterns: [a]}, mod
 ";
     let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
-    let ask = bench.request("s-1", "a", json!({}));
+    let reply_id = bench.request("s-1", "a", json!({}));
     let empty = bench.answer("c-1", json!([{}]));
     assert!(matches!(
         bench.reply(empty),
         Reply::Operator(OperatorReply::Invalid(_))
     ));
-    assert!(bench.waits(ask));
+    assert!(bench.waits(reply_id));
     bench.answer("c-1", json!([{"acknowledge": "understood"}]));
-    bench.allowed(ask);
+    bench.allowed(reply_id);
 }
 
 #[test]
@@ -266,10 +266,10 @@ fn the_callers_deadline_counts_when_it_is_earlier() {
         resolution: None,
         call: None,
     };
-    let ask = bench.ask(|ask| EngineCommand::RequestAction(ask, request));
+    let reply_id = bench.reply_id(|reply_id| EngineCommand::RequestAction(reply_id, request));
     bench.advance(20);
     bench.wake();
-    assert_eq!(bench.denied(ask).code, DenyCode::Expired);
+    assert_eq!(bench.denied(reply_id).code, DenyCode::Expired);
 }
 
 #[test]
@@ -347,7 +347,7 @@ fn a_repeated_call_joins_and_one_approval_is_one_run() {
 fn a_decision_after_the_caller_left_is_a_permit_for_the_identical_retry() {
     let mut bench = EngineBench::in_acme("s-1");
     let gone = bench.request("s-1", "ticket.delete", json!({"id": 1}));
-    bench.handle(EngineCommand::CallerLeft(gone));
+    bench.handle(EngineCommand::CallerDisconnected(gone));
     bench.pass("c-2");
     assert!(bench.waits(gone), "nobody is there to be told");
 
@@ -363,7 +363,7 @@ fn a_decision_after_the_caller_left_is_a_permit_for_the_identical_retry() {
 fn a_permit_expires() {
     let mut bench = EngineBench::in_acme("s-1");
     let gone = bench.request("s-1", "ticket.delete", json!({}));
-    bench.handle(EngineCommand::CallerLeft(gone));
+    bench.handle(EngineCommand::CallerDisconnected(gone));
     bench.pass("c-2");
     bench.advance(PERMIT_LIFETIME.as_secs());
     let late = bench.request("s-1", "ticket.delete", json!({}));
@@ -376,7 +376,7 @@ fn a_permit_does_not_count_for_another_session() {
     bench.start("s-2");
     bench.pass("c-2");
     let gone = bench.request("s-1", "ticket.delete", json!({}));
-    bench.handle(EngineCommand::CallerLeft(gone));
+    bench.handle(EngineCommand::CallerDisconnected(gone));
     bench.pass("c-3");
     let thief = bench.request("s-2", "ticket.delete", json!({}));
     assert!(bench.waits(thief));
@@ -429,7 +429,7 @@ fn a_decision_seen_under_other_atlases_does_not_count() {
 fn a_run_by_permit_is_recorded_with_the_permit() {
     let mut bench = EngineBench::in_acme("s-1");
     let gone = bench.request("s-1", "ticket.delete", json!({}));
-    bench.handle(EngineCommand::CallerLeft(gone));
+    bench.handle(EngineCommand::CallerDisconnected(gone));
     bench.pass("c-2");
     let before = bench.payloads("checkpoint_passed").len();
     let retry = bench.request("s-1", "ticket.delete", json!({}));
@@ -449,7 +449,7 @@ fn unused_permits_are_dropped() {
     let mut bench = EngineBench::in_acme("s-1");
     for (n, gate) in [(1, "c-2"), (2, "c-3")] {
         let gone = bench.request("s-1", "ticket.delete", json!({"n": n}));
-        bench.handle(EngineCommand::CallerLeft(gone));
+        bench.handle(EngineCommand::CallerDisconnected(gone));
         bench.pass(gate);
         let permits = |bench: &EngineBench| {
             let kept = bench.persisted_state().into_iter();

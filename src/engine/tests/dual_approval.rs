@@ -14,15 +14,15 @@ checkpoints:
     questions: [{question_id: why, question: Why?, response_type: text, validation: {min_length: 5}}]
 ";
 
-fn held() -> (EngineBench, CallerId) {
+fn held() -> (EngineBench, ReplyId) {
     let mut bench = EngineBench::new(&[&atlas(TWO)]);
     bench.start("s-1");
-    let ask = bench.request("s-1", "ban", json!({"user": "m"}));
-    assert!(bench.waits(ask));
-    (bench, ask)
+    let reply_id = bench.request("s-1", "ban", json!({"user": "m"}));
+    assert!(bench.waits(reply_id));
+    (bench, reply_id)
 }
 
-fn pass_as(bench: &mut EngineBench, operator: &str, why: &str) -> CallerId {
+fn pass_as(bench: &mut EngineBench, operator: &str, why: &str) -> ReplyId {
     let held = bench.held("c-1");
     let decide = DecisionRequest {
         gate: held.id.clone(),
@@ -35,11 +35,11 @@ fn pass_as(bench: &mut EngineBench, operator: &str, why: &str) -> CallerId {
             answers: vec![BTreeMap::from([("why".to_owned(), json!(why))])],
         },
     };
-    bench.ask(|ask| EngineCommand::Decide(ask, decide))
+    bench.reply_id(|reply_id| EngineCommand::Decide(reply_id, decide))
 }
 
-fn refusal(bench: &EngineBench, ask: CallerId) -> &DecisionRefusal {
-    match bench.reply(ask) {
+fn refusal(bench: &EngineBench, reply_id: ReplyId) -> &DecisionRefusal {
+    match bench.reply(reply_id) {
         Reply::Operator(OperatorReply::Refused(refused)) => refused,
         other => panic!("not refused: {other:?}"),
     }
@@ -47,13 +47,13 @@ fn refusal(bench: &EngineBench, ask: CallerId) -> &DecisionRefusal {
 
 #[test]
 fn only_the_second_of_two_approvals_releases_the_request() {
-    let (mut bench, ask) = held();
+    let (mut bench, reply_id) = held();
     let first = pass_as(&mut bench, "op-1", "as agreed with legal");
     assert!(matches!(
         bench.reply(first),
         Reply::Operator(OperatorReply::Approved(_))
     ));
-    assert!(bench.waits(ask), "the agent is not released");
+    assert!(bench.waits(reply_id), "the agent is not released");
     assert_eq!(bench.held_ids(), ["c-1"]);
     assert_eq!(
         bench.held("c-1").approval_progress(),
@@ -74,7 +74,7 @@ fn only_the_second_of_two_approvals_releases_the_request() {
     }
     let second = pass_as(&mut bench, "op-2", "seen it myself");
     assert_eq!(bench.outcome(second), HeldOutcome::Passed);
-    bench.allowed(ask);
+    bench.allowed(reply_id);
     let passed = &bench.payloads("checkpoint_passed")[0];
     assert_eq!(passed["approvers"], json!(["op-1", "op-2"]));
     assert_eq!(passed["passed_by"], json!("op-2"));
@@ -94,7 +94,7 @@ fn only_the_second_of_two_approvals_releases_the_request() {
 
 #[test]
 fn one_operator_cannot_give_both_approvals_in_any_spelling() {
-    let (mut bench, ask) = held();
+    let (mut bench, reply_id) = held();
     pass_as(&mut bench, "op-1", "as agreed");
     let before = bench.effects.len();
     for name in ["op-1", " OP-1 ", "Op-1"] {
@@ -102,7 +102,7 @@ fn one_operator_cannot_give_both_approvals_in_any_spelling() {
         let refused = DecisionRefusal::SameOperator("op-1".to_owned());
         assert_eq!(refusal(&bench, again), &refused, "{name}");
     }
-    assert!(bench.waits(ask));
+    assert!(bench.waits(reply_id));
     let more = bench.effects.iter().skip(before);
     assert_eq!(
         more.filter(|effect| matches!(effect, Effect::Record(_)))
@@ -115,11 +115,11 @@ fn one_operator_cannot_give_both_approvals_in_any_spelling() {
 #[test]
 fn the_requester_never_approves() {
     for name in ["bot", "BOT", "agent bot", "s-1"] {
-        let (mut bench, ask) = held();
+        let (mut bench, reply_id) = held();
         let own = pass_as(&mut bench, name, "as agreed");
         let refused = DecisionRefusal::Requester(name.to_owned());
         assert_eq!(refusal(&bench, own), &refused, "{name}");
-        assert!(bench.waits(ask));
+        assert!(bench.waits(reply_id));
         assert_eq!(bench.payloads("checkpoint_response"), [] as [Value; 0]);
         // Not as the second approver either.
         pass_as(&mut bench, "op-1", "as agreed");
@@ -128,14 +128,14 @@ fn the_requester_never_approves() {
             refusal(&bench, own),
             &DecisionRefusal::Requester(name.to_owned())
         );
-        assert!(bench.waits(ask));
+        assert!(bench.waits(reply_id));
     }
 }
 
 #[test]
 fn either_operator_can_deny_and_a_timeout_denies() {
     for operator in ["op-1", "op-2"] {
-        let (mut bench, ask) = held();
+        let (mut bench, reply_id) = held();
         pass_as(&mut bench, "op-1", "as agreed");
         let held = bench.held("c-1");
         let decide = DecisionRequest {
@@ -149,17 +149,17 @@ fn either_operator_can_deny_and_a_timeout_denies() {
                 reason: "after all".to_owned(),
             },
         };
-        let denied = bench.ask(|ask| EngineCommand::Decide(ask, decide));
+        let denied = bench.reply_id(|reply_id| EngineCommand::Decide(reply_id, decide));
         assert_eq!(bench.outcome(denied), HeldOutcome::Denied);
-        assert_eq!(bench.denied(ask).code, DenyCode::Refused);
+        assert_eq!(bench.denied(reply_id).code, DenyCode::Refused);
     }
-    let (mut bench, ask) = held();
+    let (mut bench, reply_id) = held();
     let deadline = bench.held("c-1").deadline;
     pass_as(&mut bench, "op-1", "as agreed");
     assert_eq!(bench.held("c-1").deadline, deadline, "no more time by it");
     bench.advance(300);
     bench.wake();
-    assert_eq!(bench.denied(ask).code, DenyCode::Expired);
+    assert_eq!(bench.denied(reply_id).code, DenyCode::Expired);
 }
 
 #[test]
@@ -184,17 +184,17 @@ fn the_first_approval_survives_a_restart_but_not_another_atlas() {
     let mut next = restart(&bench, &[&other]);
     let late = pass_as(&mut next, "op-2", "seen it");
     assert_eq!(refusal(&next, late), &DecisionRefusal::AtlasChanged);
-    let ask = next.request("s-1", "ban", json!({"user": "m"}));
+    let reply_id = next.request("s-1", "ban", json!({"user": "m"}));
     let fresh = next.engine.held().pop().unwrap();
     assert_eq!(fresh.first_approval(), None, "it is asked anew");
-    assert!(next.waits(ask));
+    assert!(next.waits(reply_id));
 }
 
 #[test]
 fn an_approval_of_another_request_does_not_count() {
-    let (mut bench, ask) = held();
+    let (mut bench, reply_id) = held();
     pass_as(&mut bench, "op-1", "as agreed");
-    let id: GateId = "c-1".parse().unwrap();
+    let id: HeldRequestId = "c-1".parse().unwrap();
     let mut held = (*bench.engine.state.held.get(&id).unwrap().held).clone();
     held.approval.as_mut().unwrap().request_hash = Digest::of("another");
     bench.engine.state.held.replace(Arc::new(held));
@@ -210,12 +210,12 @@ fn an_approval_of_another_request_does_not_count() {
         ),
         "the first"
     );
-    assert!(bench.waits(ask));
+    assert!(bench.waits(reply_id));
 }
 
 #[test]
 fn invalid_answers_do_not_count_as_approval() {
-    let (mut bench, ask) = held();
+    let (mut bench, reply_id) = held();
     let thin = pass_as(&mut bench, "op-1", "no");
     assert!(matches!(
         bench.reply(thin),
@@ -223,7 +223,7 @@ fn invalid_answers_do_not_count_as_approval() {
     ));
     assert_eq!(bench.held("c-1").first_approval(), None);
     pass_as(&mut bench, "op-2", "seen it");
-    assert!(bench.waits(ask));
+    assert!(bench.waits(reply_id));
 }
 
 #[test]
@@ -254,13 +254,13 @@ fn an_agent_answer_after_the_first_approval_voids_it() {
         answers: BTreeMap::from([("own".to_owned(), own)]),
         release: ReleaseTo::default(),
     };
-    bench.ask(|ask| EngineCommand::Answer(ask, answer));
+    bench.reply_id(|reply_id| EngineCommand::Answer(reply_id, answer));
     assert_eq!(bench.held("c-1").first_approval(), None);
 }
 
 #[test]
 fn a_denied_request_asks_no_second_operator() {
-    let (mut bench, ask) = held();
+    let (mut bench, reply_id) = held();
     let id: SessionId = "s-1".parse().unwrap();
     let session = bench.engine.state.sessions.get_mut(&id).unwrap();
     session
@@ -268,5 +268,5 @@ fn a_denied_request_asks_no_second_operator() {
         .push(("later".to_owned(), ["ban"].into_iter().collect()));
     let first = pass_as(&mut bench, "op-1", "as agreed");
     assert_eq!(bench.outcome(first), HeldOutcome::Denied);
-    assert_eq!(bench.denied(ask).code, DenyCode::DeniedAction);
+    assert_eq!(bench.denied(reply_id).code, DenyCode::DeniedAction);
 }

@@ -4,7 +4,7 @@ use super::handlers::{bench, on_action, table};
 use super::*;
 use crate::engine::extensions::Extensions;
 
-type CauseEventFn = fn(&mut EngineBench) -> CallerId;
+type CauseEventFn = fn(&mut EngineBench) -> ReplyId;
 
 /// Returns every other event at which a handler can be called, with a function that causes it.
 fn moments() -> [(&'static str, CauseEventFn); 5] {
@@ -71,8 +71,8 @@ fn after_a_handler_failure_only_an_operator_may_answer_the_gate() {
             );
             bench.advance(301);
             bench.wake();
-            let ask = bench.request("s-1", "a", json!({}));
-            assert!(bench.waits(ask), "{trigger}");
+            let reply_id = bench.request("s-1", "a", json!({}));
+            assert!(bench.waits(reply_id), "{trigger}");
         }
     }
 }
@@ -84,10 +84,10 @@ fn a_missing_handler_raises_a_gate_even_after_the_time_budget() {
          {checkpoint_id: lost, trigger: {type: error_occurred}, handler: nobody, priority: 1}";
     let mut bench = bench(three, table(&["outside", "second"]));
     bench.start("s-1");
-    let ask = bench.error();
+    let reply_id = bench.error();
     bench.returned(Ok(json!({"continue": true})), Duration::from_secs(1));
     bench.returned(Ok(json!({"continue": true})), Duration::from_secs(1));
-    assert!(bench.waits(ask));
+    assert!(bench.waits(reply_id));
     assert_eq!(bench.held("c-1").gates[0].origin.id(), "lost");
 }
 
@@ -99,12 +99,12 @@ fn a_delayed_interval_with_a_handler_does_not_become_a_gate() {
     bench.start("s-1");
     bench.input("x");
     bench.advance(11);
-    let ask = bench.request("s-1", "a", json!({}));
+    let reply_id = bench.request("s-1", "a", json!({}));
     assert_eq!(bench.held_ids(), ["c-1"]);
     bench.pass("c-1");
     assert_eq!(bench.calls().len(), 1, "it is asked when its turn comes");
     bench.returns(json!({"continue": true}));
-    bench.allowed(ask);
+    bench.allowed(reply_id);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn an_earlier_permit_does_not_cover_an_approval_required_at_the_retry() {
     bench.start("s-1");
     let left = bench.request("s-1", "a", json!({}));
     bench.returns(json!({"continue": true}));
-    bench.handle(EngineCommand::CallerLeft(left));
+    bench.handle(EngineCommand::CallerDisconnected(left));
     bench.pass("c-1");
     let retry = bench.request("s-1", "a", json!({}));
     bench.returns(json!({
@@ -153,8 +153,8 @@ fn a_malformed_request_is_not_sent_to_extensions() {
     for _ in 0..100 {
         deep = json!({ "a": deep });
     }
-    let ask = bench.request("s-1", "a", deep);
-    assert_eq!(bench.denied(ask).code, DenyCode::BadRequest);
+    let reply_id = bench.request("s-1", "a", deep);
+    assert_eq!(bench.denied(reply_id).code, DenyCode::BadRequest);
     assert_eq!(bench.calls(), []);
 }
 
@@ -186,14 +186,14 @@ fn extensions_are_called_again_under_another_atlas() {
     .unwrap();
     let mut bench = EngineBench::with(engine);
     bench.engine.set_extensions(table(&["outside"]));
-    let ask = bench.request("s-1", "a", json!({}));
+    let reply_id = bench.request("s-1", "a", json!({}));
     assert_eq!(bench.calls()[0].context.checkpoint_id, "first");
     bench.returns(json!({"continue": true}));
     assert_eq!(bench.calls()[1].context.checkpoint_id, "g");
     bench.returns(json!({"continue": true}));
     assert_eq!(bench.held_ids(), ["c-2"]);
     bench.pass("c-2");
-    bench.allowed(ask);
+    bench.allowed(reply_id);
 }
 
 #[test]
@@ -207,12 +207,12 @@ fn a_required_approval_is_kept_after_the_time_budget() {
         both,
     );
     bench.start("s-1");
-    let ask = bench.error();
+    let reply_id = bench.error();
     let wants = json!({"continue": true, "policy_decision": {"decision": "require_approval"}});
     bench.returned(Ok(wants), Duration::from_secs(1));
     assert_eq!(bench.calls().len(), 2, "a gate is heard to the end");
     bench.returns(json!({"continue": true}));
-    assert!(bench.waits(ask));
+    assert!(bench.waits(reply_id));
     assert_eq!(bench.held_ids(), ["c-1"]);
 }
 
@@ -222,10 +222,10 @@ fn nothing_is_injected_when_a_later_handler_denies() {
          {checkpoint_id: two, trigger: {type: action_pre, patterns: [a]}, handler: second, priority: 5}";
     let mut bench = bench(two, table(&["outside", "second"]));
     bench.start("s-1");
-    let ask = bench.request("s-1", "a", json!({}));
+    let reply_id = bench.request("s-1", "a", json!({}));
     bench.returns(json!({"continue": true, "inject_context": ["tips"]}));
     bench.returns(json!({"continue": false}));
-    bench.denied(ask);
+    bench.denied(reply_id);
     assert!(bench.engine.sessions()[0].contexts.is_empty());
 }
 
@@ -249,7 +249,7 @@ fn no_extension_is_called_for_a_refused_session() {
     .unwrap();
     let mut bench = EngineBench::with(engine);
     bench.engine.set_extensions(table(&["outside"]));
-    let ask = bench.request("s-1", "a", json!({}));
-    assert!(bench.denied(ask).reason.contains("not you"));
+    let reply_id = bench.request("s-1", "a", json!({}));
+    assert!(bench.denied(reply_id).reason.contains("not you"));
     assert_eq!(bench.calls(), []);
 }

@@ -14,24 +14,24 @@ fn with(checkpoint: &str) -> EngineBench {
 }
 
 impl EngineBench {
-    pub(super) fn input(&mut self, text: &str) -> CallerId {
+    pub(super) fn input(&mut self, text: &str) -> ReplyId {
         let input = InputReport {
             session: "s-1".parse().unwrap(),
             text: text.to_owned(),
             source: InputSource::User,
             reaches_asked_agent: false,
         };
-        self.ask(|ask| EngineCommand::Input(ask, input))
+        self.reply_id(|reply_id| EngineCommand::Input(reply_id, input))
     }
 
-    pub(super) fn accepted(&self, ask: CallerId) -> &Injected {
-        match self.reply(ask) {
-            Reply::Agent(AgentReply::Accepted(accepted)) => &accepted.given,
+    pub(super) fn accepted(&self, reply_id: ReplyId) -> &Injected {
+        match self.reply(reply_id) {
+            Reply::Agent(AgentReply::Accepted(accepted)) => &accepted.injected,
             other => panic!("not accepted: {other:?}"),
         }
     }
 
-    pub(super) fn error(&mut self) -> CallerId {
+    pub(super) fn error(&mut self) -> ReplyId {
         let report = ErrorReport {
             error_code: None,
             stack_trace: None,
@@ -40,29 +40,29 @@ impl EngineBench {
             message: "the database is slow".to_owned(),
             recoverable: true,
         };
-        self.ask(|ask| EngineCommand::ReportError(ask, report))
+        self.reply_id(|reply_id| EngineCommand::ReportError(reply_id, report))
     }
 
-    pub(super) fn context(&mut self, hints: &[&str], checkpoint: Option<&str>) -> CallerId {
+    pub(super) fn context(&mut self, hints: &[&str], checkpoint: Option<&str>) -> ReplyId {
         let request = ContextRequest {
             session: "s-1".parse().unwrap(),
             query: None,
             hints: hints.iter().map(|hint| (*hint).to_owned()).collect(),
             checkpoint: checkpoint.map(str::to_owned),
         };
-        self.ask(|ask| EngineCommand::RequestContext(ask, request))
+        self.reply_id(|reply_id| EngineCommand::RequestContext(reply_id, request))
     }
 
-    pub(super) fn run(&mut self, action: &str) -> CallerId {
-        let ask = self.request("s-1", action, json!({}));
-        let execution = self.allowed(ask).execution.clone();
+    pub(super) fn run(&mut self, action: &str) -> ReplyId {
+        let reply_id = self.request("s-1", action, json!({}));
+        let execution = self.allowed(reply_id).execution.clone();
         let completed = ActionCompletion {
             delivery: crate::engine::command::DeliveryTime::Now,
             session: "s-1".parse().unwrap(),
             execution,
             result: Ok(String::new()),
         };
-        self.ask(|ask| EngineCommand::CompleteAction(ask, completed))
+        self.reply_id(|reply_id| EngineCommand::CompleteAction(reply_id, completed))
     }
 }
 
@@ -129,11 +129,11 @@ fn an_unpassed_gate_is_raised_again() {
     bench.run("pay");
     bench.refuse("c-1", "");
     for n in 2..4 {
-        let ask = bench.request("s-1", "a", json!({}));
+        let reply_id = bench.request("s-1", "a", json!({}));
         assert_eq!(bench.held_ids(), [format!("c-{n}")]);
         bench.advance(301);
         bench.wake();
-        assert_eq!(bench.denied(ask).code, DenyCode::Expired);
+        assert_eq!(bench.denied(reply_id).code, DenyCode::Expired);
     }
     let last = bench.request("s-1", "a", json!({}));
     bench.pass("c-4");
@@ -145,10 +145,10 @@ fn an_unpassed_gate_is_raised_again() {
 fn time_and_count_intervals_fire_repeatedly() {
     let mut timed = with("trigger: {type: time_interval, seconds: 60}, inject_contexts: [tips]");
     let early = timed.request("s-1", "a", json!({}));
-    assert!(timed.allowed(early).given.contexts.is_empty());
+    assert!(timed.allowed(early).injected.contexts.is_empty());
     timed.advance(60);
     let due = timed.request("s-1", "a", json!({}));
-    assert_eq!(timed.allowed(due).given.contexts.len(), 1);
+    assert_eq!(timed.allowed(due).injected.contexts.len(), 1);
     let fired = |bench: &EngineBench| bench.payloads("checkpoint_triggered").len();
     assert_eq!(fired(&timed), 1);
     timed.request("s-1", "a", json!({}));
@@ -159,8 +159,8 @@ fn time_and_count_intervals_fire_repeatedly() {
 
     let mut counted = with("trigger: {type: count_interval, actions: 2}, mode: blocking");
     for _ in 0..2 {
-        let ask = counted.request("s-1", "a", json!({}));
-        counted.allowed(ask);
+        let reply_id = counted.request("s-1", "a", json!({}));
+        counted.allowed(reply_id);
     }
     let third = counted.request("s-1", "a", json!({}));
     assert!(counted.waits(third));
@@ -189,10 +189,10 @@ fn a_reported_error_is_recorded_and_can_give_guidance() {
 #[test]
 fn requested_context_is_injected() {
     let mut bench = with("trigger: {type: explicit_request}, guidance: {content: as you asked}");
-    let ask = bench.context(&["tips", "unknown"], None);
-    let given = bench.accepted(ask);
-    assert_eq!(given.contexts[0].content, "take care");
-    assert_eq!(given.guidance[0].block.content, "as you asked");
+    let reply_id = bench.context(&["tips", "unknown"], None);
+    let injected = bench.accepted(reply_id);
+    assert_eq!(injected.contexts[0].content, "take care");
+    assert_eq!(injected.guidance[0].block.content, "as you asked");
     assert_eq!(
         bench.payloads("context_requested")[0],
         json!({
@@ -244,11 +244,11 @@ checkpoints: [{checkpoint_id: g, mode: blocking, trigger: {type: action_post, pa
     bench.start("s-1");
     bench.run("pay");
     let mut next = super::restarts::restart(&bench, &[&text]);
-    let ask = next.request("s-1", "a", json!({}));
-    assert!(next.waits(ask));
+    let reply_id = next.request("s-1", "a", json!({}));
+    assert!(next.waits(reply_id));
     assert_eq!(next.held_ids(), ["c-1"]);
     next.pass("c-1");
-    next.allowed(ask);
+    next.allowed(reply_id);
 }
 
 // covers A12, A17, T8
@@ -271,23 +271,23 @@ context_blocks:
     let Reply::Agent(AgentReply::Started(started)) = bench.reply(start) else {
         panic!()
     };
-    let ids = |given: &Injected| -> Vec<String> {
-        given
+    let ids = |injected: &Injected| -> Vec<String> {
+        injected
             .contexts
             .iter()
             .map(|context| context.context_id.clone())
             .collect()
     };
-    assert_eq!(ids(&started.given), ["rules"]);
+    assert_eq!(ids(&started.injected), ["rules"]);
     let pay = bench.request("s-1", "pay", json!({}));
-    assert_eq!(ids(&bench.allowed(pay).given), ["late", "money"]);
+    assert_eq!(ids(&bench.allowed(pay).injected), ["late", "money"]);
     let input = bench.input("a refund");
     assert!(
         bench.accepted(input).contexts.is_empty(),
         "each context is given once a session"
     );
     let wipe = bench.request("s-1", "wipe", json!({}));
-    assert_eq!(ids(&bench.allowed(wipe).given), ["danger"]);
+    assert_eq!(ids(&bench.allowed(wipe).injected), ["danger"]);
     let triggers: Vec<_> = bench
         .payloads("context_injected")
         .iter()
@@ -308,9 +308,9 @@ checkpoints:
 ";
     let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
-    let ask = bench.request("s-1", "a", json!({}));
-    let given = &bench.allowed(ask).given.guidance;
-    let texts: Vec<_> = given
+    let reply_id = bench.request("s-1", "a", json!({}));
+    let injected = &bench.allowed(reply_id).injected.guidance;
+    let texts: Vec<_> = injected
         .iter()
         .map(|guidance| guidance.block.content.as_str())
         .collect();
@@ -322,8 +322,8 @@ fn one_session_cannot_fill_the_queue_with_input_or_errors() {
     use crate::base::limits::MAX_HELD_PER_SESSION;
     let mut bench = with("trigger: {type: keyword, patterns: [x]}, mode: blocking");
     for number in 0..MAX_HELD_PER_SESSION {
-        let ask = bench.input(&format!("x {number}"));
-        assert!(bench.waits(ask));
+        let reply_id = bench.input(&format!("x {number}"));
+        assert!(bench.waits(reply_id));
     }
     let more = bench.input("x once more");
     assert_eq!(bench.denied(more).code, DenyCode::Overload);
@@ -340,8 +340,8 @@ fn one_session_cannot_fill_the_queue_with_input_or_errors() {
         1,
         "owed, and owed once"
     );
-    let ask = bench.request("s-1", "a", json!({}));
-    assert_eq!(bench.denied(ask).code, DenyCode::Overload);
+    let reply_id = bench.request("s-1", "a", json!({}));
+    assert_eq!(bench.denied(reply_id).code, DenyCode::Overload);
     for gate in bench.held_ids() {
         bench.pass(&gate);
     }
@@ -356,17 +356,17 @@ fn passing_an_action_does_not_pass_the_gates_of_its_session() {
     let gate = "trigger: {type: action_pre, patterns: [a]}, mode: blocking}, \
         {checkpoint_id: words, trigger: {type: keyword, patterns: [x]}, mode: blocking";
     let mut bench = with(gate);
-    let ask = bench.request("s-1", "a", json!({}));
+    let reply_id = bench.request("s-1", "a", json!({}));
     bench.input("x");
     bench.pass("c-1");
-    assert!(bench.waits(ask), "c-2 stands before the whole session");
+    assert!(bench.waits(reply_id), "c-2 stands before the whole session");
     bench.pass("c-2");
-    bench.allowed(ask);
+    bench.allowed(reply_id);
     assert_eq!(bench.engine.sessions()[0].actions, 1);
-    let ask = bench.request("s-1", "a", json!({}));
-    assert!(bench.waits(ask), "one approval is one run");
+    let reply_id = bench.request("s-1", "a", json!({}));
+    assert!(bench.waits(reply_id), "one approval is one run");
     bench.input("x");
     bench.pass("c-3");
     bench.refuse("c-4", "no");
-    assert_eq!(bench.denied(ask).code, DenyCode::Refused);
+    assert_eq!(bench.denied(reply_id).code, DenyCode::Refused);
 }

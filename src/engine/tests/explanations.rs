@@ -75,12 +75,12 @@ fn an_explanation_agrees_with_the_real_decision() {
             .engine
             .explain(&what_if(action, params.clone()), bench.now)
             .verdict;
-        let ask = bench.request("s-1", action, params);
+        let reply_id = bench.request("s-1", action, params);
         match told {
-            ExplainedVerdict::Allowed => drop(bench.allowed(ask).clone()),
-            ExplainedVerdict::Denied(denied) => assert_eq!(bench.denied(ask), &denied),
+            ExplainedVerdict::Allowed => drop(bench.allowed(reply_id).clone()),
+            ExplainedVerdict::Denied(denied) => assert_eq!(bench.denied(reply_id), &denied),
             ExplainedVerdict::Held { gates } => {
-                assert!(bench.waits(ask));
+                assert!(bench.waits(reply_id));
                 let held = bench.engine.held();
                 let stands = held.iter().find(|held| held.action() == action).unwrap();
                 let names: Vec<_> = stands.gates.iter().map(|gate| gate.origin.id()).collect();
@@ -246,7 +246,7 @@ fn due_intervals_come_before_a_request_and_the_most_specific_key_applies() {
 fn held_and_hypothetical_requests_of_a_session_can_be_explained() {
     let mut bench = EngineBench::in_acme("s-1");
     bench.request("s-1", "ticket.delete", json!({}));
-    let held: GateId = "c-2".parse().unwrap();
+    let held: HeldRequestId = "c-2".parse().unwrap();
     let before = bench.records().len();
     let told = bench.engine.explain_held(&held, bench.now).unwrap();
     let fired = told

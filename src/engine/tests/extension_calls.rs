@@ -119,20 +119,20 @@ fn answer_calls(bench: &mut EngineBench, answered: &mut usize, answers: &[Result
     }
 }
 
-fn take(bench: &mut EngineBench, step: Step, asks: &mut Vec<CallerId>) {
+fn take(bench: &mut EngineBench, step: Step, reply_ids: &mut Vec<ReplyId>) {
     match step {
         Step::Input => drop(bench.input("hello")),
-        Step::Request => asks.push(bench.request("s-1", "act", json!({}))),
+        Step::Request => reply_ids.push(bench.request("s-1", "act", json!({}))),
         Step::Complete => {
-            let run = |ask: &CallerId| {
+            let run = |reply_id: &ReplyId| {
                 matches!(
-                    bench.replies.get(ask),
+                    bench.replies.get(reply_id),
                     Some(Reply::Agent(AgentReply::Allowed(_)))
                 )
             };
-            if let Some(index) = asks.iter().position(run) {
-                let ask = asks.remove(index);
-                bench.complete(ask, Ok("done"));
+            if let Some(index) = reply_ids.iter().position(run) {
+                let reply_id = reply_ids.remove(index);
+                bench.complete(reply_id, Ok("done"));
             }
         }
         Step::Error => drop(bench.error()),
@@ -173,11 +173,11 @@ proptest! {
             handlers: BTreeSet::from(["one".to_owned(), "two".to_owned()]),
             ..Extensions::default()
         });
-        let (mut answered, mut asks) = (0, Vec::new());
+        let (mut answered, mut reply_ids) = (0, Vec::new());
         bench.start("s-1");
         answer_calls(&mut bench, &mut answered, &answers);
         for step in steps {
-            take(&mut bench, step, &mut asks);
+            take(&mut bench, step, &mut reply_ids);
             answer_calls(&mut bench, &mut answered, &answers);
         }
         let calls = bench.calls();

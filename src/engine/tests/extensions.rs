@@ -32,8 +32,8 @@ const MOOD: &str = "trigger: {type: custom, trigger_id: mood, params: {threshold
 fn a_custom_trigger_is_called_after_the_attempt_is_recorded() {
     let mut bench = bench(MOOD, table(&["mood"], &[], &[]));
     let before = bench.records().len();
-    let ask = bench.request("s-1", "a", json!({"x": 1}));
-    assert!(bench.waits(ask));
+    let reply_id = bench.request("s-1", "a", json!({"x": 1}));
+    assert!(bench.waits(reply_id));
     assert_eq!(
         bench.records()[before..],
         ["action_attempted", "policy_checked"]
@@ -51,7 +51,7 @@ fn a_custom_trigger_is_called_after_the_attempt_is_recorded() {
     );
     assert_eq!(told["session"]["id"], json!("s-1"));
     bench.returns(json!({"triggered": false, "reason": "all is well"}));
-    bench.allowed(ask);
+    bench.allowed(reply_id);
     // A repeated answer, or an answer to no question, changes nothing.
     bench.returns(json!(true));
     assert_eq!(bench.held_ids(), Vec::<String>::new());
@@ -69,22 +69,22 @@ fn a_custom_trigger_that_fires_or_fails_holds_the_request() {
         ),
     ] {
         let mut bench = bench(MOOD, table(&["mood"], &[], &[]));
-        let ask = bench.request("s-1", "a", json!({}));
+        let reply_id = bench.request("s-1", "a", json!({}));
         bench.returned(outcome, Duration::ZERO);
-        assert!(bench.waits(ask));
+        assert!(bench.waits(reply_id));
         assert_eq!(bench.held_ids(), ["c-1"]);
         let why = bench.held("c-1").gates[0].why.clone();
         assert!(why.contains(told), "{why}");
         bench.pass("c-1");
-        bench.allowed(ask);
+        bench.allowed(reply_id);
     }
 }
 
 #[test]
 fn an_unknown_custom_trigger_counts_as_fired_unless_its_condition_decides() {
     let mut unknown = bench(MOOD, Extensions::default());
-    let ask = unknown.request("s-1", "a", json!({}));
-    assert!(unknown.waits(ask));
+    let reply_id = unknown.request("s-1", "a", json!({}));
+    assert!(unknown.waits(reply_id));
     assert_eq!(unknown.calls(), []);
     let when =
         "trigger: {type: custom, trigger_id: big, when: {path: params.n, gt: 10}}, mode: blocking";
@@ -112,9 +112,9 @@ fn an_advisory_checkpoint_with_a_failed_trigger_restricts_and_grants_nothing() {
     let advice = "trigger: {type: custom, trigger_id: mood, on: [action]}, \
                   unlock_capabilities: [extra], deny_actions: [c]";
     let mut unclear = bench(advice, table(&["mood"], &[], &[]));
-    let ask = unclear.request("s-1", "a", json!({}));
+    let reply_id = unclear.request("s-1", "a", json!({}));
     unclear.returned(Err("gone".to_owned()), Duration::ZERO);
-    unclear.allowed(ask);
+    unclear.allowed(reply_id);
     let session = &unclear.engine.sessions()[0];
     assert!(session.unlocked.is_empty());
     assert!(session.denial_of("c").is_some());
@@ -147,7 +147,7 @@ fn a_suspended_request_of_a_gone_caller_is_dropped_and_the_next_one_runs() {
     let left = bench.request("s-1", "a", json!({}));
     let next = bench.request("s-1", "a", json!({"n": 2}));
     assert_eq!(bench.calls().len(), 1);
-    bench.handle(EngineCommand::CallerLeft(left));
+    bench.handle(EngineCommand::CallerDisconnected(left));
     assert_eq!(bench.calls().len(), 2);
     bench.returns(json!(false));
     bench.allowed(next);
@@ -176,14 +176,14 @@ fn parked_requests_call_extensions_once_the_start_gate_is_passed() {
     let mut bench = EngineBench::new(&[&atlas(&body)]);
     bench.engine.set_extensions(table(&["mood"], &[], &[]));
     bench.start("s-1");
-    let ask = bench.request("s-1", "a", json!({}));
+    let reply_id = bench.request("s-1", "a", json!({}));
     assert_eq!(bench.calls(), []);
     bench.pass("c-1");
-    assert!(bench.waits(ask));
+    assert!(bench.waits(reply_id));
     bench.returns(json!(true));
     assert_eq!(bench.held_ids(), ["c-2"]);
     bench.refuse("c-2", "no");
-    bench.denied(ask);
+    bench.denied(reply_id);
 }
 
 fn validated(on_invalid: &str, extensions: Extensions) -> EngineBench {
@@ -197,8 +197,8 @@ fn validated(on_invalid: &str, extensions: Extensions) -> EngineBench {
     bench
 }
 
-fn problems(bench: &EngineBench, ask: CallerId) -> Vec<String> {
-    match bench.reply(ask) {
+fn problems(bench: &EngineBench, reply_id: ReplyId) -> Vec<String> {
+    match bench.reply(reply_id) {
         Reply::Operator(OperatorReply::Invalid(invalid)) => invalid.problems[0].rules.clone(),
         other => panic!("not invalid: {other:?}"),
     }
@@ -231,19 +231,19 @@ fn a_validator_is_called_only_for_answers_that_keep_every_other_rule() {
 fn a_validator_that_fails_never_lets_an_answer_pass() {
     for on_invalid in ["retry", "warn_and_continue", "log_and_continue"] {
         let mut failing = validated(on_invalid, table(&[], &[], &["is-ticket"]));
-        let ask = failing.answer("c-1", json!([{"ticket": "T-1"}]));
+        let reply_id = failing.answer("c-1", json!([{"ticket": "T-1"}]));
         failing.returned(Err("gone".to_owned()), Duration::ZERO);
-        assert!(problems(&failing, ask)[0].contains("gone"));
+        assert!(problems(&failing, reply_id)[0].contains("gone"));
         let mut unknown = validated(on_invalid, Extensions::default());
-        let ask = unknown.answer("c-1", json!([{"ticket": "T-1"}]));
-        assert!(problems(&unknown, ask)[0].contains("not available"));
+        let reply_id = unknown.answer("c-1", json!([{"ticket": "T-1"}]));
+        assert!(problems(&unknown, reply_id)[0].contains("not available"));
         assert_eq!(unknown.held_ids(), ["c-1"]);
     }
     // A plain rejection is different: the steward defines its consequence.
     let mut no = validated("warn_and_continue", table(&[], &[], &["is-ticket"]));
-    let ask = no.answer("c-1", json!([{"ticket": "T-1"}]));
+    let reply_id = no.answer("c-1", json!([{"ticket": "T-1"}]));
     no.returns(json!(false));
-    assert_eq!(no.outcome(ask), HeldOutcome::Passed);
+    assert_eq!(no.outcome(reply_id), HeldOutcome::Passed);
     assert_eq!(
         no.payloads("checkpoint_response")[0]["validation_result"],
         json!("invalid")
@@ -253,14 +253,14 @@ fn a_validator_that_fails_never_lets_an_answer_pass() {
 #[test]
 fn a_decision_that_waits_for_a_validator_can_still_expire() {
     let mut bench = validated("retry", table(&[], &[], &["is-ticket"]));
-    let ask = bench.answer("c-1", json!([{"ticket": "T-1"}]));
+    let reply_id = bench.answer("c-1", json!([{"ticket": "T-1"}]));
     bench.advance(301);
     bench.wake();
     bench.returns(json!(true));
     let Reply::Operator(OperatorReply::Refused(DecisionRefusal::AlreadySettled(settled))) =
-        bench.reply(ask)
+        bench.reply(reply_id)
     else {
-        panic!("{:?}", bench.reply(ask));
+        panic!("{:?}", bench.reply(reply_id));
     };
     assert_eq!(settled.outcome, HeldOutcome::Expired);
 }
@@ -274,9 +274,9 @@ fn an_extension_answer_that_is_too_large_or_too_deep_counts_as_failed() {
     let large = json!({"triggered": false, "reason": "x".repeat(300_000)});
     for answer in [deep, large] {
         let mut bench = bench(MOOD, table(&["mood"], &[], &[]));
-        let ask = bench.request("s-1", "a", json!({}));
+        let reply_id = bench.request("s-1", "a", json!({}));
         bench.returns(answer);
-        assert!(bench.waits(ask));
+        assert!(bench.waits(reply_id));
         assert_eq!(bench.held_ids(), ["c-1"]);
     }
 }
@@ -285,11 +285,11 @@ fn an_extension_answer_that_is_too_large_or_too_deep_counts_as_failed() {
 fn an_agent_cannot_answer_a_gate_whose_trigger_failed() {
     let own = format!("{MOOD}, respondent: agent, unlock_capabilities: [extra]");
     let mut bench = bench(&own, table(&["mood"], &[], &[]));
-    let ask = bench.request("s-1", "a", json!({}));
+    let reply_id = bench.request("s-1", "a", json!({}));
     bench.returned(Err("gone".to_owned()), Duration::ZERO);
-    assert!(bench.waits(ask), "an operator has to look at it");
+    assert!(bench.waits(reply_id), "an operator has to look at it");
     bench.pass("c-1");
-    bench.allowed(ask);
+    bench.allowed(reply_id);
 }
 
 #[test]
@@ -304,15 +304,15 @@ fn an_agent_answer_is_dropped_if_the_caller_leaves_before_validation() {
         answers: serde_json::from_value(json!({"g": {"q": "yes"}})).unwrap(),
         release: ReleaseTo::default(),
     };
-    let left = bench.ask(|ask| EngineCommand::Answer(ask, answer.clone()));
-    bench.handle(EngineCommand::CallerLeft(left));
+    let left = bench.reply_id(|reply_id| EngineCommand::Answer(reply_id, answer.clone()));
+    bench.handle(EngineCommand::CallerDisconnected(left));
     bench.returns(json!(true));
     assert_eq!(
         bench.engine.sessions()[0].actions,
         0,
         "nobody is there to run it"
     );
-    let again = bench.ask(|ask| EngineCommand::Answer(ask, answer));
+    let again = bench.reply_id(|reply_id| EngineCommand::Answer(reply_id, answer));
     bench.returns(json!(true));
     bench.allowed(again);
 }
@@ -324,10 +324,10 @@ fn all_triggers_are_called_once_before_the_request_continues() {
         MOOD.replace("mood", "weather")
     );
     let mut bench = bench(&two, table(&["mood", "weather"], &[], &[]));
-    let ask = bench.request("s-1", "a", json!({}));
+    let reply_id = bench.request("s-1", "a", json!({}));
     assert_eq!(bench.calls().len(), 2);
     bench.returns(json!(false));
-    assert!(bench.waits(ask));
+    assert!(bench.waits(reply_id));
     assert_eq!(bench.calls().len(), 2, "the other one was asked already");
     let first = bench.calls().remove(0).id;
     let returned = crate::engine::extensions::CallResult {
@@ -335,7 +335,7 @@ fn all_triggers_are_called_once_before_the_request_continues() {
         duration: Duration::ZERO,
     };
     bench.handle(EngineCommand::ExtensionReturned(first, returned));
-    bench.allowed(ask);
+    bench.allowed(reply_id);
 }
 
 #[test]
@@ -343,7 +343,7 @@ fn a_queued_command_is_dropped_when_its_caller_leaves() {
     let mut bench = bench(MOOD, table(&["mood"], &[], &[]));
     bench.request("s-1", "a", json!({}));
     let left = bench.request("s-1", "a", json!({"n": 2}));
-    bench.handle(EngineCommand::CallerLeft(left));
+    bench.handle(EngineCommand::CallerDisconnected(left));
     bench.returns(json!(false));
     assert_eq!(bench.calls().len(), 1, "nobody is there to hear about it");
     assert_eq!(bench.engine.sessions()[0].actions, 1);
@@ -353,8 +353,8 @@ fn a_queued_command_is_dropped_when_its_caller_leaves() {
 fn no_extension_is_called_for_a_checkpoint_that_cannot_fire() {
     let never = format!("{MOOD}, when: {{path: params.n, gt: 10}}");
     let mut bench = bench(&never, table(&["mood"], &[], &[]));
-    let ask = bench.request("s-1", "a", json!({"n": 1}));
-    bench.allowed(ask);
+    let reply_id = bench.request("s-1", "a", json!({"n": 1}));
+    bench.allowed(reply_id);
     assert_eq!(bench.calls(), []);
 }
 
@@ -373,11 +373,11 @@ fn only_a_checkpoint_that_certainly_fires_grants_anything() {
         (plain, unlisted, json!(11), 0),
     ] {
         let mut bench = bench(checkpoint, extensions);
-        let ask = bench.request("s-1", "a", json!({ "n": n }));
-        if bench.waits(ask) {
+        let reply_id = bench.request("s-1", "a", json!({ "n": n }));
+        if bench.waits(reply_id) {
             bench.returns(json!(true));
         }
-        bench.allowed(ask);
+        bench.allowed(reply_id);
         let unlocked = bench.engine.sessions()[0].unlocked.len();
         assert_eq!(unlocked, granted, "{checkpoint} {n}");
     }

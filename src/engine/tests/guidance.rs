@@ -24,14 +24,16 @@ fn checkpoint(action: &str, guidance: &str) -> String {
 
 impl EngineBench {
     fn given_for(&mut self, action: &str) -> Injected {
-        let ask = self.request("s-1", action, json!({}));
-        self.allowed(ask).given.clone()
+        let reply_id = self.request("s-1", action, json!({}));
+        self.allowed(reply_id).injected.clone()
     }
 
     fn in_force(&self) -> Vec<String> {
         let session = &self.engine.sessions()[0];
         let texts = session.guidance.iter();
-        texts.map(|given| given.block.content.clone()).collect()
+        texts
+            .map(|injected| injected.block.content.clone())
+            .collect()
     }
 }
 
@@ -44,19 +46,19 @@ fn guidance_appends_replaces_and_expires_as_configured() {
         checkpoint("b", "content: two, format: markdown, expires_after: on-c"),
         checkpoint("c", "content: three, append: false"),
     ));
-    let given = bench.given_for("a");
-    assert_eq!(given.guidance[0].checkpoint_id, "on-a");
-    assert_eq!(given.guidance[0].block.labels, ["x"]);
+    let injected = bench.given_for("a");
+    assert_eq!(injected.guidance[0].checkpoint_id, "on-a");
+    assert_eq!(injected.guidance[0].block.labels, ["x"]);
     bench.given_for("b");
     assert_eq!(bench.in_force(), ["one", "two"]);
     // `b` ends because `c` fired, `a` because `c` replaces earlier guidance; the agent is told of both.
-    let given = bench.given_for("c");
-    assert_eq!(given.withdrawn, ["on-b", "on-a"]);
+    let injected = bench.given_for("c");
+    assert_eq!(injected.withdrawn, ["on-b", "on-a"]);
     assert_eq!(bench.in_force(), ["three"]);
     // Repeated guidance is in force again, once.
     bench.given_for("a");
-    let given = bench.given_for("a");
-    assert_eq!(given.withdrawn, Vec::<String>::new());
+    let injected = bench.given_for("a");
+    assert_eq!(injected.withdrawn, Vec::<String>::new());
     assert_eq!(bench.in_force(), ["three", "one"]);
 }
 
@@ -65,10 +67,10 @@ fn guidance_expires_after_a_checkpoint_type_in_either_spelling() {
     let mut bench = bench(&checkpoint("a", "content: one, expires_after: action-post"));
     let done = bench.run("a");
     assert_eq!(bench.in_force(), Vec::<String>::new());
-    let Reply::Agent(AgentReply::Completed(given)) = bench.reply(done) else {
+    let Reply::Agent(AgentReply::Completed(injected)) = bench.reply(done) else {
         panic!("{:?}", bench.reply(done));
     };
-    assert_eq!(given.withdrawn, ["on-a"]);
+    assert_eq!(injected.withdrawn, ["on-a"]);
 }
 
 // covers B13
@@ -82,15 +84,15 @@ fn a_system_instruction_comes_first_and_replaces_only_system_instructions() {
          {checkpoint_id: sys-b, trigger: {type: action_pre, patterns: [b]}, \
           guidance: {content: second, format: system_instruction}}",
     );
-    let given = bench.given_for("a");
-    let order: Vec<_> = given
+    let injected = bench.given_for("a");
+    let order: Vec<_> = injected
         .guidance
         .iter()
         .map(|guidance| &guidance.block.content)
         .collect();
     assert_eq!(order, ["first", "plain"]);
-    let given = bench.given_for("b");
-    assert_eq!(given.withdrawn, ["sys-a"]);
+    let injected = bench.given_for("b");
+    assert_eq!(injected.withdrawn, ["sys-a"]);
     assert_eq!(bench.in_force(), ["plain", "second"]);
 }
 
@@ -134,8 +136,8 @@ fn a_budget_drops_low_priority_advice_and_never_a_gate() {
     );
     let mut bench = EngineBench::new(&[&atlas(&body)]);
     bench.start("s-1");
-    let ask = bench.input("x");
-    assert!(bench.waits(ask), "the gate is not dropped");
+    let reply_id = bench.input("x");
+    assert!(bench.waits(reply_id), "the gate is not dropped");
     // The contexts of a gate count against no budget.
     bench.pass("c-1");
     let skipped: Vec<_> = bench
@@ -156,8 +158,8 @@ fn a_budget_drops_low_priority_advice_and_never_a_gate() {
             ),
         ]
     );
-    let given = bench.accepted(ask);
-    let ids: Vec<_> = given
+    let injected = bench.accepted(reply_id);
+    let ids: Vec<_> = injected
         .contexts
         .iter()
         .map(|context| &context.context_id)
@@ -191,16 +193,16 @@ fn one_request_does_not_use_up_the_context_budget_of_another() {
     let first = bench.request("s-1", "a", json!({}));
     let second = bench.request("s-1", "b", json!({}));
     bench.pass("c-1");
-    assert_eq!(bench.allowed(first).given.contexts.len(), 1);
-    assert_eq!(bench.allowed(second).given.contexts.len(), 1);
+    assert_eq!(bench.allowed(first).injected.contexts.len(), 1);
+    assert_eq!(bench.allowed(second).injected.contexts.len(), 1);
 }
 
 #[test]
 fn guidance_that_is_given_again_is_not_withdrawn() {
     let mut bench = bench(&checkpoint("a", "content: one, expires_after: action_post"));
     bench.run("a");
-    let given = bench.given_for("a");
-    assert_eq!(given.guidance.len(), 1);
-    assert_eq!(given.withdrawn, Vec::<String>::new());
+    let injected = bench.given_for("a");
+    assert_eq!(injected.guidance.len(), 1);
+    assert_eq!(injected.withdrawn, Vec::<String>::new());
     assert_eq!(bench.in_force(), ["one"]);
 }

@@ -38,12 +38,12 @@ pub(super) fn on_action() -> EngineBench {
 #[test]
 fn a_handler_denial_blocks_with_its_reason_and_is_recorded() {
     let mut bench = on_action();
-    let ask = bench.request("s-1", "a", json!({"n": 1}));
+    let reply_id = bench.request("s-1", "a", json!({"n": 1}));
     let told = bench.calls()[0].to_json();
     assert_eq!(told["action"]["params"], json!({"n": 1}));
     assert_eq!(told["session"]["id"], json!("s-1"));
     bench.returns(json!({"approved": false, "reason": "not on fridays"}));
-    let denied = bench.denied(ask);
+    let denied = bench.denied(reply_id);
     assert_eq!(denied.code, DenyCode::Extension);
     assert!(denied.reason.contains("not on fridays"));
     let record = &bench.payloads("plugin_event")[0];
@@ -57,14 +57,14 @@ fn a_handler_denial_blocks_with_its_reason_and_is_recorded() {
 fn a_handler_that_fails_or_does_not_exist_denies() {
     for outcome in [Err("gone".to_owned()), Ok(json!({})), Ok(json!(true))] {
         let mut bench = on_action();
-        let ask = bench.request("s-1", "a", json!({}));
+        let reply_id = bench.request("s-1", "a", json!({}));
         bench.returned(outcome, Duration::ZERO);
-        assert_eq!(bench.denied(ask).code, DenyCode::Extension);
+        assert_eq!(bench.denied(reply_id).code, DenyCode::Extension);
     }
     let mut bench = bench(ON_A, Extensions::default());
     bench.start("s-1");
-    let ask = bench.request("s-1", "a", json!({}));
-    assert_eq!(bench.denied(ask).code, DenyCode::Extension);
+    let reply_id = bench.request("s-1", "a", json!({}));
+    assert_eq!(bench.denied(reply_id).code, DenyCode::Extension);
 }
 
 // covers A19
@@ -92,26 +92,29 @@ fn policies_decide_before_handlers_and_a_denied_action_gets_no_context() {
     );
     let allowed = bench.request("s-1", "a", json!({}));
     bench.returns(json!({"continue": true}));
-    assert_eq!(bench.allowed(allowed).given.contexts[0].context_id, "tips");
+    assert_eq!(
+        bench.allowed(allowed).injected.contexts[0].context_id,
+        "tips"
+    );
 }
 
 #[test]
 fn a_handler_injects_contexts_requires_approvals_and_records_events() {
     let mut bench = on_action();
-    let ask = bench.request("s-1", "a", json!({}));
+    let reply_id = bench.request("s-1", "a", json!({}));
     bench.returns(json!({
         "continue": true,
         "injectContext": ["tips", "a text of its own"],
         "policyDecision": {"decision": "require_approval", "reason": "ask someone"},
         "traceEvents": [{"eventType": "score", "payload": {"value": 0.25, "id": 9_007_199_254_740_993_u64}}],
     }));
-    assert!(bench.waits(ask));
+    assert!(bench.waits(reply_id));
     let held = bench.held("c-1");
     assert_eq!(held.gates[0].origin.kind(), "approval");
     bench.pass("c-1");
     let contexts: Vec<_> = bench
-        .allowed(ask)
-        .given
+        .allowed(reply_id)
+        .injected
         .contexts
         .iter()
         .map(|context| context.content.as_str())
@@ -137,11 +140,11 @@ fn a_handler_injects_contexts_requires_approvals_and_records_events() {
 #[test]
 fn an_external_allow_overrules_no_policy_and_an_external_deny_blocks() {
     let mut bench = on_action();
-    let ask = bench.request("s-1", "a", json!({}));
+    let reply_id = bench.request("s-1", "a", json!({}));
     bench.returns(
         json!({"continue": true, "policyDecision": {"decision": "denied", "reason": "odd"}}),
     );
-    assert!(bench.denied(ask).reason.contains("odd"));
+    assert!(bench.denied(reply_id).reason.contains("odd"));
     let never = bench.request("s-1", "b", json!({}));
     assert_eq!(bench.denied(never).code, DenyCode::Policy);
 }
@@ -151,7 +154,7 @@ fn an_external_allow_overrules_no_policy_and_an_external_deny_blocks() {
 fn handlers_run_by_priority_and_see_the_input_of_the_previous_one() {
     let mut bench = bench(ON_INPUT, table(&["outside", "second"]));
     bench.start("s-1");
-    let ask = bench.input("x marks it");
+    let reply_id = bench.input("x marks it");
     assert_eq!(bench.calls().len(), 1);
     assert_eq!(bench.calls()[0].context.checkpoint_id, "one");
     bench.returns(json!({"continue": true, "modified_input": "x, politely"}));
@@ -159,7 +162,7 @@ fn handlers_run_by_priority_and_see_the_input_of_the_previous_one() {
     assert_eq!(second.context.checkpoint_id, "two");
     assert_eq!(second.context.input.unwrap().content, "x, politely");
     bench.returns(json!({"continue": true}));
-    let Reply::Agent(AgentReply::Accepted(accepted)) = bench.reply(ask) else {
+    let Reply::Agent(AgentReply::Accepted(accepted)) = bench.reply(reply_id) else {
         panic!()
     };
     assert_eq!(accepted.modified_input.as_deref(), Some("x, politely"));
@@ -184,9 +187,9 @@ fn handlers_run_by_priority_and_see_the_input_of_the_previous_one() {
 fn input_that_a_handler_stops_is_refused() {
     let mut bench = bench(ON_INPUT, table(&["outside", "second"]));
     bench.start("s-1");
-    let ask = bench.input("x");
+    let reply_id = bench.input("x");
     bench.returns(json!({"continue": false, "blockReason": "rude"}));
-    assert_eq!(bench.denied(ask).code, DenyCode::Extension);
+    assert_eq!(bench.denied(reply_id).code, DenyCode::Extension);
     assert_eq!(bench.calls().len(), 1, "the second is not asked any more");
     let run = bench.request("s-1", "a", json!({}));
     bench.allowed(run);
@@ -198,15 +201,15 @@ fn an_event_that_a_handler_stops_is_held_for_an_operator() {
         "{checkpoint_id: after, trigger: {type: action_post, patterns: [a]}, handler: outside}";
     let mut bench = bench(post, table(&["outside"]));
     bench.start("s-1");
-    let ask = bench.request("s-1", "a", json!({}));
-    let execution = bench.allowed(ask).execution.clone();
+    let reply_id = bench.request("s-1", "a", json!({}));
+    let execution = bench.allowed(reply_id).execution.clone();
     let completed = ActionCompletion {
         delivery: crate::engine::command::DeliveryTime::Now,
         session: "s-1".parse().unwrap(),
         execution,
         result: Ok(String::new()),
     };
-    bench.ask(|ask| EngineCommand::CompleteAction(ask, completed));
+    bench.reply_id(|reply_id| EngineCommand::CompleteAction(reply_id, completed));
     bench.returned(Err("gone".to_owned()), Duration::ZERO);
     assert_eq!(bench.held_ids(), ["c-1"]);
     let next = bench.request("s-1", "a", json!({}));
@@ -228,8 +231,8 @@ fn a_session_that_a_handler_refuses_may_not_act() {
     let mut refused = bench(start, table(&["outside"]));
     refused.start("s-1");
     refused.returns(json!({"continue": false, "block_reason": "closed"}));
-    let ask = refused.request("s-1", "a", json!({}));
-    assert!(refused.denied(ask).reason.contains("closed"));
+    let reply_id = refused.request("s-1", "a", json!({}));
+    assert!(refused.denied(reply_id).reason.contains("closed"));
     // If the handler failed to answer, an operator decides, even after a timeout.
     let mut unheard = bench(start, table(&["outside"]));
     unheard.start("s-1");
@@ -237,13 +240,13 @@ fn a_session_that_a_handler_refuses_may_not_act() {
     assert_eq!(unheard.held_ids(), ["c-1"]);
     unheard.advance(301);
     unheard.wake();
-    let ask = unheard.request("s-1", "a", json!({}));
+    let reply_id = unheard.request("s-1", "a", json!({}));
     assert!(
-        unheard.waits(ask),
+        unheard.waits(reply_id),
         "it is still a gate although the checkpoint is only advice"
     );
     unheard.pass("c-2");
-    unheard.allowed(ask);
+    unheard.allowed(reply_id);
 }
 
 #[test]
@@ -253,7 +256,7 @@ fn slow_extensions_drop_advice_but_never_gates() {
                 {checkpoint_id: gate, trigger: {type: action_pre, patterns: [a]}, handler: second, mode: blocking, priority: 1}";
     let mut bench = bench(both, table(&["outside", "second"]));
     bench.start("s-1");
-    let ask = bench.request("s-1", "a", json!({}));
+    let reply_id = bench.request("s-1", "a", json!({}));
     bench.returned(Ok(json!({"continue": true})), Duration::from_millis(500));
     let last = bench.calls().pop().unwrap();
     assert_eq!(
@@ -261,11 +264,11 @@ fn slow_extensions_drop_advice_but_never_gates() {
         "a gate is never cut short"
     );
     bench.returns(json!({"continue": true}));
-    assert!(bench.waits(ask));
+    assert!(bench.waits(reply_id));
     let skipped = bench.payloads("checkpoint_skipped");
     assert_eq!(skipped[0]["checkpoint_id"], json!("late"));
     bench.pass("c-1");
-    bench.allowed(ask);
+    bench.allowed(reply_id);
 }
 
 #[test]
@@ -284,7 +287,7 @@ fn a_handler_can_invalidate_cached_contexts() {
         let second = bench.request("s-1", "a", json!({"n": 2}));
         bench.returns(result.clone());
         assert_eq!(
-            bench.allowed(second).given.contexts.len(),
+            bench.allowed(second).injected.contexts.len(),
             again,
             "{result}"
         );
@@ -299,9 +302,9 @@ fn handlers_of_a_type_are_called_after_the_checkpoints_own_handler() {
         .insert("action_pre".to_owned(), vec!["every".to_owned()]);
     let mut bench = bench(ON_A, extensions);
     bench.start("s-1");
-    let ask = bench.request("s-1", "a", json!({}));
+    let reply_id = bench.request("s-1", "a", json!({}));
     bench.returns(json!({"continue": true}));
     assert_eq!(bench.calls()[1].name, "every");
     bench.returns(json!({"continue": false, "block_reason": "no"}));
-    assert_eq!(bench.denied(ask).code, DenyCode::Extension);
+    assert_eq!(bench.denied(reply_id).code, DenyCode::Extension);
 }

@@ -11,7 +11,7 @@ fn bench() -> EngineBench {
     bench
 }
 
-fn pay(bench: &mut EngineBench) -> CallerId {
+fn pay(bench: &mut EngineBench) -> ReplyId {
     bench.request("s-1", "pay", json!({"amount": 5}))
 }
 
@@ -32,7 +32,7 @@ fn two_identical_requests_with_waiting_callers_are_two_decisions() {
 fn a_retry_joins_when_the_earlier_caller_is_gone() {
     let mut bench = bench();
     let gone = pay(&mut bench);
-    bench.handle(EngineCommand::CallerLeft(gone));
+    bench.handle(EngineCommand::CallerDisconnected(gone));
     let retry = pay(&mut bench);
     assert_eq!(bench.held_ids(), ["c-1"]);
     assert_eq!(bench.held("c-1").joined, 1);
@@ -45,8 +45,8 @@ fn a_retry_joins_when_the_earlier_caller_is_gone() {
 fn two_approvals_after_the_callers_left_are_two_permits() {
     let mut bench = bench();
     let (one, two) = (pay(&mut bench), pay(&mut bench));
-    bench.handle(EngineCommand::CallerLeft(one));
-    bench.handle(EngineCommand::CallerLeft(two));
+    bench.handle(EngineCommand::CallerDisconnected(one));
+    bench.handle(EngineCommand::CallerDisconnected(two));
     bench.pass("c-1");
     bench.pass("c-2");
     let kept = bench.persisted_state();
@@ -55,8 +55,8 @@ fn two_approvals_after_the_callers_left_are_two_permits() {
         .filter(|change| change.kind == StateKind::Permit);
     assert_eq!(permits.count(), 2, "each is kept");
     for _ in 0..2 {
-        let ask = pay(&mut bench);
-        bench.allowed(ask);
+        let reply_id = pay(&mut bench);
+        bench.allowed(reply_id);
     }
     let third = pay(&mut bench);
     assert!(bench.waits(third), "no permit is left");
@@ -94,9 +94,9 @@ fn parked_requests_are_limited_by_bytes() {
     let text = "x".repeat(MAX_PARAMS_BYTES - 100);
     let mut refused = None;
     for _ in 0..MAX_HELD_PER_SESSION {
-        let ask = bench.request("s-1", "pay", json!({ "text": text }));
-        if !bench.waits(ask) {
-            refused = Some(ask);
+        let reply_id = bench.request("s-1", "pay", json!({ "text": text }));
+        if !bench.waits(reply_id) {
+            refused = Some(reply_id);
             break;
         }
     }
@@ -105,9 +105,9 @@ fn parked_requests_are_limited_by_bytes() {
     assert!(bench.denied(refused).reason.contains("MiB"));
     let _ = MAX_HELD_BYTES;
     // A caller that leaves makes room.
-    bench.handle(EngineCommand::CallerLeft(CallerId(2)));
-    let ask = bench.request("s-1", "pay", json!({ "text": text }));
-    assert!(bench.waits(ask));
+    bench.handle(EngineCommand::CallerDisconnected(ReplyId(2)));
+    let reply_id = bench.request("s-1", "pay", json!({ "text": text }));
+    assert!(bench.waits(reply_id));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn queue_indexes_and_byte_counts_follow_the_held_requests() {
     assert_eq!(queue(&bench), (2, 2, 25));
     bench.pass("c-2");
     assert_eq!(queue(&bench), (1, 1, 12));
-    bench.handle(EngineCommand::CallerLeft(one));
+    bench.handle(EngineCommand::CallerDisconnected(one));
     bench.end("s-1");
     assert_eq!(queue(&bench), (0, 0, 0));
 }
@@ -146,8 +146,8 @@ fn queue_indexes_and_byte_counts_follow_the_held_requests() {
 fn a_retry_uses_a_permit_before_it_joins_a_held_request() {
     let mut bench = bench();
     let (one, two) = (pay(&mut bench), pay(&mut bench));
-    bench.handle(EngineCommand::CallerLeft(one));
-    bench.handle(EngineCommand::CallerLeft(two));
+    bench.handle(EngineCommand::CallerDisconnected(one));
+    bench.handle(EngineCommand::CallerDisconnected(two));
     bench.pass("c-1");
     let retry = pay(&mut bench);
     bench.allowed(retry);

@@ -12,8 +12,8 @@ fn asking(questions: &str) -> EngineBench {
          questions: [{questions}]}}\n"
     ))]);
     bench.start("s-1");
-    let ask = bench.request("s-1", "do", json!({}));
-    assert!(bench.waits(ask));
+    let reply_id = bench.request("s-1", "do", json!({}));
+    assert!(bench.waits(reply_id));
     bench
 }
 
@@ -115,7 +115,7 @@ fn a_risk_gate_and_the_first_of_two_approvals_are_justified_by_answers_too() {
             answers: vec![BTreeMap::from([("q".to_owned(), json!(true))])],
         },
     };
-    bench.ask(|ask| EngineCommand::Decide(ask, decide));
+    bench.reply_id(|reply_id| EngineCommand::Decide(reply_id, decide));
     assert_eq!(justified(&bench, "risk_verified"), expected);
     assert_eq!(justified(&bench, "checkpoint_passed"), expected);
 }
@@ -154,7 +154,7 @@ fn an_agents_answers_justify_only_the_gate_that_the_agent_answered() {
         .unwrap(),
         release: ReleaseTo::default(),
     };
-    bench.ask(|ask| EngineCommand::Answer(ask, answer));
+    bench.reply_id(|reply_id| EngineCommand::Answer(reply_id, answer));
     bench.answer("c-1", json!([{}, {}, {"q": true}]));
     let passed = bench.payloads("checkpoint_passed");
     let told = |id: &str| {
@@ -189,7 +189,7 @@ fn a_passed_gate_names_only_contexts_that_its_release_takes_along() {
     let mut bench = EngineBench::new(&[&atlas(GIVING)]);
     bench.start("s-1");
     let gone = bench.request("s-1", "do", json!({}));
-    bench.handle(EngineCommand::CallerLeft(gone));
+    bench.handle(EngineCommand::CallerDisconnected(gone));
     bench.pass("c-1");
     let passed = &bench.payloads("checkpoint_passed")[0];
     assert_eq!(passed["injected_contexts"], json!([]));
@@ -198,7 +198,7 @@ fn a_passed_gate_names_only_contexts_that_its_release_takes_along() {
     assert_eq!(bench.payloads("context_injected"), [] as [Value; 0]);
     // The retry takes it along, and that is on record then.
     let retry = bench.request("s-1", "do", json!({}));
-    assert_eq!(bench.allowed(retry).given.contexts[0].context_id, "help");
+    assert_eq!(bench.allowed(retry).injected.contexts[0].context_id, "help");
     let injected = bench.payloads("context_injected");
     assert_eq!(injected[0]["context_ids"], json!(["help"]));
 
@@ -206,7 +206,7 @@ fn a_passed_gate_names_only_contexts_that_its_release_takes_along() {
     bench.start("s-1");
     let waits = bench.request("s-1", "do", json!({}));
     bench.pass("c-1");
-    assert_eq!(bench.allowed(waits).given.contexts[0].context_id, "help");
+    assert_eq!(bench.allowed(waits).injected.contexts[0].context_id, "help");
     let passed = &bench.payloads("checkpoint_passed")[0];
     assert_eq!(passed["injected_contexts"], json!(["help"]));
     let completed = &bench.payloads("checkpoint_completed")[0];

@@ -5,25 +5,25 @@ use super::*;
 #[test]
 fn held_requests_of_a_session_are_limited() {
     let mut bench = EngineBench::in_acme("s-1");
-    let asks: Vec<_> = (0..70)
+    let reply_ids: Vec<_> = (0..70)
         .map(|n| bench.request("s-1", "ticket.delete", json!({"n": n})))
         .collect();
     assert_eq!(bench.held_ids().len(), 64);
-    assert_eq!(bench.denied(asks[69]).code, DenyCode::Overload);
+    assert_eq!(bench.denied(reply_ids[69]).code, DenyCode::Overload);
 }
 
 #[test]
 fn repetitions_of_a_call_are_limited() {
     let mut bench = EngineBench::in_acme("s-1");
-    let asks: Vec<_> = (0..70)
+    let reply_ids: Vec<_> = (0..70)
         .map(|_| bench.call("call-1", "ticket.delete", json!({})))
         .collect();
-    for early in &asks[..6] {
+    for early in &reply_ids[..6] {
         assert_eq!(bench.denied(*early).code, DenyCode::Withdrawn);
     }
-    assert!(asks[6..].iter().all(|ask| bench.waits(*ask)));
+    assert!(reply_ids[6..].iter().all(|reply_id| bench.waits(*reply_id)));
     bench.pass("c-2");
-    bench.allowed(asks[69]);
+    bench.allowed(reply_ids[69]);
 }
 
 #[test]
@@ -37,14 +37,14 @@ fn uncompleted_runs_are_limited() {
     }
     let last = get(&mut bench);
     assert_eq!(bench.engine.sessions()[0].running.len(), 256);
-    for (ask, known) in [(first, false), (last, true)] {
+    for (reply_id, known) in [(first, false), (last, true)] {
         let completed = ActionCompletion {
             delivery: crate::engine::command::DeliveryTime::Now,
             session: "s-1".parse().unwrap(),
-            execution: bench.allowed(ask).execution.clone(),
+            execution: bench.allowed(reply_id).execution.clone(),
             result: Ok(String::new()),
         };
-        let done = bench.ask(|ask| EngineCommand::CompleteAction(ask, completed));
+        let done = bench.reply_id(|reply_id| EngineCommand::CompleteAction(reply_id, completed));
         assert_eq!(
             bench.reply(done) == &Reply::Agent(AgentReply::Completed(Injected::default())),
             known
@@ -56,11 +56,11 @@ fn uncompleted_runs_are_limited() {
 fn a_session_keeps_its_last_256_running_actions_and_forgets_the_257th_oldest() {
     use crate::base::limits::MAX_RUNNING_PER_SESSION;
     let mut bench = EngineBench::in_acme("s-1");
-    let mut asks = Vec::new();
+    let mut reply_ids = Vec::new();
     let mut get = |bench: &mut EngineBench| {
-        let ask = bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
-        asks.push(bench.allowed(ask).execution.clone());
-        asks.clone()
+        let reply_id = bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
+        reply_ids.push(bench.allowed(reply_id).execution.clone());
+        reply_ids.clone()
     };
     let mut runs = Vec::new();
     for _ in 0..MAX_RUNNING_PER_SESSION {
@@ -87,12 +87,12 @@ fn a_denial_because_of_a_full_queue_is_recorded() {
     held.session = "s-9".parse().unwrap();
     held.request_hash = Digest::ZERO;
     for n in 0..MAX_HELD {
-        held.id = GateId::from_number(1_000_000 + n as u64);
+        held.id = HeldRequestId::from_number(1_000_000 + n as u64);
         waiting.held = Arc::new(held.clone());
         bench.engine.state.held.insert(waiting.clone());
     }
-    let ask = bench.request("s-1", "ticket.delete", json!({"n": 1}));
-    assert_eq!(bench.denied(ask).code, DenyCode::Overload);
+    let reply_id = bench.request("s-1", "ticket.delete", json!({"n": 1}));
+    assert_eq!(bench.denied(reply_id).code, DenyCode::Overload);
     assert_eq!(bench.payloads("action_blocked")[0]["policy_id"], "overload");
 }
 
@@ -107,12 +107,12 @@ fn held_requests_are_limited_by_bytes() {
     bench.refuse("c-2", "no");
     assert_eq!(bench.engine.state.held.bytes(), free);
     bench.engine.state.held.add_bytes(MAX_HELD_BYTES);
-    let ask = bench.request("s-1", "ticket.delete", json!({"n": 1}));
-    assert_eq!(bench.denied(ask).code, DenyCode::Overload);
+    let reply_id = bench.request("s-1", "ticket.delete", json!({"n": 1}));
+    assert_eq!(bench.denied(reply_id).code, DenyCode::Overload);
     // A request that needs no operator still runs.
-    let ask = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
+    let reply_id = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
     assert!(matches!(
-        bench.reply(ask),
+        bench.reply(reply_id),
         Reply::Agent(AgentReply::Allowed(_))
     ));
 }
@@ -129,8 +129,8 @@ fn texts_of_agents_are_limited() {
         owner: None,
     };
     for start in [start(&long, None), start("bot", Some(&long))] {
-        let ask = bench.ask(|ask| EngineCommand::StartSession(ask, start));
-        assert_eq!(bench.denied(ask).code, DenyCode::BadRequest);
+        let reply_id = bench.reply_id(|reply_id| EngineCommand::StartSession(reply_id, start));
+        assert_eq!(bench.denied(reply_id).code, DenyCode::BadRequest);
     }
     bench.start("s-1");
     bench.pass("c-1");
@@ -141,7 +141,7 @@ fn texts_of_agents_are_limited() {
         execution: bench.allowed(get).execution.clone(),
         result: Ok(long.clone()),
     };
-    let done = bench.ask(|ask| EngineCommand::CompleteAction(ask, completed));
+    let done = bench.reply_id(|reply_id| EngineCommand::CompleteAction(reply_id, completed));
     assert_eq!(bench.denied(done).code, DenyCode::BadRequest);
     let end = EndSession {
         delivery: crate::engine::command::DeliveryTime::Now,
@@ -149,7 +149,7 @@ fn texts_of_agents_are_limited() {
         status: FinalStatus::Completed,
         summary: Some(long),
     };
-    let ended = bench.ask(|ask| EngineCommand::EndSession(ask, end));
+    let ended = bench.reply_id(|reply_id| EngineCommand::EndSession(reply_id, end));
     assert_eq!(bench.denied(ended).code, DenyCode::BadRequest);
     assert!(bench.drafts().all(|d| d.payload.fields().len() < 100));
 }
@@ -158,19 +158,19 @@ fn texts_of_agents_are_limited() {
 fn parameters_that_are_too_large_are_denied() {
     let mut bench = EngineBench::in_acme("s-1");
     let huge = "x".repeat(10 * 1024 * 1024);
-    let ask = bench.request("s-1", "ticket.get", json!({"ticket_id": huge}));
-    assert_eq!(bench.denied(ask).code, DenyCode::BadRequest);
+    let reply_id = bench.request("s-1", "ticket.get", json!({"ticket_id": huge}));
+    assert_eq!(bench.denied(reply_id).code, DenyCode::BadRequest);
 }
 
 #[test]
 fn parked_requests_are_limited_in_number() {
     let mut bench = EngineBench::acme();
     bench.start("s-1");
-    let asks: Vec<_> = (0..65)
+    let reply_ids: Vec<_> = (0..65)
         .map(|n| bench.request("s-1", "ticket.get", json!({"ticket_id": n.to_string()})))
         .collect();
-    assert!(bench.waits(asks[63]));
-    assert_eq!(bench.denied(asks[64]).code, DenyCode::Overload);
+    assert!(bench.waits(reply_ids[63]));
+    assert_eq!(bench.denied(reply_ids[64]).code, DenyCode::Overload);
     assert_eq!(bench.payloads("action_blocked").len(), 1);
 }
 

@@ -132,7 +132,7 @@ fn a_high_risk_run_is_notified_exactly_once() {
     assert_eq!(notice.approver.as_deref(), Some("op-1"));
     // The caller had left: the action runs later, by the permit.
     let left = bench.request("s-1", "ban", json!({"n": 2}));
-    bench.handle(EngineCommand::CallerLeft(left));
+    bench.handle(EngineCommand::CallerDisconnected(left));
     bench.pass("c-2");
     assert_eq!(bench.notified().len(), 2, "it does not run yet");
     let again = bench.request("s-1", "ban", json!({"n": 2}));

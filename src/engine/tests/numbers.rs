@@ -30,8 +30,8 @@ fn a_condition_compares_large_integers_exactly() {
         (json!(i64::MIN), false),
         (json!(-9_007_199_254_740_993_i64), false),
     ] {
-        let ask = bench.request("s-1", "pay", json!({ "amount": amount }));
-        assert_eq!(bench.waits(ask), is_held, "{amount}");
+        let reply_id = bench.request("s-1", "pay", json!({ "amount": amount }));
+        assert_eq!(bench.waits(reply_id), is_held, "{amount}");
     }
 }
 
@@ -40,8 +40,8 @@ fn a_condition_compares_an_integer_with_a_fraction_exactly() {
     let atlas = GATE.replace("gt: 9007199254740992", "gt: 9007199254740992.0");
     let mut bench = EngineBench::new(&[&atlas]);
     bench.start("s-1");
-    let ask = bench.request("s-1", "pay", json!({"amount": 9_007_199_254_740_993_u64}));
-    assert!(bench.waits(ask), "2^53 + 1 is more than 2^53");
+    let reply_id = bench.request("s-1", "pay", json!({"amount": 9_007_199_254_740_993_u64}));
+    assert!(bench.waits(reply_id), "2^53 + 1 is more than 2^53");
 }
 
 #[test]
@@ -91,8 +91,8 @@ policies:
     let most = bench.request("s-1", "pay", json!({"amount": 9_007_199_254_740_000_u64}));
     bench.allowed(most);
     for amount in [json!(0.25), json!(991.75)] {
-        let ask = bench.request("s-1", "pay", json!({ "amount": amount }));
-        bench.allowed(ask);
+        let reply_id = bench.request("s-1", "pay", json!({ "amount": amount }));
+        bench.allowed(reply_id);
     }
     let more = bench.request("s-1", "pay", json!({"amount": 0.25}));
     assert!(

@@ -15,15 +15,16 @@ fn claim(
         seen: seen.map(str::to_owned),
         wish,
     };
-    let ask = bench.ask(|ask| EngineCommand::Operate(ask, OperatorAction::Claim(claiming)));
-    bench.reply(ask).clone()
+    let reply_id = bench
+        .reply_id(|reply_id| EngineCommand::Operate(reply_id, OperatorAction::Claim(claiming)));
+    bench.reply(reply_id).clone()
 }
 
-fn held() -> (EngineBench, CallerId) {
+fn held() -> (EngineBench, ReplyId) {
     let mut bench = EngineBench::in_acme("s-1");
-    let ask = bench.request("s-1", "ticket.delete", json!({"id": 1}));
+    let reply_id = bench.request("s-1", "ticket.delete", json!({"id": 1}));
     assert_eq!(bench.held_ids(), ["c-2"]);
-    (bench, ask)
+    (bench, reply_id)
 }
 
 fn claimant(bench: &EngineBench) -> Option<String> {
@@ -41,7 +42,7 @@ fn entries(bench: &EngineBench) -> Vec<Value> {
 
 #[test]
 fn a_claim_can_be_taken_released_and_taken_over_and_decides_nothing() {
-    let (mut bench, ask) = held();
+    let (mut bench, reply_id) = held();
     assert_eq!(
         claim(&mut bench, "op-1", None, ClaimChangeKind::Take),
         Reply::Operator(OperatorReply::Acted)
@@ -61,7 +62,7 @@ fn a_claim_can_be_taken_released_and_taken_over_and_decides_nothing() {
             json!({"gate_id": "c-2", "claim": "released", "by": "op-2"}),
         ]
     );
-    assert!(bench.waits(ask));
+    assert!(bench.waits(reply_id));
     assert_eq!(bench.held_ids(), ["c-2"]);
 }
 
@@ -119,15 +120,16 @@ fn an_override_stays_listed_until_acknowledged_also_after_a_restart() {
     let overruled = next.engine.overruled_denials();
     assert_eq!(overruled.len(), 1);
     assert_eq!(overruled[0].by, "op-1");
-    let acknowledge = |gates: Vec<GateId>| {
+    let acknowledge = |gates: Vec<HeldRequestId>| {
         OperatorAction::Acknowledge(OperatorAcknowledgement {
             operator: "op-2".to_owned(),
             of: AcknowledgedSubject::Overruled(gates),
         })
     };
     let gates = vec![overruled[0].gate.clone()];
-    let ask = next.ask(|ask| EngineCommand::Operate(ask, acknowledge(gates.clone())));
-    assert_eq!(next.reply(ask), &Reply::Operator(OperatorReply::Acted));
+    let reply_id =
+        next.reply_id(|reply_id| EngineCommand::Operate(reply_id, acknowledge(gates.clone())));
+    assert_eq!(next.reply(reply_id), &Reply::Operator(OperatorReply::Acted));
     assert_eq!(
         entries(&next),
         [json!({
@@ -137,11 +139,11 @@ fn an_override_stays_listed_until_acknowledged_also_after_a_restart() {
     );
     let mut last = restart(&next, &[&atlas(body)]);
     assert_eq!(last.engine.overruled_denials(), [], "it does not come back");
-    let ask = last.ask(|ask| EngineCommand::Operate(ask, acknowledge(gates)));
+    let reply_id = last.reply_id(|reply_id| EngineCommand::Operate(reply_id, acknowledge(gates)));
     let nothing = Reply::Operator(OperatorReply::Refused(
         DecisionRefusal::NothingToAcknowledge,
     ));
-    assert_eq!(last.reply(ask), &nothing);
+    assert_eq!(last.reply(reply_id), &nothing);
 }
 
 #[test]
@@ -156,7 +158,9 @@ fn an_acknowledged_fault_is_kept_until_the_record_is_intact() {
         operator: "op-1".to_owned(),
         of: AcknowledgedSubject::Fault(fault.clone()),
     };
-    bench.ask(|ask| EngineCommand::Operate(ask, OperatorAction::Acknowledge(acknowledge)));
+    bench.reply_id(|reply_id| {
+        EngineCommand::Operate(reply_id, OperatorAction::Acknowledge(acknowledge))
+    });
     assert_eq!(entries(&bench)[0]["about"], json!("broken_chain"));
     assert_eq!(
         entries(&bench)[0]["fault_hash"],
@@ -179,8 +183,11 @@ fn a_change_of_operator_is_recorded_and_needs_a_valid_name() {
             before: "op-1".to_owned(),
         })
     };
-    let ask = bench.ask(|ask| EngineCommand::Operate(ask, seat(" op-2 ")));
-    assert_eq!(bench.reply(ask), &Reply::Operator(OperatorReply::Acted));
+    let reply_id = bench.reply_id(|reply_id| EngineCommand::Operate(reply_id, seat(" op-2 ")));
+    assert_eq!(
+        bench.reply(reply_id),
+        &Reply::Operator(OperatorReply::Acted)
+    );
     let entry = json!({"operator": "op-2", "before": "op-1"});
     assert_eq!(entries(&bench), [entry]);
     assert!(
@@ -189,9 +196,9 @@ fn a_change_of_operator_is_recorded_and_needs_a_valid_name() {
             .contains(&Effect::SetOperator("op-2".to_owned()))
     );
     for name in ["", "a\u{202e}b", "agent bot"] {
-        let ask = bench.ask(|ask| EngineCommand::Operate(ask, seat(name)));
+        let reply_id = bench.reply_id(|reply_id| EngineCommand::Operate(reply_id, seat(name)));
         let refused = matches!(
-            bench.reply(ask),
+            bench.reply(reply_id),
             Reply::Operator(OperatorReply::Refused(DecisionRefusal::BadName(_)))
         );
         assert!(refused, "{name:?}");

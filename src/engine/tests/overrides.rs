@@ -55,8 +55,8 @@ fn a_refused_or_expired_override_changes_nothing() {
     let mut bench = bench("");
     bench.request("s-1", "pay", json!({}));
     bench.refuse("c-1", "no");
-    let ask = bench.request("s-1", "pay", json!({}));
-    bench.denied(ask);
+    let reply_id = bench.request("s-1", "pay", json!({}));
+    bench.denied(reply_id);
     bench.pass("c-2");
     bench.advance(PERMIT_LIFETIME.as_secs());
     let late = bench.request("s-1", "pay", json!({}));
@@ -70,8 +70,8 @@ fn a_final_denial_cannot_be_overruled_together_with_another() {
         "  - {policy_id: few, type: budget, actions: [pay], limit: 1, cost: amount}\n",
     ] {
         let mut bench = bench(more);
-        let ask = bench.request("s-1", "pay", json!({"amount": 9}));
-        bench.denied(ask);
+        let reply_id = bench.request("s-1", "pay", json!({"amount": 9}));
+        bench.denied(reply_id);
         assert_eq!(bench.held_ids(), Vec::<String>::new(), "{more}");
         assert_eq!(
             bench.payloads("action_blocked")[0]["override_available"],
@@ -124,7 +124,7 @@ fn a_permit_opens_only_the_gates_that_were_passed() {
     let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     let left = bench.request("s-1", "pay", json!({}));
-    bench.handle(EngineCommand::CallerLeft(left));
+    bench.handle(EngineCommand::CallerDisconnected(left));
     bench.pass("c-1");
     bench.request("s-1", "look", json!({}));
     let retry = bench.request("s-1", "pay", json!({}));
@@ -163,8 +163,8 @@ fn one_session_cannot_fill_the_queue_with_denied_requests() {
     use crate::base::limits::MAX_HELD_PER_SESSION;
     let mut bench = bench("");
     for amount in 0..MAX_HELD_PER_SESSION + 3 {
-        let ask = bench.request("s-1", "pay", json!({ "amount": amount }));
-        assert_eq!(bench.denied(ask).code, DenyCode::Policy);
+        let reply_id = bench.request("s-1", "pay", json!({ "amount": amount }));
+        assert_eq!(bench.denied(reply_id).code, DenyCode::Policy);
     }
     assert_eq!(bench.held_ids().len(), MAX_HELD_PER_SESSION);
 }
@@ -174,8 +174,8 @@ fn one_session_cannot_fill_the_queue_with_denied_requests() {
 fn every_attempt_at_an_open_override_gate_is_judged_and_recorded() {
     let mut bench = bench("");
     for attempt in 1..=3 {
-        let ask = bench.request("s-1", "pay", json!({}));
-        assert_eq!(bench.denied(ask).gate, Some("c-1".parse().unwrap()));
+        let reply_id = bench.request("s-1", "pay", json!({}));
+        assert_eq!(bench.denied(reply_id).gate, Some("c-1".parse().unwrap()));
         let attempts = bench.payloads("action_attempted");
         assert_eq!(attempts.len(), attempt);
         assert_eq!(attempts[attempt - 1]["policy_checked"], json!(true));

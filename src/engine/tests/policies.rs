@@ -16,8 +16,8 @@ fn limited(policy: &str) -> EngineBench {
 fn a_rate_limit_counts_runs_in_a_moving_window() {
     let mut bench = limited("type: rate_limit, max_calls: 2, window_seconds: 60");
     for _ in 0..2 {
-        let ask = bench.request("s-1", "pay", json!({}));
-        bench.allowed(ask);
+        let reply_id = bench.request("s-1", "pay", json!({}));
+        bench.allowed(reply_id);
         bench.advance(10);
     }
     let third = bench.request("s-1", "pay", json!({}));
@@ -42,8 +42,8 @@ fn a_denied_request_does_not_use_up_a_limit() {
         let bad = bench.request("s-1", "pay", json!([]));
         bench.denied(bad);
     }
-    let ask = bench.request("s-1", "pay", json!({}));
-    bench.allowed(ask);
+    let reply_id = bench.request("s-1", "pay", json!({}));
+    bench.allowed(reply_id);
 }
 
 #[test]
@@ -91,8 +91,8 @@ fn a_budget_is_reduced_by_the_cost_of_each_run() {
     let exact = bench.request("s-1", "pay", json!({"amount": 40}));
     bench.allowed(exact);
     for hidden in [json!({}), json!({"amount": "1"}), json!({"amount": -50})] {
-        let ask = bench.request("s-1", "pay", hidden.clone());
-        assert_eq!(bench.denied(ask).code, DenyCode::Limit, "{hidden}");
+        let reply_id = bench.request("s-1", "pay", hidden.clone());
+        assert_eq!(bench.denied(reply_id).code, DenyCode::Limit, "{hidden}");
     }
 }
 
@@ -107,8 +107,8 @@ policies: [{policy_id: p, type: budget, actions: [pay], limit: 2}]
     let mut bench = EngineBench::new(&[&text]);
     bench.start("s-1");
     for _ in 0..2 {
-        let ask = bench.request("s-1", "pay", json!({}));
-        bench.allowed(ask);
+        let reply_id = bench.request("s-1", "pay", json!({}));
+        bench.allowed(reply_id);
     }
     let mut next = super::restarts::restart(&bench, &[&text]);
     let third = next.request("s-1", "pay", json!({}));
@@ -157,8 +157,8 @@ checkpoints:
         json!({"amount": "5000"}),
         json!({"amount": null}),
     ] {
-        let ask = bench.request("s-1", "pay", params.clone());
-        assert!(bench.waits(ask), "{params}");
+        let reply_id = bench.request("s-1", "pay", params.clone());
+        assert!(bench.waits(reply_id), "{params}");
     }
 }
 
@@ -174,8 +174,8 @@ policies: [{policy_id: small, type: allow, actions: [pay], when: {path: params.a
     let small = bench.request("s-1", "pay", json!({"amount": 9}));
     bench.allowed(small);
     for params in [json!({}), json!({"amount": "9"}), json!({"amount": 10})] {
-        let ask = bench.request("s-1", "pay", params.clone());
-        assert_eq!(bench.denied(ask).code, DenyCode::Policy, "{params}");
+        let reply_id = bench.request("s-1", "pay", params.clone());
+        assert_eq!(bench.denied(reply_id).code, DenyCode::Policy, "{params}");
     }
 }
 
@@ -231,8 +231,8 @@ checkpoints:
 ";
     let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
-    let ask = bench.request("s-1", "a", json!({}));
-    bench.allowed(ask);
+    let reply_id = bench.request("s-1", "a", json!({}));
+    bench.allowed(reply_id);
 }
 
 // covers A26

@@ -16,36 +16,36 @@ pub(super) fn bench(body: &str) -> EngineBench {
 }
 
 impl EngineBench {
-    pub(super) fn report(&mut self, report: AgentReport) -> CallerId {
-        self.ask(|ask| EngineCommand::Report(ask, report))
+    pub(super) fn report(&mut self, report: AgentReport) -> ReplyId {
+        self.reply_id(|reply_id| EngineCommand::Report(reply_id, report))
     }
 
-    pub(super) fn noted(&self, ask: CallerId) -> &ReportReceipt {
-        match self.reply(ask) {
+    pub(super) fn noted(&self, reply_id: ReplyId) -> &ReportReceipt {
+        match self.reply(reply_id) {
             Reply::Agent(AgentReply::Noted(noted)) => noted,
             other => panic!("not noted: {other:?}"),
         }
     }
 
-    pub(super) fn send_input(&mut self, text: &str) -> CallerId {
+    pub(super) fn send_input(&mut self, text: &str) -> ReplyId {
         let input = InputReport {
             session: session(),
             text: text.to_owned(),
             source: InputSource::User,
             reaches_asked_agent: false,
         };
-        self.ask(|ask| EngineCommand::Input(ask, input))
+        self.reply_id(|reply_id| EngineCommand::Input(reply_id, input))
     }
 
     pub(super) fn complete(
         &mut self,
-        ask: CallerId,
+        reply_id: ReplyId,
         result: Result<&str, (&str, &str)>,
-    ) -> CallerId {
+    ) -> ReplyId {
         let completed = ActionCompletion {
             delivery: crate::engine::command::DeliveryTime::Now,
             session: session(),
-            execution: self.allowed(ask).execution.clone(),
+            execution: self.allowed(reply_id).execution.clone(),
             result: result
                 .map(str::to_owned)
                 .map_err(|(code, message)| ActionError {
@@ -53,7 +53,7 @@ impl EngineBench {
                     message: message.to_owned(),
                 }),
         };
-        self.ask(|ask| EngineCommand::CompleteAction(ask, completed))
+        self.reply_id(|reply_id| EngineCommand::CompleteAction(reply_id, completed))
     }
 
     pub(super) fn fail(&mut self, message: &str) -> EventId {
@@ -65,8 +65,8 @@ impl EngineBench {
             recoverable: true,
             stack_trace: Some("main.rs:1".to_owned()),
         };
-        let ask = self.ask(|ask| EngineCommand::ReportError(ask, report));
-        match self.reply(ask) {
+        let reply_id = self.reply_id(|reply_id| EngineCommand::ReportError(reply_id, report));
+        match self.reply(reply_id) {
             Reply::Agent(AgentReply::Accepted(accepted)) => {
                 accepted.error.clone().expect("it has an event")
             }
@@ -286,8 +286,8 @@ fn a_steward_can_add_sync_events_and_remove_none() {
     let durabilities = |config: &str| {
         let mut bench = bench(&format!("{TIERS}trace_config: {config}\n"));
         for action in ["l", "m", "h"] {
-            let ask = bench.request("s-1", action, json!({}));
-            bench.complete(ask, Ok(""));
+            let reply_id = bench.request("s-1", action, json!({}));
+            bench.complete(reply_id, Ok(""));
         }
         let sync = |event_type: &str| -> Vec<bool> {
             let drafts = bench.drafts_of(event_type);
@@ -350,7 +350,7 @@ fn secrets_are_redacted_in_records_only() {
     let mut bench = bench(&format!("{SECRETIVE}{gate}"));
     let params = json!({"password": "hunter2", "a": {"token": "t0ps3cret"}, "cmd": "use sk-abc1",
         "note": "[redacted]", "n": 1});
-    let ask = bench.request("s-1", "db.login", params.clone());
+    let reply_id = bench.request("s-1", "db.login", params.clone());
     // The operator sees the real request, and the decision is bound to it.
     let held = bench.held("c-1");
     let held::HeldSubject::Action(call) = &held.subject else {
@@ -362,7 +362,7 @@ fn secrets_are_redacted_in_records_only() {
         held::request_hash(&session(), "db.login", &params)
     );
     bench.pass("c-1");
-    bench.allowed(ask);
+    bench.allowed(reply_id);
     let attempted = &bench.payloads("action_attempted")[0];
     assert_eq!(
         attempted["action_params"],
@@ -387,8 +387,8 @@ fn secrets_are_redacted_in_records_only() {
 #[test]
 fn reasons_that_quote_parameters_are_redacted() {
     let mut bench = bench(SECRETIVE);
-    let ask = bench.request("s-1", "db.login", json!({"pin": "not-a-number-9"}));
-    let told = &bench.denied(ask).reason;
+    let reply_id = bench.request("s-1", "db.login", json!({"pin": "not-a-number-9"}));
+    let told = &bench.denied(reply_id).reason;
     assert!(
         told.contains("not-a-number-9"),
         "the agent knows it: {told}"
@@ -420,8 +420,8 @@ fn a_secret_equal_to_a_policy_reason_does_not_redact_the_reason() {
 #[test]
 fn texts_of_agents_are_redacted_by_value_patterns() {
     let mut bench = bench(SECRETIVE);
-    let ask = bench.request("s-1", "db.login", json!({}));
-    bench.complete(ask, Ok("logged in with sk-1"));
+    let reply_id = bench.request("s-1", "db.login", json!({}));
+    bench.complete(reply_id, Ok("logged in with sk-1"));
     bench.fail("no sk-2 found");
     let context = ContextRequest {
         session: session(),
@@ -429,14 +429,14 @@ fn texts_of_agents_are_redacted_by_value_patterns() {
         hints: Vec::new(),
         checkpoint: None,
     };
-    bench.ask(|ask| EngineCommand::RequestContext(ask, context));
+    bench.reply_id(|reply_id| EngineCommand::RequestContext(reply_id, context));
     let end = EndSession {
         delivery: crate::engine::command::DeliveryTime::Now,
         session: session(),
         status: FinalStatus::Completed,
         summary: Some("used sk-4".to_owned()),
     };
-    bench.ask(|ask| EngineCommand::EndSession(ask, end));
+    bench.reply_id(|reply_id| EngineCommand::EndSession(reply_id, end));
     let recorded = bench.recorded();
     assert!(!recorded.contains("sk-"), "{recorded}");
     let ended = &bench.payloads("session_ended")[0];

@@ -58,7 +58,7 @@ fn an_atlas_without_gates_releases_no_held_request() {
 fn a_permit_from_an_earlier_atlas_opens_nothing() {
     let mut bench = EngineBench::in_acme("s-1");
     let gone = bench.request("s-1", "ticket.delete", json!({}));
-    bench.handle(EngineCommand::CallerLeft(gone));
+    bench.handle(EngineCommand::CallerDisconnected(gone));
     bench.pass("c-2");
     bench.reload(&stricter());
     let retry = bench.request("s-1", "ticket.delete", json!({}));

@@ -75,8 +75,8 @@ fn feedback_needs_a_context_that_was_injected() {
             usage_outcome: Some(UsageOutcome::Ignored),
         })
     };
-    let ask = bench.report(feedback("k"));
-    bench.noted(ask);
+    let reply_id = bench.report(feedback("k"));
+    bench.noted(reply_id);
     assert_eq!(
         bench.payloads("context_feedback"),
         [
@@ -84,21 +84,21 @@ fn feedback_needs_a_context_that_was_injected() {
             "usage_outcome": "ignored"})
         ]
     );
-    let ask = bench.report(feedback("other"));
-    assert_eq!(bench.denied(ask).code, DenyCode::BadRequest);
+    let reply_id = bench.report(feedback("other"));
+    assert_eq!(bench.denied(reply_id).code, DenyCode::BadRequest);
 }
 
 // covers T22
 #[test]
 fn output_is_recorded_only_as_hash_and_size() {
     let mut bench = bench(TIERS);
-    let ask = bench.report(AgentReport::Output(OutputReport {
+    let reply_id = bench.report(AgentReport::Output(OutputReport {
         session: session(),
         text: "the answer is 42".to_owned(),
         output_type: OutputType::Text,
         contains_action: false,
     }));
-    bench.noted(ask);
+    bench.noted(reply_id);
     assert_eq!(
         bench.payloads("output_produced"),
         [
@@ -130,8 +130,8 @@ fn a_recovery_names_its_error() {
         })
     };
     for success in [false, true] {
-        let ask = bench.report(recovery(&error, success));
-        bench.noted(ask);
+        let reply_id = bench.report(recovery(&error, success));
+        bench.noted(reply_id);
     }
     assert_eq!(
         bench.payloads("error_recovered")[1],
@@ -142,7 +142,7 @@ fn a_recovery_names_its_error() {
     assert_eq!(recovered.parent_span_id, Some(draft.span_id));
     // An error that was recovered from is closed, and an unknown error cannot be recovered from.
     for unknown in [error, "made-up".parse().unwrap()] {
-        let ask = bench.report(recovery(&unknown, true));
-        assert_eq!(bench.denied(ask).code, DenyCode::BadRequest);
+        let reply_id = bench.report(recovery(&unknown, true));
+        assert_eq!(bench.denied(reply_id).code, DenyCode::BadRequest);
     }
 }

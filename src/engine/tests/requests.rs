@@ -30,8 +30,8 @@ fn a_request_waits_behind_a_pending_start_gate() {
 
 #[test]
 fn contexts_of_the_start_gate_reach_the_agent_once() {
-    let ids = |given: &Injected| -> Vec<_> {
-        let contexts = given.contexts.iter();
+    let ids = |injected: &Injected| -> Vec<_> {
+        let contexts = injected.contexts.iter();
         contexts.map(|c| c.context_id.clone()).collect()
     };
     let mut bench = EngineBench::acme();
@@ -39,9 +39,9 @@ fn contexts_of_the_start_gate_reach_the_agent_once() {
     bench.pass("c-1");
     let first = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
     let injected = bench.payloads("context_injected")[0]["context_ids"].clone();
-    assert_eq!(json!(ids(&bench.allowed(first).given)), injected);
+    assert_eq!(json!(ids(&bench.allowed(first).injected)), injected);
     let second = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
-    assert_eq!(bench.allowed(second).given, Injected::default());
+    assert_eq!(bench.allowed(second).injected, Injected::default());
 
     let mut bench = EngineBench::acme();
     bench.start("s-1");
@@ -50,7 +50,7 @@ fn contexts_of_the_start_gate_reach_the_agent_once() {
     let Reply::Agent(AgentReply::Started(started)) = bench.reply(again) else {
         panic!()
     };
-    assert_eq!(json!(ids(&started.given)), injected);
+    assert_eq!(json!(ids(&started.injected)), injected);
 }
 
 // covers B14
@@ -173,9 +173,9 @@ fn parameters_that_break_the_schema_are_denied() {
         assert_eq!(bench.denied(get).code, DenyCode::Parameters);
     }
     assert!(
-        bench.denied(CallerId(4)).reason.contains("/ticket_id"),
+        bench.denied(ReplyId(4)).reason.contains("/ticket_id"),
         "{:?}",
-        bench.denied(CallerId(4))
+        bench.denied(ReplyId(4))
     );
 }
 
@@ -301,18 +301,18 @@ actions: [{action_id: work}, {action_id: watched}]
     let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     let work = bench.request("s-1", "work", json!({}));
-    let given = &bench.allowed(work).given;
-    assert_eq!(given.contexts[0].content, "take care");
-    assert_eq!(given.guidance[0].block.content, "slowly");
+    let injected = &bench.allowed(work).injected;
+    assert_eq!(injected.contexts[0].content, "take care");
+    assert_eq!(injected.guidance[0].block.content, "slowly");
     let extra = bench.request("s-1", "extra.use", json!({}));
     bench.allowed(extra);
     // A context is injected once per session.
     let again = bench.request("s-1", "work", json!({}));
-    assert!(bench.allowed(again).given.contexts.is_empty());
+    assert!(bench.allowed(again).injected.contexts.is_empty());
 
     for _ in 0..2 {
         let watched = bench.request("s-1", "watched", json!({}));
-        assert_eq!(bench.allowed(watched).given, Injected::default());
+        assert_eq!(bench.allowed(watched).injected, Injected::default());
     }
     let modes: Vec<_> = bench.payloads("checkpoint_triggered");
     assert_eq!(
@@ -369,8 +369,8 @@ fn malformed_requests_are_denied() {
         ("s-1", "ticket.get", json!("x")),
         ("s-9", "ticket.get", json!({})),
     ] {
-        let ask = bench.request(session, action, params);
-        let code = bench.denied(ask).code;
+        let reply_id = bench.request(session, action, params);
+        let code = bench.denied(reply_id).code;
         assert!(
             matches!(
                 code,
@@ -393,7 +393,8 @@ fn only_a_run_that_was_allowed_can_be_completed_and_only_once() {
         result: Ok("done".to_owned()),
     };
     bench.advance(2);
-    let first = bench.ask(|ask| EngineCommand::CompleteAction(ask, completed(&execution)));
+    let first =
+        bench.reply_id(|reply_id| EngineCommand::CompleteAction(reply_id, completed(&execution)));
     assert_eq!(
         bench.reply(first),
         &Reply::Agent(AgentReply::Completed(Injected::default()))
@@ -405,7 +406,8 @@ fn only_a_run_that_was_allowed_can_be_completed_and_only_once() {
             "result_summary": "done",
         })]
     );
-    let second = bench.ask(|ask| EngineCommand::CompleteAction(ask, completed(&execution)));
+    let second =
+        bench.reply_id(|reply_id| EngineCommand::CompleteAction(reply_id, completed(&execution)));
     assert_eq!(bench.denied(second).code, DenyCode::BadRequest);
     assert_eq!(bench.payloads("error_occurred").len(), 1);
 }
@@ -469,7 +471,7 @@ fn a_session_belongs_to_the_agent_that_started_it() {
         intent: None,
         owner: None,
     };
-    let stolen = bench.ask(|ask| EngineCommand::StartSession(ask, start));
+    let stolen = bench.reply_id(|reply_id| EngineCommand::StartSession(reply_id, start));
     assert_eq!(bench.denied(stolen).code, DenyCode::Session);
     assert_eq!(bench.payloads("session_started").len(), 1);
 }
@@ -479,7 +481,7 @@ fn a_caller_that_left_at_the_start_gate_runs_nothing() {
     let mut bench = EngineBench::acme();
     bench.start("s-1");
     let gone = bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
-    bench.handle(EngineCommand::CallerLeft(gone));
+    bench.handle(EngineCommand::CallerDisconnected(gone));
     bench.pass("c-1");
     assert!(bench.waits(gone));
     assert_eq!(bench.engine.sessions()[0].actions, 0);

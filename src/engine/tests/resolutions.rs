@@ -40,17 +40,17 @@ fn bench() -> EngineBench {
 }
 
 impl EngineBench {
-    pub(super) fn resolve(&mut self, input: Option<&str>) -> CallerId {
+    pub(super) fn resolve(&mut self, input: Option<&str>) -> ReplyId {
         let resolve = ResolveRequest {
             session: "s-1".parse().unwrap(),
             input: input.map(str::to_owned),
             actions: Vec::new(),
         };
-        self.ask(|ask| EngineCommand::Resolve(ask, resolve))
+        self.reply_id(|reply_id| EngineCommand::Resolve(reply_id, resolve))
     }
 
-    fn resolved(&self, ask: CallerId) -> &Resolution {
-        match self.reply(ask) {
+    fn resolved(&self, reply_id: ReplyId) -> &Resolution {
+        match self.reply(reply_id) {
             Reply::Agent(AgentReply::Resolved(resolution)) => resolution,
             other => panic!("not resolved: {other:?}"),
         }
@@ -61,7 +61,7 @@ impl EngineBench {
         session: &str,
         action: &str,
         resolution: &str,
-    ) -> CallerId {
+    ) -> ReplyId {
         let request = ActionRequest {
             session: session.parse().unwrap(),
             action: action.to_owned(),
@@ -70,7 +70,7 @@ impl EngineBench {
             resolution: Some(resolution.to_owned()),
             call: None,
         };
-        self.ask(|ask| EngineCommand::RequestAction(ask, request))
+        self.reply_id(|reply_id| EngineCommand::RequestAction(reply_id, request))
     }
 }
 
@@ -78,8 +78,8 @@ impl EngineBench {
 #[test]
 fn a_resolution_lists_allowed_denied_and_constrained_actions() {
     let mut bench = bench();
-    let ask = bench.resolve(Some("a refund please"));
-    let resolution = bench.resolved(ask).clone();
+    let reply_id = bench.resolve(Some("a refund please"));
+    let resolution = bench.resolved(reply_id).clone();
     assert_eq!(resolution.allowed, ["read"]);
     let denied: Vec<_> = resolution
         .denied
@@ -119,13 +119,18 @@ fn a_resolution_lists_allowed_denied_and_constrained_actions() {
 fn a_resolution_uses_no_limit_and_allows_nothing() {
     let mut bench = bench();
     for _ in 0..5 {
-        let ask = bench.resolve(None);
-        assert!(bench.resolved(ask).allowed.contains(&"read".to_owned()));
+        let reply_id = bench.resolve(None);
+        assert!(
+            bench
+                .resolved(reply_id)
+                .allowed
+                .contains(&"read".to_owned())
+        );
     }
     assert_eq!(bench.engine.sessions()[0].actions, 0);
     for _ in 0..2 {
-        let ask = bench.request("s-1", "read", json!({}));
-        bench.allowed(ask);
+        let reply_id = bench.request("s-1", "read", json!({}));
+        bench.allowed(reply_id);
     }
     let third = bench.request("s-1", "read", json!({}));
     assert_eq!(bench.denied(third).code, DenyCode::Limit);
@@ -134,8 +139,8 @@ fn a_resolution_uses_no_limit_and_allows_nothing() {
 #[test]
 fn an_invented_foreign_expired_or_uncovered_resolution_is_denied() {
     let mut bench = bench();
-    let ask = bench.resolve(None);
-    let id = bench.resolved(ask).id.clone();
+    let reply_id = bench.resolve(None);
+    let id = bench.resolved(reply_id).id.clone();
     bench.start("s-2");
     let cases = [
         ("s-1", "read", "made-up"),
@@ -144,9 +149,9 @@ fn an_invented_foreign_expired_or_uncovered_resolution_is_denied() {
         ("s-1", "unheard.of", id.as_str()),
     ];
     for (session, action, resolution) in cases {
-        let ask = bench.request_with_resolution(session, action, resolution);
+        let reply_id = bench.request_with_resolution(session, action, resolution);
         assert_eq!(
-            bench.denied(ask).code,
+            bench.denied(reply_id).code,
             DenyCode::Resolution,
             "{session} {action}"
         );
@@ -165,8 +170,8 @@ fn an_invented_foreign_expired_or_uncovered_resolution_is_denied() {
 fn a_resolution_of_a_held_session_lists_its_gate_and_allows_nothing() {
     let mut bench = EngineBench::acme();
     bench.start("s-1");
-    let ask = bench.resolve(None);
-    let resolution = bench.resolved(ask);
+    let reply_id = bench.resolve(None);
+    let resolution = bench.resolved(reply_id);
     assert_eq!(resolution.allowed, Vec::<String>::new());
     assert_eq!(resolution.held, ["c-1".parse().unwrap()]);
     assert_eq!(
@@ -194,8 +199,8 @@ fn named_actions_are_judged_with_their_parameters() {
             })
             .collect(),
     };
-    let ask = bench.ask(|ask| EngineCommand::Resolve(ask, resolve));
-    let resolution = bench.resolved(ask);
+    let reply_id = bench.reply_id(|reply_id| EngineCommand::Resolve(reply_id, resolve));
+    let resolution = bench.resolved(reply_id);
     assert_eq!(resolution.denied.len(), 1);
     assert_eq!(resolution.allowed, ["shaped"]);
 }
@@ -203,11 +208,11 @@ fn named_actions_are_judged_with_their_parameters() {
 #[test]
 fn a_resolution_from_another_atlas_is_denied() {
     let mut bench = bench();
-    let ask = bench.resolve(None);
-    let id = bench.resolved(ask).id.clone();
+    let reply_id = bench.resolve(None);
+    let id = bench.resolved(reply_id).id.clone();
     bench.engine.atlas_hash = Digest::of("another Atlas");
-    let ask = bench.request_with_resolution("s-1", "read", &id);
-    let denied = bench.denied(ask);
+    let reply_id = bench.request_with_resolution("s-1", "read", &id);
+    let denied = bench.denied(reply_id);
     assert_eq!(denied.code, DenyCode::Resolution);
     assert!(denied.reason.contains("another Atlas"), "{}", denied.reason);
 }

@@ -15,7 +15,7 @@ pub(super) fn restart(bench: &EngineBench, atlases: &[&str]) -> EngineBench {
     let (engine, effects) = restored.unwrap();
     let mut next = EngineBench::with(engine);
     next.now = bench.now;
-    next.asks = 1000;
+    next.reply_count = 1000;
     next.effects = bench.effects.clone();
     next.effects.extend(effects);
     next
@@ -60,7 +60,7 @@ fn requests_that_expired_during_downtime_are_denied_at_start() {
 fn permits_survive_a_restart() {
     let mut bench = EngineBench::in_acme("s-1");
     let gone = bench.request("s-1", "ticket.delete", json!({}));
-    bench.handle(EngineCommand::CallerLeft(gone));
+    bench.handle(EngineCommand::CallerDisconnected(gone));
     bench.pass("c-2");
     let mut next = restart(&bench, &[ACME]);
     let retry = next.request("s-1", "ticket.delete", json!({}));
@@ -175,8 +175,8 @@ fn a_session_acts_at_once_when_the_new_atlas_has_no_start_gate() {
             bench.wake();
         }
         let mut next = restart(&bench, &[&atlas("actions: [{action_id: a}]\n")]);
-        let ask = next.request("s-1", "a", json!({}));
-        next.allowed(ask);
+        let reply_id = next.request("s-1", "a", json!({}));
+        next.allowed(reply_id);
     }
 }
 
@@ -198,7 +198,7 @@ fn a_lost_start_gate_is_raised_again() {
 fn a_permit_given_under_another_atlas_is_void() {
     let mut bench = EngineBench::in_acme("s-1");
     let gone = bench.request("s-1", "ticket.delete", json!({}));
-    bench.handle(EngineCommand::CallerLeft(gone));
+    bench.handle(EngineCommand::CallerDisconnected(gone));
     bench.pass("c-2");
     let changed = ACME.replace("min_length: 20", "min_length: 30");
     let mut next = restart(&bench, &[&changed]);

@@ -29,7 +29,7 @@ fn started() -> EngineBench {
         intent: Some(format!("deploy with {KEY}")),
         owner: None,
     };
-    bench.ask(|ask| EngineCommand::StartSession(ask, start));
+    bench.reply_id(|reply_id| EngineCommand::StartSession(reply_id, start));
     bench
 }
 
@@ -78,7 +78,7 @@ fn answers_of_an_agent_are_written_without_secrets() {
         answers: serde_json::from_value(json!({"own": {"why": format!("I have {KEY}")}})).unwrap(),
         release: ReleaseTo::default(),
     };
-    bench.ask(|ask| EngineCommand::Answer(ask, answer));
+    bench.reply_id(|reply_id| EngineCommand::Answer(reply_id, answer));
     let responses = bench.payloads("checkpoint_response");
     let own = responses
         .iter()
@@ -111,14 +111,14 @@ fn a_wrapper_and_its_check_are_written_without_secrets() {
         },
         construction_hash: "none".to_owned(),
     };
-    bench.ask(|ask| EngineCommand::Report(ask, AgentReport::Wrapper(wrapper)));
+    bench.reply_id(|reply_id| EngineCommand::Report(reply_id, AgentReport::Wrapper(wrapper)));
     let check = WrapperCheck {
         session: "s-1".parse().unwrap(),
         verification_passed: false,
         tests_run: vec![format!("with {KEY}")],
         failures: vec![format!("{KEY} was refused")],
     };
-    bench.ask(|ask| EngineCommand::Report(ask, AgentReport::WrapperCheck(check)));
+    bench.reply_id(|reply_id| EngineCommand::Report(reply_id, AgentReport::WrapperCheck(check)));
     assert_eq!(bench.payloads("wrapper_constructed").len(), 1);
     assert_eq!(bench.payloads("wrapper_verified").len(), 2);
     assert_nowhere(&bench);

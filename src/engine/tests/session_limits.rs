@@ -3,12 +3,12 @@
 use super::*;
 use crate::base::limits::{IDLE_SESSIONS_PER_EVICTION, MAX_SESSIONS, MAX_SESSIONS_PER_PEER};
 
-fn start_from(bench: &mut EngineBench, session: &str, pid: i32) -> CallerId {
+fn start_from(bench: &mut EngineBench, session: &str, pid: i32) -> ReplyId {
     start_under(bench, session, pid, None)
 }
 
 /// Starts a session from a process with this process session leader.
-fn start_under(bench: &mut EngineBench, session: &str, pid: i32, leader: Option<i32>) -> CallerId {
+fn start_under(bench: &mut EngineBench, session: &str, pid: i32, leader: Option<i32>) -> ReplyId {
     let start = StartSession {
         session: session.parse().unwrap(),
         agent: "bot".to_owned(),
@@ -24,7 +24,7 @@ fn start_under(bench: &mut EngineBench, session: &str, pid: i32, leader: Option<
             }),
         }),
     };
-    bench.ask(|ask| EngineCommand::StartSession(ask, start))
+    bench.reply_id(|reply_id| EngineCommand::StartSession(reply_id, start))
 }
 
 fn open_bench() -> EngineBench {
@@ -44,11 +44,12 @@ fn fill(bench: &mut EngineBench, count: usize) {
 #[test]
 fn the_session_limit_of_one_process_does_not_affect_others() {
     let mut bench = open_bench();
-    let started =
-        |bench: &EngineBench, ask| matches!(bench.reply(ask), Reply::Agent(AgentReply::Started(_)));
+    let started = |bench: &EngineBench, reply_id| {
+        matches!(bench.reply(reply_id), Reply::Agent(AgentReply::Started(_)))
+    };
     for n in 0..MAX_SESSIONS_PER_PEER {
-        let ask = start_from(&mut bench, &format!("s-{n}"), 7);
-        assert!(started(&bench, ask));
+        let reply_id = start_from(&mut bench, &format!("s-{n}"), 7);
+        assert!(started(&bench, reply_id));
     }
     let more = start_from(&mut bench, "more", 7);
     let denied = bench.denied(more);
@@ -77,9 +78,9 @@ fn the_longest_idle_sessions_make_room_and_busy_ones_stay() {
     bench.advance(1);
     bench.start("fresh");
     assert_eq!(bench.engine.sessions().len(), MAX_SESSIONS);
-    let ask = bench.start("new");
+    let reply_id = bench.start("new");
     assert!(matches!(
-        bench.reply(ask),
+        bench.reply(reply_id),
         Reply::Agent(AgentReply::Started(_))
     ));
     assert_eq!(
@@ -109,8 +110,8 @@ fn a_session_is_denied_when_every_other_one_is_busy() {
     for session in bench.engine.state.sessions.values_mut() {
         session.running.clone_from(&running);
     }
-    let ask = bench.start("new");
-    let denied = bench.denied(ask);
+    let reply_id = bench.start("new");
+    let denied = bench.denied(reply_id);
     assert_eq!(denied.code, DenyCode::Overload);
     assert!(denied.reason.contains("none is idle"), "{denied:?}");
 }
@@ -122,9 +123,9 @@ fn processes_of_one_terminal_share_one_limit() {
     for n in 0..MAX_SESSIONS_PER_PEER {
         // Each session comes from another process, as with hooks.
         let pid = 100 + i32::try_from(n).unwrap();
-        let ask = start_under(&mut bench, &format!("s-{n}"), pid, terminal);
+        let reply_id = start_under(&mut bench, &format!("s-{n}"), pid, terminal);
         assert!(
-            matches!(bench.reply(ask), Reply::Agent(AgentReply::Started(_))),
+            matches!(bench.reply(reply_id), Reply::Agent(AgentReply::Started(_))),
             "{n}"
         );
     }
@@ -148,9 +149,9 @@ fn a_caller_with_few_sessions_loses_none_to_a_caller_with_many() {
     }
     fill(&mut bench, MAX_SESSIONS - MAX_SESSIONS_PER_PEER - 1);
     assert_eq!(bench.engine.sessions().len(), MAX_SESSIONS);
-    let ask = start_from(&mut bench, "new", 3);
+    let reply_id = start_from(&mut bench, "new", 3);
     assert!(matches!(
-        bench.reply(ask),
+        bench.reply(reply_id),
         Reply::Agent(AgentReply::Started(_))
     ));
     let quiet: SessionId = "quiet".parse().unwrap();

@@ -118,8 +118,8 @@ checkpoints:
     );
     bench.request("s-1", "open", json!({}));
     for action in ["work", "unknown.thing"] {
-        let ask = bench.request("s-1", action, json!({}));
-        bench.allowed(ask);
+        let reply_id = bench.request("s-1", action, json!({}));
+        bench.allowed(reply_id);
     }
     for n in [2, 3] {
         assert_eq!(verdict(&bench, n), (json!("allow_actions"), json!("allow")));
@@ -130,20 +130,20 @@ checkpoints:
 fn unknown_actions_can_be_allowed_or_left_to_the_operator() {
     let mut open = EngineBench::new(&[&atlas("unknown_actions: allow\n")]);
     open.start("s-1");
-    let ask = open.request("s-1", "x.y", json!({}));
-    open.allowed(ask);
+    let reply_id = open.request("s-1", "x.y", json!({}));
+    open.allowed(reply_id);
 
     let mut asked = EngineBench::new(&[&atlas("unknown_actions: approve\n")]);
     asked.start("s-1");
-    let ask = asked.request("s-1", "x.y", json!({}));
-    assert!(asked.waits(ask));
+    let reply_id = asked.request("s-1", "x.y", json!({}));
+    assert!(asked.waits(reply_id));
     asked.pass("c-1");
-    asked.allowed(ask);
+    asked.allowed(reply_id);
 
     // A denial in any Atlas wins.
     let mut both = EngineBench::new(&[&atlas("unknown_actions: allow\n"), ACME]);
     both.start("s-1");
     both.pass("c-1");
-    let ask = both.request("s-1", "x.y", json!({}));
-    assert_eq!(both.denied(ask).code, DenyCode::UnknownAction);
+    let reply_id = both.request("s-1", "x.y", json!({}));
+    assert_eq!(both.denied(reply_id).code, DenyCode::UnknownAction);
 }

@@ -47,8 +47,8 @@ impl EngineBench {
         drafts.collect()
     }
 
-    fn done(&mut self, ask: CallerId) {
-        self.complete(ask, Ok("done"));
+    fn done(&mut self, reply_id: ReplyId) {
+        self.complete(reply_id, Ok("done"));
     }
 }
 
@@ -63,8 +63,8 @@ fn bench() -> EngineBench {
 fn spans_nest_as_in_the_specification() {
     let mut bench = bench();
     bench.send_input("a refund, please");
-    let ask = bench.request("s-1", "read", json!({}));
-    bench.done(ask);
+    let reply_id = bench.request("s-1", "read", json!({}));
+    bench.done(reply_id);
     bench.end("s-1");
     assert_eq!(
         bench.tree(),
@@ -91,9 +91,9 @@ fn spans_nest_as_in_the_specification() {
 #[test]
 fn a_gate_is_a_child_of_its_request_and_its_decision_a_child_of_the_gate() {
     let mut bench = bench();
-    let ask = bench.request("s-1", "wipe", json!({}));
+    let reply_id = bench.request("s-1", "wipe", json!({}));
     bench.pass("c-1");
-    bench.done(ask);
+    bench.done(reply_id);
     assert_eq!(
         bench.tree(),
         [
@@ -116,9 +116,9 @@ fn a_gate_is_a_child_of_its_request_and_its_decision_a_child_of_the_gate() {
 fn a_request_with_its_gates_decision_permit_and_completion_is_one_operation() {
     let mut bench = bench();
     let asker = bench.request("s-1", "wipe", json!({}));
-    bench.handle(EngineCommand::CallerLeft(asker));
+    bench.handle(EngineCommand::CallerDisconnected(asker));
     let again = bench.request("s-1", "wipe", json!({}));
-    bench.handle(EngineCommand::CallerLeft(again));
+    bench.handle(EngineCommand::CallerDisconnected(again));
     bench.pass("c-1");
     // The caller had left: the identical retry uses the permit.
     let retry = bench.request("s-1", "wipe", json!({}));
@@ -149,8 +149,8 @@ fn actions_after_an_input_belong_to_its_operation() {
     let mut bench = bench();
     bench.send_input("one");
     for _ in 0..2 {
-        let ask = bench.request("s-1", "read", json!({}));
-        bench.done(ask);
+        let reply_id = bench.request("s-1", "read", json!({}));
+        bench.done(reply_id);
     }
     let output = OutputReport {
         session: "s-1".parse().unwrap(),
@@ -158,7 +158,7 @@ fn actions_after_an_input_belong_to_its_operation() {
         output_type: crate::trace::event::OutputType::Text,
         contains_action: false,
     };
-    bench.ask(|ask| EngineCommand::Report(ask, AgentReport::Output(output)));
+    bench.reply_id(|reply_id| EngineCommand::Report(reply_id, AgentReport::Output(output)));
     bench.send_input("two");
     bench.end("s-1");
     let numbers: Vec<_> = bench
@@ -181,8 +181,8 @@ fn a_denial_that_may_be_overruled_stays_one_operation() {
     bench.request("s-1", "pay", json!({}));
     bench.request("s-1", "pay", json!({}));
     bench.pass("c-1");
-    let ask = bench.request("s-1", "pay", json!({}));
-    bench.done(ask);
+    let reply_id = bench.request("s-1", "pay", json!({}));
+    bench.done(reply_id);
     let numbers: Vec<_> = bench
         .operations()
         .into_iter()
@@ -200,10 +200,10 @@ fn a_denial_that_may_be_overruled_stays_one_operation() {
 #[test]
 fn a_session_and_its_actions_are_recorded_in_full() {
     let mut bench = bench();
-    let ask = bench.request("s-1", "wipe", json!({"path": "/x"}));
+    let reply_id = bench.request("s-1", "wipe", json!({"path": "/x"}));
     bench.pass("c-1");
     bench.advance(2);
-    bench.done(ask);
+    bench.done(reply_id);
     let first = |event_type: &str| bench.payloads(event_type).remove(0);
     assert_eq!(
         first("session_started"),
@@ -274,14 +274,17 @@ fn a_context_request_is_recorded_with_its_type_and_query() {
     let mut bench = EngineBench::new(&[&atlas(body)]);
     bench.start("s-1");
     bench.send_input("my money: a refund, a refund");
-    let ask = |query: Option<&str>, hints: &[&str], checkpoint: Option<&str>| ContextRequest {
+    let reply_id = |query: Option<&str>, hints: &[&str], checkpoint: Option<&str>| ContextRequest {
         session: "s-1".parse().unwrap(),
         query: query.map(str::to_owned),
         hints: hints.iter().map(|hint| (*hint).to_owned()).collect(),
         checkpoint: checkpoint.map(str::to_owned),
     };
-    for request in [ask(Some("how?"), &["k"], None), ask(None, &[], Some("i"))] {
-        bench.ask(|ask| EngineCommand::RequestContext(ask, request));
+    for request in [
+        reply_id(Some("how?"), &["k"], None),
+        reply_id(None, &[], Some("i")),
+    ] {
+        bench.reply_id(|reply_id| EngineCommand::RequestContext(reply_id, request));
     }
     assert_eq!(
         bench.payloads("context_requested"),

@@ -79,16 +79,16 @@ impl Adapter for ClaudeCode {
         context: Option<&str>,
         approved: Option<&str>,
     ) -> HookOutput {
-        let mut said = Vec::new();
+        let mut output_fields = Vec::new();
         if let Some(reason) = approved {
-            said.push(("permissionDecision", "allow"));
-            said.push(("permissionDecisionReason", reason));
+            output_fields.push(("permissionDecision", "allow"));
+            output_fields.push(("permissionDecisionReason", reason));
         }
-        said.extend(context.map(|text| ("additionalContext", text)));
-        if said.is_empty() {
+        output_fields.extend(context.map(|text| ("additionalContext", text)));
+        if output_fields.is_empty() {
             return self.empty_output();
         }
-        HookOutput::nested(event, &said)
+        HookOutput::nested(event, &output_fields)
     }
 
     fn deny_prompt(&self, _event: &HookEvent, reason: &str) -> HookOutput {
@@ -98,13 +98,13 @@ impl Adapter for ClaudeCode {
     /// The agent discards a body that names another event than its own, so an event is named only if it is
     /// known to precede a tool.
     fn http_stop_body(&self, reason: &str, event: Option<&str>) -> Option<Value> {
-        let mut said = json!({
+        let mut output_fields = json!({
             "continue": false,
             "stopReason": reason,
             "decision": "block",
             "reason": reason,
         });
-        if let (Some("PreToolUse"), Some(fields)) = (event, said.as_object_mut()) {
+        if let (Some("PreToolUse"), Some(fields)) = (event, output_fields.as_object_mut()) {
             let specific = json!({
                 "hookEventName": "PreToolUse",
                 "permissionDecision": "deny",
@@ -112,7 +112,7 @@ impl Adapter for ClaudeCode {
             });
             fields.insert("hookSpecificOutput".to_owned(), specific);
         }
-        Some(said)
+        Some(output_fields)
     }
 
     fn default_timeout(&self) -> Duration {

@@ -132,8 +132,8 @@ impl Adapter for Copilot {
     }
 
     fn add_context(&self, event: &HookEvent, context: &str) -> HookOutput {
-        let said = [("additionalContext", context)];
-        flat_and(nested_fields(event, &said), &said)
+        let fields = [("additionalContext", context)];
+        flat_and(nested_fields(event, &fields), &fields)
     }
 
     fn default_timeout(&self) -> Duration {
@@ -192,22 +192,22 @@ impl Adapter for Copilot {
 
 /// Encodes a decision. When Copilot runs hooks meant for Claude Code, adds the nested format too.
 fn encode_decision(event: &HookEvent, decision: &str, reason: &str) -> HookOutput {
-    let said = [
+    let fields = [
         ("permissionDecision", decision),
         ("permissionDecisionReason", reason),
     ];
     let nested = if event.event.starts_with(char::is_uppercase) {
-        nested_fields(event, &said)
+        nested_fields(event, &fields)
     } else {
         Map::new()
     };
-    flat_and(nested, &said)
+    flat_and(nested, &fields)
 }
 
 /// Adds fields to a nested answer, without nesting.
-fn flat_and(mut fields: Map<String, Value>, said: &[(&str, &str)]) -> HookOutput {
-    for (name, value) in said {
-        fields.insert((*name).to_owned(), (*value).into());
+fn flat_and(mut body: Map<String, Value>, fields: &[(&str, &str)]) -> HookOutput {
+    for (name, value) in fields {
+        body.insert((*name).to_owned(), (*value).into());
     }
-    HookOutput::json(&fields.into())
+    HookOutput::json(&body.into())
 }

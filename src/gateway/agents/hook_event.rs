@@ -283,8 +283,8 @@ fn read_kind(agent: CodingAgent, meaning: EventMeaning, fields: &PayloadFields) 
             }
         }
         EventMeaning::Output => {
-            let said = ["last_assistant_message", "prompt_response", "text"];
-            text(fields, &said).map_or(HookEventKind::Other, HookEventKind::Output)
+            let names = ["last_assistant_message", "prompt_response", "text"];
+            text(fields, &names).map_or(HookEventKind::Other, HookEventKind::Output)
         }
         EventMeaning::Failed => {
             let error = fields.get("error").map(truncated_text).unwrap_or_default();

@@ -74,17 +74,17 @@ impl HookOutput {
     }
 
     /// Creates an output with fields under the name of the event.
-    pub(super) fn nested(event: &HookEvent, said: &[(&str, &str)]) -> Self {
-        Self::json(&nested_fields(event, said).into())
+    pub(super) fn nested(event: &HookEvent, fields: &[(&str, &str)]) -> Self {
+        Self::json(&nested_fields(event, fields).into())
     }
 
     /// Creates an output with a decision under the name of the event.
     pub(super) fn nested_decision(event: &HookEvent, decision: &str, reason: &str) -> Self {
-        let said = [
+        let fields = [
             ("permissionDecision", decision),
             ("permissionDecisionReason", reason),
         ];
-        Self::nested(event, &said)
+        Self::nested(event, &fields)
     }
 
     /// Creates a denial of an unreadable payload.
@@ -137,13 +137,13 @@ pub(in crate::gateway) fn encode(event: &HookEvent, verdict: &HookVerdict) -> Ho
 }
 
 /// Nests fields under the name of the event, as Claude Code and compatible agents expect.
-pub(super) fn nested_fields(event: &HookEvent, said: &[(&str, &str)]) -> Map<String, Value> {
-    let mut fields = Map::new();
-    fields.insert("hookEventName".to_owned(), event.event.clone().into());
-    for (name, value) in said {
-        fields.insert((*name).to_owned(), (*value).into());
+pub(super) fn nested_fields(event: &HookEvent, fields: &[(&str, &str)]) -> Map<String, Value> {
+    let mut nested = Map::new();
+    nested.insert("hookEventName".to_owned(), event.event.clone().into());
+    for (name, value) in fields {
+        nested.insert((*name).to_owned(), (*value).into());
     }
-    Map::from_iter([("hookSpecificOutput".to_owned(), fields.into())])
+    Map::from_iter([("hookSpecificOutput".to_owned(), nested.into())])
 }
 
 #[cfg(test)]

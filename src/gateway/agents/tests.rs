@@ -9,7 +9,7 @@ use super::hook_output::{HookOutput, HookVerdict, encode};
 use super::{CodingAgent, EventMeaning, ToolKind};
 
 /// A payload with the fields of any event, as an agent reports it.
-fn told(agent: CodingAgent, event: &str) -> HookEvent {
+fn hook_event(agent: CodingAgent, event: &str) -> HookEvent {
     let payload = json!({
         "session_id": "s-1", "hook_event_name": event, "prompt": "do it", "tool_name": "Bash",
         "tool_input": {"command": "make"}, "tool_use_id": "t-1", "command": "make", "file_path": "/a",
@@ -76,12 +76,12 @@ fn every_event_and_verdict_of_every_agent_has_an_answer_that_is_no_false_permiss
     for agent in CodingAgent::ALL {
         for (event, meaning) in events(agent) {
             for verdict in verdicts() {
-                let output = encode(&told(agent, event), &verdict);
-                let said = answer(&output);
-                let decided = decisions(&said);
-                let case = format!("{agent:?} {event} {verdict:?}: {said}");
+                let output = encode(&hook_event(agent, event), &verdict);
+                let printed = answer(&output);
+                let decided = decisions(&printed);
+                let case = format!("{agent:?} {event} {verdict:?}: {printed}");
                 assert_eq!(output.code, 0, "{case}");
-                assert!(said.is_object() || said.is_null(), "{case}");
+                assert!(printed.is_object() || printed.is_null(), "{case}");
                 let permits = |word: &String| ["allow", "approve", "true"].contains(&word.as_str());
                 let stops = |word: &String| ["deny", "block", "false"].contains(&word.as_str());
                 match &verdict {
@@ -106,7 +106,7 @@ fn every_event_and_verdict_of_every_agent_has_an_answer_that_is_no_false_permiss
 #[test]
 fn an_unknown_event_with_a_tool_is_denied_and_one_without_a_tool_is_passed_on() {
     for agent in CodingAgent::ALL {
-        let event = told(agent, "somethingNew");
+        let event = hook_event(agent, "somethingNew");
         let HookEventKind::BeforeTool { actions, .. } = &event.kind else {
             panic!("{agent:?}: {:?}", event.kind);
         };
@@ -116,7 +116,11 @@ fn an_unknown_event_with_a_tool_is_denied_and_one_without_a_tool_is_passed_on() 
         let event = HookEvent::read(agent, payload.to_string().as_bytes()).unwrap();
         assert_eq!(event.kind, HookEventKind::Other);
         for ignored in agent.adapter().ignored_events() {
-            assert_eq!(told(agent, ignored).kind, HookEventKind::Other, "{ignored}");
+            assert_eq!(
+                hook_event(agent, ignored).kind,
+                HookEventKind::Other,
+                "{ignored}"
+            );
         }
     }
 }

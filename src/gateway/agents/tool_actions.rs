@@ -187,17 +187,17 @@ fn deciding_params(
 
 /// Returns the task for another agent. If no field is known to hold it, returns the whole input.
 fn mission(input: &Map<String, Value>) -> Result<String, String> {
-    let mut said = all_texts(input, &["prompt", "task", "message"])?;
-    if said.is_empty() {
-        said.extend(single_text(input, &["description"])?);
+    let mut texts = all_texts(input, &["prompt", "task", "message"])?;
+    if texts.is_empty() {
+        texts.extend(single_text(input, &["description"])?);
     }
-    if said.is_empty() && input.is_empty() {
+    if texts.is_empty() && input.is_empty() {
         return Err(missing_param_error("prompt"));
     }
-    if said.is_empty() {
-        said.push(Value::from(input.clone()).to_string());
+    if texts.is_empty() {
+        texts.push(Value::from(input.clone()).to_string());
     }
-    Ok(said.join("\n"))
+    Ok(texts.join("\n"))
 }
 
 fn missing_param_error(name: &str) -> String {
@@ -265,7 +265,7 @@ fn command(input: &Map<String, Value>) -> Result<String, String> {
     };
     let mut found: Vec<String> = Vec::new();
     for name in ["command", "cmd"] {
-        let said = match input.get(name) {
+        let texts = match input.get(name) {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) => Some(text.clone()),
             Some(Value::Array(list)) => Some(words(list).ok_or_else(|| no_text(name))?),
@@ -273,7 +273,7 @@ fn command(input: &Map<String, Value>) -> Result<String, String> {
                 return Err(no_text(name));
             }
         };
-        found.extend(said.filter(|text| !text.is_empty()));
+        found.extend(texts.filter(|text| !text.is_empty()));
     }
     found.dedup();
     match found.as_slice() {
@@ -347,12 +347,12 @@ fn single_text(input: &Map<String, Value>, names: &[&str]) -> Result<Option<Stri
 fn all_texts(input: &Map<String, Value>, names: &[&str]) -> Result<Vec<String>, String> {
     let mut found: Vec<String> = Vec::new();
     for name in names {
-        let said = match input.get(*name) {
+        let texts = match input.get(*name) {
             None | Some(Value::Null) => continue,
             Some(Value::Array(list)) => list.iter().collect(),
             Some(one) => vec![one],
         };
-        for text in said {
+        for text in texts {
             let text = text.as_str().ok_or_else(|| no_text(name))?;
             if !text.is_empty() && !found.iter().any(|known| known == text) {
                 found.push(text.to_owned());

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::HookOptions;
 use crate::base::digest::Digest;
-use crate::base::id::{GateId, SessionId};
+use crate::base::id::{HeldRequestId, SessionId};
 use crate::base::json;
 use crate::engine::command::AgentQuestions;
 use crate::gateway::agents::hook_event::{HookEvent, HookEventKind};
@@ -90,7 +90,7 @@ pub struct AnswerLine {
     /// The session.
     pub session: SessionId,
     /// The held request.
-    pub gate: GateId,
+    pub gate: HeldRequestId,
     /// Token that the hook made for this session and gate.
     pub token: String,
     /// Answers by checkpoint, then by question.
@@ -103,12 +103,12 @@ impl AnswerLine {
     pub fn key(&self, secret: Digest) -> Option<String> {
         let mut conversation = self.session.clone();
         loop {
-            let speaker = ConversationIdentity {
+            let identity = ConversationIdentity {
                 secret,
                 conversation: &conversation,
             };
-            if speaker.token(&self.session, self.gate.as_str()) == self.token {
-                return Some(speaker.key().to_string());
+            if identity.token(&self.session, self.gate.as_str()) == self.token {
+                return Some(identity.key().to_string());
             }
             // A resumed session has the name of the first session and a number.
             let (first, number) = conversation.as_str().rsplit_once('.')?;
@@ -163,7 +163,7 @@ impl AnswerCommand {
     pub(super) fn is_answer_call(
         &self,
         actions: &[ToolAction],
-        speaker: ConversationIdentity<'_>,
+        identity: ConversationIdentity<'_>,
     ) -> bool {
         let [action] = actions else { return false };
         let harmless = |(name, value): (&String, &Value)| {
@@ -181,24 +181,24 @@ impl AnswerCommand {
         let Some(line) = command.and_then(|command| self.read(command)) else {
             return false;
         };
-        let own = speaker.key().to_string();
-        line.key(speaker.secret) == Some(own)
+        let own = identity.key().to_string();
+        line.key(identity.secret) == Some(own)
     }
 }
 
 /// Returns the verdict on a shell command that only answers a checkpoint. It is not a step of the agent, so
 /// the hook does not ask the console; the console records the answer when it arrives.
 pub(super) fn verdict(
-    told: &HookEvent,
+    event: &HookEvent,
     options: &HookOptions,
     conversation: &SessionId,
 ) -> Option<HookVerdict> {
-    let speaker = ConversationIdentity {
+    let identity = ConversationIdentity {
         secret: options.secret,
         conversation,
     };
-    let is_use = |actions: &[ToolAction]| options.answer_command.is_answer_call(actions, speaker);
-    match &told.kind {
+    let is_use = |actions: &[ToolAction]| options.answer_command.is_answer_call(actions, identity);
+    match &event.kind {
         HookEventKind::BeforeTool {
             actions: Ok(actions),
             ..

@@ -275,12 +275,12 @@ impl<'a, C: ConsoleCalls> HookConversation<'a, C> {
         (tool, used): (&str, Option<&str>),
         result: &Result<String, String>,
     ) -> Result<(), CallError> {
-        let said = match result {
+        let params = match result {
             Ok(result) => json!({"reference": reference, "result": result}),
             Err(message) => json!({"reference": reference,
                 "error": {"code": "failed", "message": message}}),
         };
-        match self.call("action.completed", said).await {
+        match self.call("action.completed", params).await {
             Ok(completed) => {
                 self.injected.extend(injected_in(&completed));
                 Ok(())

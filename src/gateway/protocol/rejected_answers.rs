@@ -261,9 +261,9 @@ mod tests {
         mark_recorded(&reports.new[0]).unwrap();
         let reports = RejectedAnswerReports::read(folder.path());
         assert_eq!((reports.new.len(), reports.recorded.len()), (0, 1));
-        let told = reports.summary().unwrap();
-        assert!(told.contains("ANOTHER PROCESS gave an answer at /run/cra/console.sock"));
-        assert!(told.contains("the answer has no proof"), "{told}");
+        let summary = reports.summary().unwrap();
+        assert!(summary.contains("ANOTHER PROCESS gave an answer at /run/cra/console.sock"));
+        assert!(summary.contains("the answer has no proof"), "{summary}");
     }
 
     #[test]

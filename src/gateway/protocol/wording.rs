@@ -72,28 +72,28 @@ fn refusal_text(fault: &CallFault) -> String {
 
 /// Returns the contexts and guidance that an answer injects.
 pub(in crate::gateway) fn injected_in(answer: &Value) -> Injected {
-    let given = answer.get("given").cloned().unwrap_or_default();
-    serde_json::from_value(given).unwrap_or_default()
+    let injected = answer.get("given").cloned().unwrap_or_default();
+    serde_json::from_value(injected).unwrap_or_default()
 }
 
 /// Joins injected texts: instructions at system level first, then contexts, then other guidance.
-pub(in crate::gateway) fn injected_text(given: &Injected) -> Option<String> {
+pub(in crate::gateway) fn injected_text(injected: &Injected) -> Option<String> {
     let is_system =
         |guidance: &&InjectedGuidance| guidance.block.format == GuidanceFormat::SystemInstruction;
-    let system = given.guidance.iter().filter(is_system).map(|guidance| {
+    let system = injected.guidance.iter().filter(is_system).map(|guidance| {
         let content = guidance.block.content.trim();
         format!("System instruction, with priority over everything below: {content}")
     });
-    let contexts = given
+    let contexts = injected
         .contexts
         .iter()
         .map(|context| context.content.trim().to_owned());
-    let guidance = given
+    let guidance = injected
         .guidance
         .iter()
         .filter(|guidance| !is_system(guidance));
     let guidance = guidance.map(|guidance| guidance.block.content.trim().to_owned());
-    let withdrawn = given
+    let withdrawn = injected
         .withdrawn
         .iter()
         .map(|context| format!("The guidance of {context} no longer applies."));

@@ -48,8 +48,8 @@ impl AgentConnection {
     ///
     /// # Errors
     /// Every outcome other than a result, as the caller is to be told.
-    pub async fn execute_call(&self, spoken: AuthenticatedCall) -> Result<Value, CallFault> {
-        let AuthenticatedCall { call, key } = spoken;
+    pub async fn execute_call(&self, authenticated: AuthenticatedCall) -> Result<Value, CallFault> {
+        let AuthenticatedCall { call, key } = authenticated;
         if call.is_report() {
             self.limits.pace_report().await;
         }

@@ -143,8 +143,8 @@ impl RequestParams {
                 first.publish(&outcome);
                 outcome
             }
-            JoinedRequest::Later(mut told) => {
-                let outcome = told.wait_for(Option::is_some).await;
+            JoinedRequest::Later(mut outcomes) => {
+                let outcome = outcomes.wait_for(Option::is_some).await;
                 let outcome = outcome.ok().and_then(|shared| shared.clone());
                 match outcome {
                     Some(outcome) => outcome,
@@ -187,21 +187,21 @@ impl CompletedParams {
             },
         };
         // If one run cannot be completed, the others still are.
-        let mut given = Injected::default();
+        let mut injected = Injected::default();
         let mut outcome: Result<(), CallFault> = Ok(());
         for execution in runs {
             let completed = ActionCompletion {
-                delivery: self.given,
+                delivery: self.delivery,
                 session: self.session.clone(),
                 execution,
                 result: self.result.clone(),
             };
             match gateway.agents.complete_action(completed).await {
-                Ok(more) => given.extend(more),
+                Ok(more) => injected.extend(more),
                 Err(denied) => outcome = outcome.and(Err(CallFault::from(denied))),
             }
         }
-        outcome.map(|()| injected_result(&given))
+        outcome.map(|()| injected_result(&injected))
     }
 }
 
@@ -226,11 +226,11 @@ impl AnswerParams {
 }
 
 /// Builds a result with the injected contexts, or an empty one.
-fn injected_result(given: &Injected) -> Value {
-    if given.is_empty() {
+fn injected_result(injected: &Injected) -> Value {
+    if injected.is_empty() {
         return json!({});
     }
-    json!({ "given": given })
+    json!({ "given": injected })
 }
 
 /// Builds an empty result.
@@ -269,7 +269,7 @@ fn turn_result(taken: &TurnReply) -> Value {
         "closed": outcome.closed,
         "notes": outcome.notes,
         "memento": outcome.memento,
-        "given": taken.given,
+        "given": taken.injected,
     });
     if let (Some(fields), false) = (turned.as_object_mut(), taken.held.is_empty()) {
         fields.insert("held".to_owned(), json!(taken.held));

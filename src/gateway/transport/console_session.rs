@@ -67,9 +67,9 @@ impl ConsoleSession {
     ///
     /// # Errors
     /// Fails when the system provides no randomness.
-    pub(super) fn new(guest: ConsoleIdentity) -> Result<Self, getrandom::Error> {
+    pub(super) fn new(identity: ConsoleIdentity) -> Result<Self, getrandom::Error> {
         Ok(Self {
-            identity: guest,
+            identity,
             session: Uuid::now_v7().into(),
             key: SessionKey::random()?,
             phase: Mutex::new(ConsoleSessionPhase::NotStarted),
@@ -124,8 +124,8 @@ impl ConsoleSession {
         run: &PermittedRun,
         result: Result<String, (String, String)>,
     ) -> Result<Option<String>, CallError> {
-        let mut said = json!({"execution": run.execution});
-        if let Some(fields) = said.as_object_mut() {
+        let mut params = json!({"execution": run.execution});
+        if let Some(fields) = params.as_object_mut() {
             match result {
                 Ok(result) => fields.insert("result".to_owned(), truncated(result).into()),
                 Err((code, message)) => fields.insert(
@@ -134,7 +134,7 @@ impl ConsoleSession {
                 ),
             };
         }
-        let completed = self.call("action.completed", said).await?;
+        let completed = self.call("action.completed", params).await?;
         Ok(injected_text(&injected_in(&completed)))
     }
 
@@ -156,37 +156,41 @@ impl ConsoleSession {
     /// # Errors
     /// Every outcome other than a result.
     pub(super) async fn call(&self, method: &str, params: Value) -> Result<Value, CallError> {
-        let said = self.call_console(method, params).await;
-        if let Err(CallError::Unproven { reason, .. }) = &said {
-            let (guest, session) = (&self.identity, Some(self.session.to_string()));
-            let report =
-                RejectedAnswer::new(guest.program, session, &guest.socket, reason.to_string());
+        let result = self.call_console(method, params).await;
+        if let Err(CallError::Unproven { reason, .. }) = &result {
+            let (identity, session) = (&self.identity, Some(self.session.to_string()));
+            let report = RejectedAnswer::new(
+                identity.program,
+                session,
+                &identity.socket,
+                reason.to_string(),
+            );
             // A failed report changes nothing: the agent is denied in any case.
-            let _ = report.write_report(&guest.folder);
+            let _ = report.write_report(&identity.folder);
         }
-        said
+        result
     }
 
     async fn call_console(&self, method: &str, params: Value) -> Result<Value, CallError> {
         let key = self.identity.answers.clone();
         let key = key.ok_or_else(|| CallError::NoKey("the option is missing".to_owned()))?;
-        let mut speaker = GatewayClient::connect_verified(&self.identity.socket, key).await?;
-        self.start_if_needed(&mut speaker).await?;
+        let mut client = GatewayClient::connect_verified(&self.identity.socket, key).await?;
+        self.start_if_needed(&mut client).await?;
         let params = self.with_session(params);
-        let said = speaker.call(method, &params).await;
-        let Err(CallError::Fault(fault)) = &said else {
-            return said;
+        let result = client.call(method, &params).await;
+        let Err(CallError::Fault(fault)) = &result else {
+            return result;
         };
         if fault.deny_code() != Some(DenyCode::Session) {
-            return said;
+            return result;
         }
         // This is another console with another record: it does not know the session.
         *self.phase.lock().await = ConsoleSessionPhase::NotStarted;
-        self.start_if_needed(&mut speaker).await?;
-        speaker.call(method, &params).await
+        self.start_if_needed(&mut client).await?;
+        client.call(method, &params).await
     }
 
-    async fn start_if_needed(&self, speaker: &mut GatewayClient) -> Result<(), CallError> {
+    async fn start_if_needed(&self, client: &mut GatewayClient) -> Result<(), CallError> {
         let mut begun = self.phase.lock().await;
         if matches!(*begun, ConsoleSessionPhase::Started(_)) {
             return Ok(());
@@ -196,7 +200,7 @@ impl ConsoleSession {
             "intent": self.identity.intent,
             "api_key": self.identity.api_key,
         }));
-        let started = speaker.call("session.start", &start).await?;
+        let started = client.call("session.start", &start).await?;
         *begun = ConsoleSessionPhase::Started(injected_in(&started));
         Ok(())
     }

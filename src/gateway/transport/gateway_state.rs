@@ -265,12 +265,12 @@ impl GatewayState {
         if let Some(first) = asked.get(&of) {
             return JoinedRequest::Later(first.clone());
         }
-        let (teller, told) = watch::channel(None);
-        asked.insert(of.clone(), told);
+        let (sender, receiver) = watch::channel(None);
+        asked.insert(of.clone(), receiver);
         JoinedRequest::First(Box::new(FirstRequest {
             gateway: self.clone(),
             key: of,
-            sender: teller,
+            sender,
         }))
     }
 

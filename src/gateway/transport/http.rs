@@ -177,8 +177,10 @@ impl HttpServer {
             // The hook route has no guard layer, which would answer with another status.
             .route("/v1/hook/{host}", post(hook::serve))
             .with_state(Arc::clone(&shared));
-        let hall = shared.resources.gateway.clone();
-        let listening = tokio::spawn(listener::accept_connections(listener, router, hall, most));
+        let gateway = shared.resources.gateway.clone();
+        let listening = tokio::spawn(listener::accept_connections(
+            listener, router, gateway, most,
+        ));
         Ok(Self {
             address,
             shared,

@@ -39,9 +39,9 @@ impl UnixServer {
     ///
     /// # Errors
     /// Fails when the path cannot be used.
-    pub fn start(place: SocketLock, hall: GatewayState) -> Result<Self, SocketError> {
+    pub fn start(place: SocketLock, gateway: GatewayState) -> Result<Self, SocketError> {
         let most = MAX_CONNECTIONS.min(raise_open_file_limit() / 2);
-        Self::open_for(most, place, hall)
+        Self::open_for(most, place, gateway)
     }
 
     /// Starts to listen at a path, with a limit of connections.
@@ -51,7 +51,7 @@ impl UnixServer {
     pub fn open_for(
         most: usize,
         place: SocketLock,
-        hall: GatewayState,
+        gateway: GatewayState,
     ) -> Result<Self, SocketError> {
         let failed = |error| SocketError::Io {
             path: place.path().to_owned(),
@@ -60,9 +60,9 @@ impl UnixServer {
         let listener = UnixListener::bind(place.path()).map_err(failed)?;
         let ours = fs::Permissions::from_mode(0o600);
         fs::set_permissions(place.path(), ours).map_err(failed)?;
-        let (counted, visitors) = watch::channel(0);
+        let (counted, connections) = watch::channel(0);
         let shared = SocketState {
-            gateway: hall,
+            gateway,
             large: Arc::new(Semaphore::new(MAX_LARGE_MESSAGES)),
             connections: counted,
         };
@@ -71,7 +71,7 @@ impl UnixServer {
         Ok(Self {
             bound,
             lock: place,
-            connections: visitors,
+            connections,
             listening,
         })
     }
@@ -149,9 +149,9 @@ struct SocketState {
 struct CountedConnection(watch::Sender<usize>);
 
 impl CountedConnection {
-    fn among(visitors: &watch::Sender<usize>) -> Self {
-        visitors.send_modify(|there| *there += 1);
-        Self(visitors.clone())
+    fn among(connections: &watch::Sender<usize>) -> Self {
+        connections.send_modify(|there| *there += 1);
+        Self(connections.clone())
     }
 }
 

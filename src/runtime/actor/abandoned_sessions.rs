@@ -4,10 +4,10 @@
 use super::Actor;
 use crate::base::clock::Timestamp;
 use crate::base::limits::{ABANDONED_CHECK_INTERVAL, ABANDONED_TIME};
-use crate::engine::command::{CallerId, DeliveryTime, EndSession, EngineCommand, FinalStatus};
+use crate::engine::command::{DeliveryTime, EndSession, EngineCommand, FinalStatus, ReplyId};
 
-/// Ask id of the console's own commands: no agent waits for the answer.
-const NO_ASKER: CallerId = CallerId(u64::MAX);
+/// Reply number of the console's own commands: no agent waits for the reply.
+const UNUSED_REPLY: ReplyId = ReplyId(u64::MAX);
 
 impl Actor {
     /// Returns the time of the next check for abandoned sessions, if there are sessions.
@@ -39,7 +39,7 @@ impl Actor {
             };
             let effects = self
                 .engine
-                .handle(EngineCommand::EndSession(NO_ASKER, end), now);
+                .handle(EngineCommand::EndSession(UNUSED_REPLY, end), now);
             self.execute(effects);
         }
     }

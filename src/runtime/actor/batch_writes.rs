@@ -13,7 +13,7 @@ use super::log_sealing::PendingSeal;
 use super::replies::unavailable_denial;
 use crate::atlas::document::AcknowledgeMode;
 use crate::base::limits::MAX_EARLY_EVENTS;
-use crate::engine::command::{AgentReply, CallerId, DecisionRefusal, OperatorReply, Reply};
+use crate::engine::command::{AgentReply, DecisionRefusal, OperatorReply, Reply, ReplyId};
 use crate::engine::extensions::ExtensionCall;
 use crate::store::{Batch, StoreError};
 use crate::trace::event::Durability;
@@ -24,9 +24,9 @@ use crate::trace::record::Record;
 pub(super) struct PendingBatch {
     pub(super) batch: Batch,
     /// Replies that wait for the batch to be durable.
-    pub(super) replies: Vec<(CallerId, Reply)>,
+    pub(super) replies: Vec<(ReplyId, Reply)>,
     /// Replies that are sent as soon as the batch is handed over, and the number of their events.
-    pub(super) early_replies: Vec<(CallerId, Reply)>,
+    pub(super) early_replies: Vec<(ReplyId, Reply)>,
     pub(super) early: u64,
     /// Calls of extensions that wait for the batch to be durable.
     pub(super) calls: Vec<ExtensionCall>,
@@ -35,7 +35,7 @@ pub(super) struct PendingBatch {
 /// Result of a batch, with everything that waited for it.
 pub(super) struct WrittenBatch {
     pub(super) outcome: Result<(), StoreError>,
-    pub(super) replies: Vec<(CallerId, Reply)>,
+    pub(super) replies: Vec<(ReplyId, Reply)>,
     pub(super) calls: Vec<ExtensionCall>,
     /// Number of its events that were acknowledged early.
     pub(super) early: u64,
@@ -53,7 +53,7 @@ impl Actor {
     pub(super) fn add_to_batch(
         &mut self,
         batch: Batch,
-        replies: Vec<(CallerId, Reply)>,
+        replies: Vec<(ReplyId, Reply)>,
         durability: Durability,
     ) {
         let events = batch.records.len() as u64;
@@ -157,7 +157,7 @@ impl Actor {
     pub(super) fn on_write_failure(
         &mut self,
         error: &StoreError,
-        mut replies: Vec<(CallerId, Reply)>,
+        mut replies: Vec<(ReplyId, Reply)>,
     ) {
         let what = error.to_string();
         tracing::error!(%what, "the store is poisoned");
@@ -166,16 +166,16 @@ impl Actor {
         let pending = std::mem::take(&mut self.pending);
         replies.extend(pending.early_replies);
         replies.extend(pending.replies);
-        for (ask, reply) in replies {
+        for (reply_id, reply) in replies {
             let refusal = match reply {
                 Reply::Operator(_) => {
                     OperatorReply::Refused(DecisionRefusal::Unavailable(what.clone())).into()
                 }
                 Reply::Agent(_) => AgentReply::Denied(unavailable_denial(&what)).into(),
             };
-            self.send_replies(vec![(ask, refusal)]);
+            self.send_replies(vec![(reply_id, refusal)]);
         }
-        let rest: Vec<_> = self.waiting_callers.drain().collect();
+        let rest: Vec<_> = self.pending_replies.drain().collect();
         for (_, reply) in rest {
             reply.refuse(unavailable_denial(&what), &what);
         }

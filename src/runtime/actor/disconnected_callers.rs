@@ -9,12 +9,13 @@ impl Actor {
     /// Tells the engine which callers have disconnected.
     pub(super) fn note_disconnected(&mut self) {
         let gone = self
-            .waiting_callers
+            .pending_replies
             .extract_if(|_, reply| reply.is_closed());
-        for ask in gone.map(|(ask, _)| ask).collect::<Vec<_>>() {
-            let effects = self
-                .engine
-                .handle(EngineCommand::CallerLeft(ask), self.clock.now());
+        for reply_id in gone.map(|(reply_id, _)| reply_id).collect::<Vec<_>>() {
+            let effects = self.engine.handle(
+                EngineCommand::CallerDisconnected(reply_id),
+                self.clock.now(),
+            );
             self.execute(effects);
         }
     }
@@ -22,11 +23,11 @@ impl Actor {
     /// Tells the engine which callers of identical held requests have disconnected: the new request then
     /// joins theirs.
     pub(super) fn note_disconnected_twins(&mut self, request: &ActionRequest) {
-        for ask in self.engine.joinable_callers(request) {
-            let waiting = self.waiting_callers.get(&ask);
+        for reply_id in self.engine.joinable_replies(request) {
+            let waiting = self.pending_replies.get(&reply_id);
             if waiting.is_none_or(ReplySender::is_closed) {
-                self.waiting_callers.remove(&ask);
-                let left = EngineCommand::CallerLeft(ask);
+                self.pending_replies.remove(&reply_id);
+                let left = EngineCommand::CallerDisconnected(reply_id);
                 let effects = self.engine.handle(left, self.clock.now());
                 self.execute(effects);
             }

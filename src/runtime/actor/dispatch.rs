@@ -27,10 +27,10 @@ impl Actor {
     async fn handle_message(&mut self, message: ActorMessage) -> ControlFlow<()> {
         match message {
             ActorMessage::Command {
-                ask,
+                reply_id,
                 command,
                 reply,
-            } => self.handle_command(ask, command, reply).await,
+            } => self.handle_command(reply_id, command, reply).await,
             ActorMessage::ExtensionAnswer(id, returned) => self.on_extension_answer(id, returned),
             ActorMessage::Verified(checked) => self.on_verified(&checked).await,
             ActorMessage::Draft(of, draft) => self.keep_draft(of, draft),

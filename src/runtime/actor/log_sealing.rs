@@ -15,7 +15,7 @@ use super::super::witness;
 use super::Actor;
 use super::batch_writes::WrittenBatch;
 use crate::base::clock::{Boxed, Timestamp};
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::engine::command::{DecisionRefusal, Effect, OperatorReply, Reply};
 use crate::store::{Batch, CommitError, Seal, StateRow, Store, StoreError};
 use crate::trace::event::{Durability, Payload};
@@ -183,7 +183,7 @@ impl Actor {
     /// Adds an entry to the log. The reply is sent when the entry is durable.
     pub(super) fn add_entry(&mut self, asked: EntryRequest) {
         let EntryRequest {
-            ask,
+            reply_id,
             payload,
             reply,
         } = asked;
@@ -193,11 +193,11 @@ impl Actor {
             )));
             return;
         }
-        self.waiting_callers
-            .insert(ask, ReplySender::Operator(reply));
+        self.pending_replies
+            .insert(reply_id, ReplySender::Operator(reply));
         let effects = vec![
             Effect::AppendToLog(payload),
-            Effect::Reply(ask, Reply::Operator(OperatorReply::Acted)),
+            Effect::Reply(reply_id, Reply::Operator(OperatorReply::Acted)),
         ];
         self.execute(effects);
     }
@@ -268,7 +268,7 @@ impl Actor {
     }
 
     /// Stores or removes a draft for a held request. Ignores other requests.
-    fn keep_gate_draft(&mut self, gate: GateId, draft: Option<Value>) -> Option<StateRow> {
+    fn keep_gate_draft(&mut self, gate: HeldRequestId, draft: Option<Value>) -> Option<StateRow> {
         if self.engine.held().iter().all(|held| held.id != gate) {
             return None;
         }
@@ -281,7 +281,7 @@ impl Actor {
     }
 
     /// Removes the draft of a request that is no longer held.
-    pub(super) fn drop_draft(&mut self, gate: &GateId) -> Option<StateRow> {
+    pub(super) fn drop_draft(&mut self, gate: &HeldRequestId) -> Option<StateRow> {
         let known = self.drafts.contains_key(gate);
         known.then(|| {
             Arc::make_mut(&mut self.drafts).remove(gate);
@@ -319,7 +319,7 @@ impl Actor {
 /// State kind of a draft.
 pub(in super::super) const DRAFT_KIND: &str = "draft";
 
-fn draft_row(gate: &GateId, draft: Option<&Value>) -> StateRow {
+fn draft_row(gate: &HeldRequestId, draft: Option<&Value>) -> StateRow {
     StateRow {
         kind: DRAFT_KIND.to_owned(),
         key: gate.to_string(),

@@ -59,7 +59,7 @@ pub(super) fn only_reports(command: &EngineCommand) -> bool {
         | EngineCommand::CompleteAction(..)
         | EngineCommand::ReportError(..)
         | EngineCommand::Report(..)
-        | EngineCommand::CallerLeft(_)
+        | EngineCommand::CallerDisconnected(_)
         | EngineCommand::RecordFinding(..)
         | EngineCommand::RecordIntact
         | EngineCommand::ClockMoved(_)

@@ -7,8 +7,8 @@ use super::replies::unavailable_denial;
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::engine::command::{
-    AgentReply, CallerId, DecisionRefusal, DenialReply, DenyCode, Effect, EngineCommand,
-    OperatorReply, Reply, ReportReceipt, RuntimeFinding,
+    AgentReply, DecisionRefusal, DenialReply, DenyCode, Effect, EngineCommand, OperatorReply,
+    Reply, ReplyId, ReportReceipt, RuntimeFinding,
 };
 use crate::memento::ExternalName;
 use crate::store::Batch;
@@ -50,14 +50,14 @@ impl Actor {
         };
         let thread = asked.take.thread();
         let message = asked.take.turn.message.clone();
-        let (ask, session) = (asked.ask, asked.take.session);
-        self.waiting_callers
-            .insert(ask, ReplySender::Agent(asked.reply));
+        let (reply_id, session) = (asked.reply_id, asked.take.session);
+        self.pending_replies
+            .insert(reply_id, ReplySender::Agent(asked.reply));
         let taken = match taken {
             Ok(taken) => taken,
             Err(refused) => {
                 self.changed |= refused == threads::ThreadRefusal::Full;
-                self.reply_thread_refusal(ask, &session, thread, &refused);
+                self.reply_thread_refusal(reply_id, &session, thread, &refused);
                 return;
             }
         };
@@ -65,7 +65,7 @@ impl Actor {
             event: taken.payload.clone(),
             message,
         };
-        let Some(mut effects) = self.record_event(ask, &session, finding) else {
+        let Some(mut effects) = self.record_event(reply_id, &session, finding) else {
             return;
         };
         // The first record of the turn is the next one of its chain.
@@ -102,21 +102,21 @@ impl Actor {
             let _ = asked.reply.send(AgentReply::Denied(denied));
             return;
         }
-        let (ask, hand_over) = (asked.ask, asked.hand_over);
+        let (reply_id, hand_over) = (asked.reply_id, asked.hand_over);
         let live = LiveSessions(&self.engine);
         let handed = self.threads.hand_over(&hand_over, live);
-        self.waiting_callers
-            .insert(ask, ReplySender::Agent(asked.reply));
+        self.pending_replies
+            .insert(reply_id, ReplySender::Agent(asked.reply));
         let (payload, thread) = match handed {
             Ok(handed) => handed,
             Err(refused) => {
                 let thread = hand_over.thread();
-                self.reply_thread_refusal(ask, &hand_over.session, thread, &refused);
+                self.reply_thread_refusal(reply_id, &hand_over.session, thread, &refused);
                 return;
             }
         };
         let finding = RuntimeFinding::Event(payload);
-        let Some(effects) = self.record_event(ask, &hand_over.session, finding) else {
+        let Some(effects) = self.record_event(reply_id, &hand_over.session, finding) else {
             return;
         };
         let row = self.threads.store_thread(thread);
@@ -127,11 +127,11 @@ impl Actor {
     /// it.
     fn record_event(
         &mut self,
-        ask: CallerId,
+        reply_id: ReplyId,
         session: &SessionId,
         finding: RuntimeFinding,
     ) -> Option<Vec<Effect>> {
-        let note = EngineCommand::RecordFinding(ask, session.clone(), Box::new(finding));
+        let note = EngineCommand::RecordFinding(reply_id, session.clone(), Box::new(finding));
         let effects = self.engine.handle(note, self.clock.now());
         let noted = |effect: &Effect| {
             matches!(effect, Effect::Reply(_, Reply::Agent(AgentReply::Noted(_))))
@@ -147,14 +147,14 @@ impl Actor {
     /// chain, and counted at the thread.
     fn reply_thread_refusal(
         &mut self,
-        ask: CallerId,
+        reply_id: ReplyId,
         session: &SessionId,
         thread: Option<ExternalName>,
         refused: &threads::ThreadRefusal,
     ) {
         let denied = thread_denial(refused);
         if !matches!(denied.code, DenyCode::Thread | DenyCode::Limit) {
-            self.send_replies(vec![(ask, Reply::Agent(AgentReply::Denied(denied)))]);
+            self.send_replies(vec![(reply_id, Reply::Agent(AgentReply::Denied(denied)))]);
             return;
         }
         let now = self.clock.now();
@@ -165,7 +165,7 @@ impl Actor {
         );
         let is_foreign = denied.code == DenyCode::Thread;
         let finding = Box::new(RuntimeFinding::ThreadRefused { what, denied });
-        let note = EngineCommand::RecordFinding(ask, session.clone(), finding);
+        let note = EngineCommand::RecordFinding(reply_id, session.clone(), finding);
         let effects = self.engine.handle(note, now);
         let counted = thread.filter(|_| is_foreign && self.engine.session(session).is_some());
         let row = counted.and_then(|thread| self.threads.count_refused(&thread, session, now));
@@ -195,15 +195,15 @@ impl Actor {
                 return;
             }
         };
-        self.waiting_callers
-            .insert(asked.ask, ReplySender::Operator(asked.reply));
+        self.pending_replies
+            .insert(asked.reply_id, ReplySender::Operator(asked.reply));
         let batch = Batch {
             records: vec![self.ledger.entry(payload, now)],
             state: vec![row],
             ..Batch::default()
         };
         self.changed = true;
-        let replies = vec![(asked.ask, Reply::Operator(OperatorReply::Acted))];
+        let replies = vec![(asked.reply_id, Reply::Operator(OperatorReply::Acted))];
         self.add_to_batch(batch, replies, Durability::Sync);
     }
 }

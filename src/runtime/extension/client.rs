@@ -7,21 +7,21 @@ use crate::atlas::document::InjectMode;
 use crate::base::id::SessionId;
 use crate::engine::command::{AgentReply, EngineCommand, InjectedContext};
 use crate::engine::consultation::{Consultation, ConsultationAnswer, PolicyAnswer};
-use crate::runtime::message::{ActorMessage, AskIds, ReplySender};
+use crate::runtime::message::{ActorMessage, ReplyIds, ReplySender};
 
 /// Client for an extension's questions about its session. The questions change nothing, and no answer
 /// permits anything.
 #[derive(Clone, Debug)]
 pub struct Client {
     messages: mpsc::WeakSender<ActorMessage>,
-    ids: AskIds,
+    ids: ReplyIds,
     session: SessionId,
 }
 
 impl Client {
     pub(in crate::runtime) fn new(
         messages: mpsc::WeakSender<ActorMessage>,
-        ids: AskIds,
+        ids: ReplyIds,
         session: SessionId,
     ) -> Self {
         Self {
@@ -76,11 +76,11 @@ impl Client {
     }
 
     async fn consult(&self, consult: Consultation) -> Option<ConsultationAnswer> {
-        let ask = self.ids.next();
+        let reply_id = self.ids.next();
         let (reply, answer) = oneshot::channel();
         let message = ActorMessage::Command {
-            ask,
-            command: EngineCommand::Consult(ask, consult),
+            reply_id,
+            command: EngineCommand::Consult(reply_id, consult),
             reply: ReplySender::Agent(reply),
         };
         self.messages.upgrade()?.send(message).await.ok()?;

@@ -15,7 +15,7 @@ use crate::base::id::SessionId;
 use crate::engine::command::{EngineCommand, Reply};
 use crate::engine::extensions::{ExtensionCall, Extensions};
 use crate::runtime::hooks::EventHooks;
-use crate::runtime::message::{ActorMessage, AskIds};
+use crate::runtime::message::{ActorMessage, ReplyIds};
 use crate::trace::chain::Chain;
 use crate::trace::event::Draft;
 
@@ -56,7 +56,7 @@ impl InlineExtensions {
     ) -> Result<Value, String> {
         let (sender, mut messages) = mpsc::channel(1);
         let session = call.context.session.id.clone();
-        let client = Client::new(sender.downgrade(), AskIds::default(), session);
+        let client = Client::new(sender.downgrade(), ReplyIds::default(), session);
         let (registry, call) = (self.registry.clone(), call.clone());
         std::thread::scope(|scope| {
             let asked = scope.spawn(move || {

@@ -20,10 +20,10 @@ impl World {
         for one in finished(&mut self.starting, |one| one.task.is_finished()) {
             if let Ok(started) = one.task.await.unwrap() {
                 // Taking a session up again may change nothing, and then needs no record.
-                if one.new || started.given != Injected::default() {
+                if one.new || started.injected != Injected::default() {
                     self.hear_good_news("a session began");
                 }
-                self.check_given(&one.session, &started.given);
+                self.check_given(&one.session, &started.injected);
                 self.acknowledged.sessions.insert(one.session);
             }
         }
@@ -33,7 +33,7 @@ impl World {
                 Ok(AnswerReply::Accepted(accepted)) => {
                     self.hear_good_news("an answer was taken");
                     self.freed.insert(request_key.0.clone());
-                    self.check_given(&request_key.0, &accepted.given);
+                    self.check_given(&request_key.0, &accepted.injected);
                 }
                 Ok(AnswerReply::Asked(questions)) => self.own.push(questions),
                 Ok(AnswerReply::Invalid(_)) | Err(_) => {}
@@ -42,7 +42,7 @@ impl World {
         for saying in finished(&mut self.saying, |one| one.task.is_finished()) {
             if let Ok(accepted) = saying.task.await.unwrap() {
                 self.hear_good_news("input was taken");
-                self.check_given(&saying.session, &accepted.given);
+                self.check_given(&saying.session, &accepted.injected);
                 self.check_taken(saying.text);
             }
         }
@@ -89,17 +89,17 @@ impl World {
     }
 
     /// A session that a gate stands before is given nothing.
-    fn check_given(&mut self, session: &str, given: &Injected) {
-        let nothing = given.contexts.is_empty() && given.guidance.is_empty();
+    fn check_given(&mut self, session: &str, injected: &Injected) {
+        let nothing = injected.contexts.is_empty() && injected.guidance.is_empty();
         let pass_start_gate = self.passed.contains_key(&start_of(session));
         assert!(
             pass_start_gate || nothing,
-            "{session} was given {given:?} before it was let in"
+            "{session} was given {injected:?} before it was let in"
         );
         let stopped = self.stopped.contains(session) && !self.freed.contains(session);
         assert!(
             !stopped || nothing,
-            "{session} was given {given:?} behind a gate"
+            "{session} was given {injected:?} behind a gate"
         );
         self.counts.kept_back += u64::from(!pass_start_gate);
         self.counts.given += u64::from(!nothing);
@@ -117,7 +117,7 @@ impl World {
             free,
             "{request_key:?} ran past a gate before its whole session"
         );
-        self.check_given(&request_key.0, &allowed.given);
+        self.check_given(&request_key.0, &allowed.injected);
         let completed = ActionCompletion {
             delivery: cra_core::engine::command::DeliveryTime::Now,
             session: request_key.0.parse().unwrap(),

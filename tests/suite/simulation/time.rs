@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cra_core::base::clock::Clock;
-use cra_core::base::id::GateId;
+use cra_core::base::id::HeldRequestId;
 use cra_core::base::limits::DEFAULT_GATE_TIMEOUT;
 use cra_core::engine::command::HeldOutcome;
 
@@ -15,7 +15,7 @@ const HOUR: u64 = 3600;
 
 /// Moments of the steady clock at which held requests expire.
 #[derive(Debug, Default)]
-pub(super) struct Deadlines(BTreeMap<GateId, Duration>);
+pub(super) struct Deadlines(BTreeMap<HeldRequestId, Duration>);
 
 impl Deadlines {
     /// Forgets all of them: how long no console ran is not known.

@@ -14,15 +14,17 @@ pub(super) fn guidance(
     noted: &StepOutcome,
 ) -> Option<FailedExpectation> {
     let wanted = expected.guidance.as_ref()?;
-    let given: Vec<_> = noted.given.guidance.iter().map(fields).collect();
-    let mut pairs = given.iter().zip(wanted);
-    if given.len() == wanted.len() && pairs.all(|(given, wanted)| contains_all(given, wanted)) {
+    let injected: Vec<_> = noted.injected.guidance.iter().map(fields).collect();
+    let mut pairs = injected.iter().zip(wanted);
+    if injected.len() == wanted.len()
+        && pairs.all(|(injected, wanted)| contains_all(injected, wanted))
+    {
         return None;
     }
     let json_text = |blocks: &[Map<String, Value>]| json!(blocks).to_string();
     Some(FailedExpectation::new(
         format!("guidance {}", json_text(wanted)),
-        format!("guidance {}", json_text(&given)),
+        format!("guidance {}", json_text(&injected)),
     ))
 }
 

@@ -3,7 +3,7 @@
 use super::{OpenRequest, ScenarioEngine, StepFault, StepOutcome};
 use crate::base::id::SessionId;
 use crate::cli::run::scenario::AgentAnswers;
-use crate::engine::command::{AgentAnswer, CallerId, EngineCommand, ReleaseTo, ResolveRequest};
+use crate::engine::command::{AgentAnswer, EngineCommand, ReleaseTo, ReplyId, ResolveRequest};
 use crate::engine::held::{Held, HeldSubject};
 
 /// Word by which a request relies on the last resolution of its session.
@@ -29,14 +29,14 @@ impl ScenarioEngine {
             session: session.clone(),
             action,
         };
-        self.open_requests.insert(CallerId(self.asks + 1), wish);
+        self.open_requests.insert(ReplyId(self.asks + 1), wish);
         let answer = AgentAnswer {
             session: session.clone(),
             gate: held.id.clone(),
             answers: answers.clone(),
             release: ReleaseTo::default(),
         };
-        self.run_request(|ask| EngineCommand::Answer(ask, answer), noted);
+        self.run_request(|reply_id| EngineCommand::Answer(reply_id, answer), noted);
         if noted.reply.is_none() {
             noted.held = self.open_gates(&held);
         }
@@ -55,8 +55,8 @@ impl ScenarioEngine {
 
     /// Plays an agent's request for a resolution.
     pub(super) fn resolve(&mut self, resolve: &ResolveRequest, noted: &mut StepOutcome) {
-        self.play_call(&resolve.session, noted, |ask| {
-            EngineCommand::Resolve(ask, resolve.clone())
+        self.play_call(&resolve.session, noted, |reply_id| {
+            EngineCommand::Resolve(reply_id, resolve.clone())
         });
     }
 

@@ -52,8 +52,8 @@ fn question_name(held: &Held, gate: &Gate, question: &CompiledQuestion) -> Strin
 pub(super) fn answers_for(held: &Held, answers: &OperatorAnswers) -> Vec<BTreeMap<String, Value>> {
     let answer = |gate: &Gate, question: &CompiledQuestion| match answers {
         OperatorAnswers::Generated => Some(good_answer(question)),
-        OperatorAnswers::Explicit(given) => {
-            given.get(&question_name(held, gate, question)).cloned()
+        OperatorAnswers::Explicit(injected) => {
+            injected.get(&question_name(held, gate, question)).cloned()
         }
     };
     let of_gate = |gate: &Gate| {

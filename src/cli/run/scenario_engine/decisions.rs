@@ -21,7 +21,7 @@ impl ScenarioEngine {
             justification: pass.justification.clone(),
             ..decision(&held, pass.operator.as_ref(), Ruling::Pass { answers })
         };
-        self.run_request(|ask| EngineCommand::Decide(ask, decide), noted);
+        self.run_request(|reply_id| EngineCommand::Decide(reply_id, decide), noted);
     }
 
     /// Denies a held request, with a reason.
@@ -31,7 +31,7 @@ impl ScenarioEngine {
         };
         let reason = deny.reason.clone();
         let decide = decision(&held, deny.operator.as_ref(), Ruling::Deny { reason });
-        self.run_request(|ask| EngineCommand::Decide(ask, decide), noted);
+        self.run_request(|reply_id| EngineCommand::Decide(reply_id, decide), noted);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{OpenRequest, ScenarioEngine, StepFault, StepOutcome};
 use crate::base::id::SessionId;
-use crate::engine::command::{ActionCompletion, ActionError, AgentReport, CallerId, EngineCommand};
+use crate::engine::command::{ActionCompletion, ActionError, AgentReport, EngineCommand, ReplyId};
 
 impl ScenarioEngine {
     /// Plays a call of a session that is not about an action.
@@ -10,19 +10,22 @@ impl ScenarioEngine {
         &mut self,
         session: &SessionId,
         noted: &mut StepOutcome,
-        command: impl FnOnce(CallerId) -> EngineCommand,
+        command: impl FnOnce(ReplyId) -> EngineCommand,
     ) {
         let wish = OpenRequest {
             session: session.clone(),
             action: None,
         };
-        self.open_requests.insert(CallerId(self.asks + 1), wish);
+        self.open_requests.insert(ReplyId(self.asks + 1), wish);
         self.run_request(command, noted);
     }
 
     /// Plays a report of an agent that is only recorded.
     pub(super) fn report(&mut self, report: &AgentReport, noted: &mut StepOutcome) {
-        self.run_request(|ask| EngineCommand::Report(ask, report.clone()), noted);
+        self.run_request(
+            |reply_id| EngineCommand::Report(reply_id, report.clone()),
+            noted,
+        );
     }
 
     /// Plays the result of the oldest run of an action.
@@ -52,7 +55,10 @@ impl ScenarioEngine {
             execution: run.execution,
             result: result.clone(),
         };
-        self.run_request(|ask| EngineCommand::CompleteAction(ask, completed), noted);
+        self.run_request(
+            |reply_id| EngineCommand::CompleteAction(reply_id, completed),
+            noted,
+        );
     }
 
     /// Disconnects the waiting requesters of a session: for one action, or for all.
@@ -66,7 +72,7 @@ impl ScenarioEngine {
             wish.session == *session && (action.is_none() || wish.action.as_deref() == action)
         };
         let waiting = self.open_requests.iter().filter(|(_, wish)| meant(wish));
-        let waiting: Vec<CallerId> = waiting.map(|(ask, _)| *ask).collect();
+        let waiting: Vec<ReplyId> = waiting.map(|(reply_id, _)| *reply_id).collect();
         if waiting.is_empty() {
             let wishes = self.open_requests.values();
             let names = wishes.map(|wish| {
@@ -81,9 +87,9 @@ impl ScenarioEngine {
                 actual: format!("waiting for [{}]", names.join(", ")),
             });
         }
-        for ask in waiting {
-            self.open_requests.remove(&ask);
-            self.run_command(EngineCommand::CallerLeft(ask), None, noted);
+        for reply_id in waiting {
+            self.open_requests.remove(&reply_id);
+            self.run_command(EngineCommand::CallerDisconnected(reply_id), None, noted);
         }
     }
 }

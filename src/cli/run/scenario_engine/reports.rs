@@ -10,8 +10,8 @@ use crate::engine::consultation::Consultation;
 impl ScenarioEngine {
     /// Plays an error that an agent reports, and keeps its event for a later recovery.
     pub(super) fn report_error(&mut self, report: &ErrorReport, noted: &mut StepOutcome) {
-        self.play_call(&report.session, noted, |ask| {
-            EngineCommand::ReportError(ask, report.clone())
+        self.play_call(&report.session, noted, |reply_id| {
+            EngineCommand::ReportError(reply_id, report.clone())
         });
         if let Some(Reply::Agent(AgentReply::Accepted(accepted))) = &noted.reply
             && let Some(error) = &accepted.error
@@ -37,7 +37,7 @@ impl ScenarioEngine {
             success: recovered.success,
         };
         self.run_request(
-            |ask| EngineCommand::Report(ask, AgentReport::Recovery(recovery)),
+            |reply_id| EngineCommand::Report(reply_id, AgentReport::Recovery(recovery)),
             noted,
         );
     }
@@ -49,6 +49,6 @@ impl ScenarioEngine {
             action: asked.action.clone(),
             params: asked.params.clone(),
         };
-        self.run_request(|ask| EngineCommand::Consult(ask, consult), noted);
+        self.run_request(|reply_id| EngineCommand::Consult(reply_id, consult), noted);
     }
 }

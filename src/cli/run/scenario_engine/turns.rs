@@ -48,7 +48,7 @@ impl ScenarioEngine {
                 });
                 let session = take.session.clone();
                 self.run_request(
-                    |ask| EngineCommand::RecordFinding(ask, session, finding),
+                    |reply_id| EngineCommand::RecordFinding(reply_id, session, finding),
                     noted,
                 );
                 if let Some(Reply::Agent(AgentReply::Noted(_))) = noted.reply {

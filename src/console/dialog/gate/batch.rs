@@ -12,7 +12,7 @@ use super::form::FormFocus;
 use super::reply::ReplyEffect;
 use super::step::{DecisionContext, DecisionStep, DialogEntry, PassCare, pass_care};
 use super::{DecisionKind, DenyFocus, GateDialog};
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::console::cells::counted;
 use crate::engine::command::{DecisionRequest, OperatorReply};
 use crate::engine::held::Held;
@@ -24,9 +24,9 @@ pub(super) struct RequestBatch {
     /// All requests of the batch; the dialog shows the first. Empty if one request is decided alone.
     members: Vec<Arc<Held>>,
     /// Requests whose decision is being recorded.
-    pending: BTreeSet<GateId>,
+    pending: BTreeSet<HeldRequestId>,
     /// Requests that were decided here.
-    decided: Vec<GateId>,
+    decided: Vec<HeldRequestId>,
     /// Refusals, as text.
     refused: Vec<String>,
 }
@@ -47,7 +47,7 @@ impl GateDialog {
     }
 
     /// Returns true if this dialog decides the request.
-    pub(crate) fn is_about(&self, gate: &GateId) -> bool {
+    pub(crate) fn is_about(&self, gate: &HeldRequestId) -> bool {
         self.held.id == *gate || self.batch.pending.contains(gate)
     }
 
@@ -57,7 +57,7 @@ impl GateDialog {
     }
 
     /// Lists the requests decided here so far.
-    pub(crate) fn decided(&self) -> &[GateId] {
+    pub(crate) fn decided(&self) -> &[HeldRequestId] {
         &self.batch.decided
     }
 
@@ -106,8 +106,9 @@ impl GateDialog {
         ) {
             return;
         }
-        let now: BTreeMap<&GateId, &Arc<Held>> = {
-            let ids: BTreeSet<&GateId> = self.members().iter().map(|held| &held.id).collect();
+        let now: BTreeMap<&HeldRequestId, &Arc<Held>> = {
+            let ids: BTreeSet<&HeldRequestId> =
+                self.members().iter().map(|held| &held.id).collect();
             let held = snapshot.held.iter().filter(|held| ids.contains(&held.id));
             held.map(|held| (&held.id, held)).collect()
         };
@@ -132,7 +133,7 @@ impl GateDialog {
     pub(super) fn on_batch_reply(
         &mut self,
         verb: DecisionKind,
-        gate: &GateId,
+        gate: &HeldRequestId,
         reply: OperatorReply,
     ) -> ReplyEffect {
         if !self.batch.pending.remove(gate) {

@@ -14,7 +14,7 @@ use self::remarks::{Remark, RemarkBody};
 use self::request_layout::{RequestText, row_starts};
 use self::search::SearchState;
 use super::markdown;
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::base::text::one_line;
 use crate::console::cells::wrap;
 use crate::console::names::event_words;
@@ -192,7 +192,7 @@ impl ContextPane {
     }
 
     /// Returns the layout to do in the background, once per width.
-    pub(crate) fn take_layout_job(&mut self, gate: &GateId) -> Option<LayoutJob> {
+    pub(crate) fn take_layout_job(&mut self, gate: &HeldRequestId) -> Option<LayoutJob> {
         if self.is_laid_out() || self.cells == self.requested_cells {
             return None;
         }

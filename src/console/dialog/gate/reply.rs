@@ -6,7 +6,7 @@ use super::changed_request::ATLAS_CHANGED;
 use super::form::FormFocus;
 use super::step::DecisionStep;
 use super::{DecisionKind, GateDialog};
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::console::request::ConsoleRequest;
 use crate::engine::command::{DecisionRefusal, InvalidAnswers, OperatorReply};
 
@@ -23,7 +23,7 @@ pub(crate) enum ReplyEffect {
 
 impl GateDialog {
     /// Handles the runtime's reply. Only now the result of the decision is known.
-    pub(crate) fn on_reply(&mut self, gate: &GateId, reply: OperatorReply) -> ReplyEffect {
+    pub(crate) fn on_reply(&mut self, gate: &HeldRequestId, reply: OperatorReply) -> ReplyEffect {
         let DecisionStep::Writing(verb) = self.step else {
             return ReplyEffect::KeepOpen;
         };

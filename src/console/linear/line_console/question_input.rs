@@ -2,7 +2,7 @@
 
 use super::super::pending_pass::{InputResult, NextInput, PendingPass, pass_decision};
 use super::{LineConsole, LineEffect, LineState};
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::console::dialog::gate::pass_care;
 use crate::engine::command::{Confirmation, OperatorReply, Ruling};
 use crate::engine::held::Held;
@@ -97,7 +97,7 @@ impl LineConsole {
     }
 
     /// The request whose record is on its way to the disk.
-    pub(super) fn gate_being_written(&self) -> Option<&GateId> {
+    pub(super) fn gate_being_written(&self) -> Option<&HeldRequestId> {
         match &self.doing {
             LineState::Writing(gate) => Some(gate),
             LineState::Recording(passing) => Some(&passing.held.id),

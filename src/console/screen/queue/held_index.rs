@@ -6,13 +6,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::base::clock::Timestamp;
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::engine::held::Held;
 
 /// Index of all held requests.
 #[derive(Debug, Default)]
 pub(super) struct HeldIndex {
-    by_id: HashMap<GateId, Arc<Held>>,
+    by_id: HashMap<HeldRequestId, Arc<Held>>,
     /// Earliest deadline.
     earliest: Option<Timestamp>,
 }
@@ -30,7 +30,7 @@ pub(super) struct HeldDifference {
 
 impl HeldIndex {
     /// Returns the held request with this id.
-    pub(super) fn get(&self, id: &GateId) -> Option<&Arc<Held>> {
+    pub(super) fn get(&self, id: &HeldRequestId) -> Option<&Arc<Held>> {
         self.by_id.get(id)
     }
 
@@ -114,7 +114,7 @@ impl HeldIndex {
 impl HeldDifference {
     /// Corrects requests that were counted as removed although they only moved in the list.
     fn settle(&mut self, unmatched: &[&Arc<Held>]) {
-        let there: HashMap<&GateId, &Arc<Held>> =
+        let there: HashMap<&HeldRequestId, &Arc<Held>> =
             unmatched.iter().map(|held| (&held.id, *held)).collect();
         let (moved, removed) = std::mem::take(&mut self.removed)
             .into_iter()

@@ -2,7 +2,7 @@
 //! more. Only one read runs at a time, however fast the selection moves.
 
 use super::QueueScreen;
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::base::text::one_line;
 use crate::console::names::event_words;
 use crate::console::request::{ConsoleRequest, TrailPurpose};
@@ -16,7 +16,7 @@ const LAST: u64 = 3;
 #[derive(Debug, Default)]
 pub(super) struct LatestEvents {
     /// Request that the events belong to, and the event count of its session.
-    of: Option<(GateId, u64)>,
+    of: Option<(HeldRequestId, u64)>,
     /// Descriptions of the events, newest first.
     texts: Vec<String>,
     /// True while a read is running.
@@ -52,7 +52,7 @@ impl QueueScreen {
     }
 
     /// Takes in the events, or the error of reading them.
-    pub(crate) fn on_last(&mut self, gate: &GateId, events: &Result<Vec<Event>, String>) {
+    pub(crate) fn on_last(&mut self, gate: &HeldRequestId, events: &Result<Vec<Event>, String>) {
         self.glance.reading = false;
         if self.glance.of.as_ref().map(|(gate, _)| gate) != Some(gate) {
             return;
@@ -71,7 +71,7 @@ impl QueueScreen {
     }
 
     /// Returns the latest events of a request's session in one line, if they are known.
-    pub(super) fn last(&self, gate: &GateId) -> Option<String> {
+    pub(super) fn last(&self, gate: &HeldRequestId) -> Option<String> {
         let is_its = self.glance.of.as_ref().is_some_and(|(of, _)| of == gate);
         (is_its && !self.glance.texts.is_empty()).then(|| self.glance.texts.join(" < "))
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{QueueScreen, overrules};
 use crate::atlas::document::RiskTier;
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::engine::held::Held;
 
 /// Requests that are answered together, in list order.
@@ -62,7 +62,7 @@ impl QueueScreen {
     }
 
     /// Removes the marks of requests whose batch is done.
-    pub(crate) fn unmark(&mut self, gates: &[GateId]) {
+    pub(crate) fn unmark(&mut self, gates: &[HeldRequestId]) {
         self.marked.retain(|id| !gates.contains(id));
     }
 }

@@ -36,7 +36,7 @@ fn events(host: CodingAgent) -> [&'static str; 4] {
     }
 }
 
-fn told(host: CodingAgent, event: &str) -> HookEvent {
+fn hook_event(host: CodingAgent, event: &str) -> HookEvent {
     let payload = json!({
         "session_id": "s-1", "conversation_id": "s-1", "hook_event_name": event, "prompt": "do it",
         "tool_name": "Bash", "tool_input": {"command": "make"}, "tool_use_id": "t-1", "source": "startup",
@@ -64,8 +64,8 @@ fn ask() -> HookVerdict {
 }
 
 /// Returns the printed object, or null.
-fn said(host: CodingAgent, event: &str, verdict: &HookVerdict) -> Value {
-    let HookOutput { out, err, code } = encode(&told(host, event), verdict);
+fn encoded(host: CodingAgent, event: &str, verdict: &HookVerdict) -> Value {
+    let HookOutput { out, err, code } = encode(&hook_event(host, event), verdict);
     assert_eq!((err.as_str(), code), ("", 0), "{host:?} {event}");
     if out.is_empty() {
         return Value::Null;
@@ -79,9 +79,9 @@ struct Mismatches(Vec<String>);
 
 impl Mismatches {
     fn check(&mut self, host: CodingAgent, event: &str, verdict: &HookVerdict, wanted: &Value) {
-        let said = said(host, event, verdict);
-        if said != *wanted {
-            let line = format!("{host:?} {event} {verdict:?}: {said}, not {wanted}");
+        let encoded = encoded(host, event, verdict);
+        if encoded != *wanted {
+            let line = format!("{host:?} {event} {verdict:?}: {encoded}, not {wanted}");
             self.0.push(line);
         }
     }
@@ -222,8 +222,8 @@ fn context_is_sent_under_the_name_of_the_event() {
 
 /// Checks that Codex accepts an answer. One unknown field makes the whole answer an error, and the tool
 /// runs.
-fn codex_takes(event: &str, said: &Value) -> Result<(), String> {
-    let Some(fields) = said.as_object() else {
+fn codex_takes(event: &str, encoded: &Value) -> Result<(), String> {
+    let Some(fields) = encoded.as_object() else {
         return Ok(());
     };
     let common = ["continue", "stopReason", "suppressOutput", "systemMessage"];
@@ -252,8 +252,8 @@ fn codex_takes(event: &str, said: &Value) -> Result<(), String> {
             return Err(format!("`{name}` at {event}: {value}"));
         }
     }
-    let word = said.pointer("/hookSpecificOutput/permissionDecision");
-    let why = said.pointer("/hookSpecificOutput/permissionDecisionReason");
+    let word = encoded.pointer("/hookSpecificOutput/permissionDecision");
+    let why = encoded.pointer("/hookSpecificOutput/permissionDecisionReason");
     match word.and_then(Value::as_str) {
         None => Ok(()),
         Some("deny") if why.is_some() => Ok(()),
@@ -276,8 +276,8 @@ fn codex_can_read_every_answer() {
         .chain(["Stop", "SessionEnd"])
     {
         for verdict in &verdicts {
-            let said = said(agent("codex"), event, verdict);
-            assert_eq!(codex_takes(event, &said), Ok(()), "{event} {verdict:?}");
+            let encoded = encoded(agent("codex"), event, verdict);
+            assert_eq!(codex_takes(event, &encoded), Ok(()), "{event} {verdict:?}");
         }
     }
     let wrong = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}});

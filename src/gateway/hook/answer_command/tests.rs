@@ -21,20 +21,20 @@ fn uses(input: &Value, tool: &str) -> Vec<ToolAction> {
 /// Returns true if a command passes in a conversation.
 fn is_use(conversation: &str, line: &str) -> bool {
     let conversation = conversation.parse().unwrap();
-    let speaker = ConversationIdentity {
+    let identity = ConversationIdentity {
         secret: SECRET,
         conversation: &conversation,
     };
-    command().is_answer_call(&uses(&json!({"command": line}), "Bash"), speaker)
+    command().is_answer_call(&uses(&json!({"command": line}), "Bash"), identity)
 }
 
 fn line(conversation: &str, session: &str, answers: &str) -> String {
     let (conversation, session) = (conversation.parse().unwrap(), session.parse().unwrap());
-    let speaker = ConversationIdentity {
+    let identity = ConversationIdentity {
         secret: SECRET,
         conversation: &conversation,
     };
-    let token = speaker.token(&session, "c-1");
+    let token = identity.token(&session, "c-1");
     format!("'/opt/my tools/cra' answer --socket /run/s {session} c-1 {token} '{answers}'")
 }
 
@@ -80,12 +80,12 @@ fn a_resumed_session_answers_with_the_key_of_the_first_session() {
 #[test]
 fn a_command_with_another_tool_parameter_is_judged() {
     let conversation = "a.s".parse().unwrap();
-    let speaker = ConversationIdentity {
+    let identity = ConversationIdentity {
         secret: SECRET,
         conversation: &conversation,
     };
     let good = line("a.s", "a.s", "{}");
-    let let_by = |input: Value, tool| command().is_answer_call(&uses(&input, tool), speaker);
+    let let_by = |input: Value, tool| command().is_answer_call(&uses(&input, tool), identity);
     assert!(let_by(
         json!({"command": good, "timeout": 5, "description": "d"}),
         "Bash"

@@ -13,7 +13,7 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-fn told(host: CodingAgent) -> HookEvent {
+fn hook_event(host: CodingAgent) -> HookEvent {
     let payload = json!({
         "session_id": "s-1", "hook_event_name": "PreToolUse", "tool_name": "Bash",
         "tool_input": {"command": "ls"}, "tool_use_id": "t-1",
@@ -64,7 +64,8 @@ fn a_tenth_of_the_timer_up_to_five_seconds_is_reserved() {
     for (timer, hook, last) in MARGINS {
         assert_eq!(hook_time(ms(timer)), ms(hook), "{timer}");
         let options = options(Some(ms(timer)));
-        let moment = answer_deadline(&told(agent("claude-code")), &options) - options.started_at;
+        let moment =
+            answer_deadline(&hook_event(agent("claude-code")), &options) - options.started_at;
         assert_eq!(moment.as_millis(), u128::from(last), "{timer}");
     }
 }
@@ -76,7 +77,8 @@ fn the_console_gives_up_before_the_hook_and_the_hook_before_the_agent() {
     for timer in timers {
         let hook = hook_time(timer);
         let options = options(Some(timer));
-        let last = answer_deadline(&told(agent("claude-code")), &options) - options.started_at;
+        let last =
+            answer_deadline(&hook_event(agent("claude-code")), &options) - options.started_at;
         assert!(console_time(hook) <= hook, "{timer:?}");
         assert!(hook <= last && last <= timer, "{timer:?}");
         if timer >= Duration::from_micros(1) {
@@ -105,7 +107,7 @@ fn every_agent_has_a_timer_that_leaves_a_margin() {
         assert!(hook_time(timer) + Duration::from_secs(3) <= timer);
     }
     let options = options(None);
-    let usual = timeout(&told(agent("claude-code")), &options);
+    let usual = timeout(&hook_event(agent("claude-code")), &options);
     assert_eq!(usual, Duration::from_mins(10));
 }
 
@@ -116,7 +118,7 @@ fn a_timer_that_is_over_denies_without_waiting() {
     // This listener accepts the connection and never answers.
     let _silent = std::os::unix::net::UnixListener::bind(&path).unwrap();
     let verdict = decide_over_socket(
-        &told(agent("claude-code")),
+        &hook_event(agent("claude-code")),
         &options(Some(Duration::ZERO)),
         &socket(&path),
     );

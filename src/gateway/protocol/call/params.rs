@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::base::clock::Timestamp;
-use crate::base::id::{EventId, ExecutionId, GateId, SessionId};
+use crate::base::id::{EventId, ExecutionId, HeldRequestId, SessionId};
 use crate::engine::command::{self as engine, FinalStatus, InputSource};
 use crate::memento::{ExternalName, Turn};
 use crate::runtime::{SessionTurn, ThreadHandOver};
@@ -45,8 +45,8 @@ pub struct EndParams {
     #[serde(default)]
     pub summary: Option<String>,
     /// The answer that delivers the last contexts to the agent.
-    #[serde(default)]
-    pub given: engine::DeliveryTime,
+    #[serde(rename = "given", default)]
+    pub delivery: engine::DeliveryTime,
 }
 
 fn completed() -> FinalStatus {
@@ -59,7 +59,7 @@ impl From<EndParams> for engine::EndSession {
             session: call.session,
             status: call.status,
             summary: call.summary,
-            delivery: call.given,
+            delivery: call.delivery,
         }
     }
 }
@@ -162,7 +162,7 @@ pub struct CompletedParams {
     /// Outcome of the run.
     pub result: Result<String, engine::ActionError>,
     /// The answer that delivers contexts caused by this result.
-    pub given: engine::DeliveryTime,
+    pub delivery: engine::DeliveryTime,
 }
 
 #[derive(Deserialize)]
@@ -173,8 +173,8 @@ struct RawCompletedParams {
     reference: Option<ExternalName>,
     result: Option<String>,
     error: Option<engine::ActionError>,
-    #[serde(default)]
-    given: engine::DeliveryTime,
+    #[serde(rename = "given", default)]
+    delivery: engine::DeliveryTime,
 }
 
 impl TryFrom<RawCompletedParams> for CompletedParams {
@@ -198,7 +198,7 @@ impl TryFrom<RawCompletedParams> for CompletedParams {
             session: call.session,
             run,
             result,
-            given: call.given,
+            delivery: call.delivery,
         })
     }
 }
@@ -314,7 +314,7 @@ pub struct AnswerParams {
     /// The session.
     pub session: SessionId,
     /// The held request.
-    pub gate: GateId,
+    pub gate: HeldRequestId,
     /// Answers by checkpoint, then by question.
     pub answers: BTreeMap<String, BTreeMap<String, Value>>,
     /// Caller that may run the action once it passes: `answer` or `repeat`.

@@ -43,14 +43,14 @@ pub(super) async fn handle_call(
         }
         Err(error) => return fault_response(&CallFault::new(CallFault::PARSE, error.to_string())),
     };
-    let said = match AuthenticatedCall::read_params(&name.replace('/', "."), params) {
-        Ok(spoken) => {
-            let visitor = AgentConnection::new(shared.resources.gateway.clone(), peer.caller());
-            visitor.execute_call(spoken).await
+    let result = match AuthenticatedCall::read_params(&name.replace('/', "."), params) {
+        Ok(authenticated) => {
+            let connection = AgentConnection::new(shared.resources.gateway.clone(), peer.caller());
+            connection.execute_call(authenticated).await
         }
         Err(fault) => Err(fault),
     };
-    match said {
+    match result {
         Ok(result) => json_response(StatusCode::OK, &result),
         Err(refused) => fault_response(&refused),
     }

@@ -39,13 +39,13 @@ pub(super) const VISIBLE_FIELDS: &[(&str, &[&str])] = &[
 
 /// Returns an event with only the fields that its agent may know.
 pub(super) fn filter_event(mut event: Event) -> Event {
-    let told = VISIBLE_FIELDS
+    let visible = VISIBLE_FIELDS
         .iter()
         .find(|(name, _)| *name == event.event_type);
-    let told = told.map_or(&[] as &[&str], |(_, fields)| fields);
+    let visible = visible.map_or(&[] as &[&str], |(_, fields)| fields);
     let details = std::mem::take(&mut event.payload);
     let kept = details.into_iter();
-    let kept = kept.filter(|(name, _)| told.contains(&name.as_str()));
+    let kept = kept.filter(|(name, _)| visible.contains(&name.as_str()));
     event.payload = kept.collect::<Map<String, Value>>();
     event
 }

@@ -49,9 +49,9 @@ pub(super) async fn check_request(
         }
         Ok(()) => next.run(request).await,
         Err(RequestRefusal::BadToken) => {
-            let told =
+            let message =
                 refusal_response(StatusCode::UNAUTHORIZED, RequestRefusal::BadToken.message());
-            ([(header::WWW_AUTHENTICATE, "Bearer")], told).into_response()
+            ([(header::WWW_AUTHENTICATE, "Bearer")], message).into_response()
         }
         Err(stranger @ (RequestRefusal::WebPage | RequestRefusal::ForeignHost)) => {
             refusal_response(StatusCode::FORBIDDEN, stranger.message())

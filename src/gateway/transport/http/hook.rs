@@ -83,7 +83,7 @@ async fn answer(
         Err(unreadable) => HookOutput::unreadable(agent, &unreadable),
     };
     match serde_json::from_str::<Value>(&output.out) {
-        Ok(said) if output.code == 0 && said.is_object() => Ok(said),
+        Ok(answer) if output.code == 0 && answer.is_object() => Ok(answer),
         // The exit code of a hook cannot be sent over HTTP, so the text has to say it.
         Ok(_) | Err(_) => Err(output.err.trim().to_owned()),
     }
@@ -112,11 +112,11 @@ const API_KEY_HEADER: &str = "x-api-key";
 /// Returns the agent's timeout from the address of the hook. The request does not contain it otherwise, and
 /// after a late answer the agent continues.
 fn timeout(query: &str) -> Duration {
-    let said = query
+    let seconds = query
         .split('&')
         .find_map(|pair| pair.strip_prefix("timer="))
         .and_then(|text| text.parse().ok());
-    said.map_or(MIN_TIMEOUT, Duration::from_secs)
+    seconds.map_or(MIN_TIMEOUT, Duration::from_secs)
 }
 
 /// Shortest default timeout of Claude Code's hooks.

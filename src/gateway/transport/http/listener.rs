@@ -51,7 +51,7 @@ pub(super) enum ConnectionSlot {
 pub(super) async fn accept_connections(
     listener: TcpListener,
     router: Router,
-    hall: GatewayState,
+    gateway: GatewayState,
     most: usize,
 ) {
     let connections = Connections::new(most);
@@ -71,7 +71,7 @@ pub(super) async fn accept_connections(
         };
         let admission = connections.admit(None);
         if admission != Admission::Admit {
-            hall.note_shortage(ConnectionShortage::new(
+            gateway.note_shortage(ConnectionShortage::new(
                 "HTTP server",
                 &connections,
                 most,

@@ -75,7 +75,7 @@ fn fault() -> Value {
 }
 
 fn path(name: &str) -> Value {
-    let told = |why: &str| {
+    let describe = |why: &str| {
         json!({"description": why, "content": {"application/json": {
             "schema": {"$ref": "#/components/schemas/Fault"}}}})
     };
@@ -85,14 +85,14 @@ fn path(name: &str) -> Value {
         "requestBody": {"required": true, "content": {"application/json": {"schema": params(name)}}},
         "responses": {
             "200": {"description": "The result.", "content": {"application/json": {"schema": {"$ref": result(name)}}}},
-            "400": told("The request cannot be read."),
-            "401": told("The token is missing or wrong."),
-            "403": told("Denied."),
-            "409": told("The agent must answer first: `data.asked` has the questions, `data.answer_with` the path."),
-            "410": told("The session has ended."),
-            "422": told("The answers are not valid."),
-            "429": told("A limit is used up."),
-            "503": told("The console is too busy or cannot record."),
+            "400": describe("The request cannot be read."),
+            "401": describe("The token is missing or wrong."),
+            "403": describe("Denied."),
+            "409": describe("The agent must answer first: `data.asked` has the questions, `data.answer_with` the path."),
+            "410": describe("The session has ended."),
+            "422": describe("The answers are not valid."),
+            "429": describe("A limit is used up."),
+            "503": describe("The console is too busy or cannot record."),
         },
     }})
 }
@@ -130,20 +130,20 @@ fn call_description(name: &str) -> Value {
 
 /// Returns the reference to the schema of a call's result.
 fn result(name: &str) -> String {
-    let said = call_description(name);
-    let result = said.get("result").and_then(Value::as_str);
+    let description = call_description(name);
+    let result = description.get("result").and_then(Value::as_str);
     format!("#/components/schemas/{}", result.unwrap_or_default())
 }
 
 /// Returns the schema of a call's parameters.
 fn params(name: &str) -> Value {
-    let said = call_description(name);
-    let required = said.get("required").and_then(Value::as_array);
+    let description = call_description(name);
+    let required = description.get("required").and_then(Value::as_array);
     let mut required = required.cloned().unwrap_or_default();
     if name != "session.start" {
         required.insert(0, "session".into());
     }
-    let mut properties = said.get("properties").cloned().unwrap_or_default();
+    let mut properties = description.get("properties").cloned().unwrap_or_default();
     if let Some(fields) = properties.as_object_mut() {
         fields.insert("session".to_owned(), json!({"type": "string"}));
         fields.insert(

@@ -296,9 +296,9 @@ pub(super) fn fault_response(id: Option<&RpcId>, fault: &CallFault) -> Value {
 }
 
 /// Builds a notification that a call still waits.
-pub(super) fn progress_notification(token: &Value, beat: u32, words: &str) -> Value {
+pub(super) fn progress_notification(token: &Value, ticks: u32, words: &str) -> Value {
     // Progress must only grow, and the server's own progress starts later. So these values stay near zero.
-    let progress = f64::from(beat) / 1e6;
+    let progress = f64::from(ticks) / 1e6;
     json!({"jsonrpc": "2.0", "method": "notifications/progress",
         "params": {"progressToken": token, "progress": progress, "message": words}})
 }

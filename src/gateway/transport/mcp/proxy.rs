@@ -118,17 +118,17 @@ pub async fn run(
         to_server,
         to_agent,
     });
-    let told = {
+    let ended = {
         let down = downward(stdout, &calls, aside);
         let up = upward(from_agent, &calls);
         tokio::select! {
-            told = up => told,
+            ended = up => ended,
             () = stop => Ok(()),
             () = down => Err(ProxyError::Ended(String::new())),
         }
     };
     // Requests that are still held are withdrawn now.
-    let why = match &told {
+    let why = match &ended {
         Ok(()) | Err(ProxyError::Unreadable(_)) => None,
         Err(_) => Some(stdio::describe_exit(&mut server).await),
     };
@@ -138,9 +138,9 @@ pub async fn run(
     stdio::stop(server, server_writer).await;
     // Tasks that still wait for the console hold a sender to the agent as well; they were told to end.
     let _ = timeout(END_TIMEOUT, agent_writer).await;
-    match (told, why) {
+    match (ended, why) {
         (Err(ProxyError::Ended(_)), Some(why)) => Err(ProxyError::Ended(why)),
-        (told, _) => told,
+        (ended, _) => ended,
     }
 }
 

@@ -106,12 +106,12 @@ where
             let line = self.lines.next().await.ok()?;
             match read(&line) {
                 ReceivedLine::Message(message) => return Some(*message),
-                ReceivedLine::Refused(told) => {
+                ReceivedLine::Refused(refusal) => {
                     // This future may be dropped at any time. A separate task makes sure that the whole
                     // line is written.
                     let writer = Arc::clone(&self.writer);
-                    let told = told.to_string().into_bytes();
-                    tokio::spawn(async move { write(&writer, told).await });
+                    let refusal = refusal.to_string().into_bytes();
+                    tokio::spawn(async move { write(&writer, refusal).await });
                 }
                 ReceivedLine::Ignored => {}
             }

@@ -288,7 +288,7 @@ impl ServerHandler for ToolServer {
             Err(why) => return Ok(error_result(&format!("cra: wrong arguments: {why}"))),
         };
         tokio::select! {
-            said = self.gate.call(offer.call, params) => Ok(match said {
+            result = self.gate.call(offer.call, params) => Ok(match result {
                 Ok(result) => CallToolResult::success(vec![ContentBlock::text(result.to_string())]).into(),
                 Err(error) => not_done(&error),
             }),
@@ -337,13 +337,13 @@ pub enum ToolServerError {
 /// # Errors
 /// Fails when the agent does not complete the MCP handshake.
 pub async fn serve(
-    guest: ConsoleIdentity,
+    identity: ConsoleIdentity,
     agent: (
         impl AsyncRead + Send + Unpin + 'static,
         impl AsyncWrite + Send + Unpin + 'static,
     ),
 ) -> Result<(), ToolServerError> {
-    let gate = Arc::new(ConsoleSession::new(guest)?);
+    let gate = Arc::new(ConsoleSession::new(identity)?);
     let tools = ToolServer {
         gate: Arc::clone(&gate),
     };

@@ -60,8 +60,8 @@ pub(super) async fn serve(
                     let Some(waiting) = entered.begin_call() else {
                         break None;
                     };
-                    let heard = answer_request(&connection, &signer, RpcRequest::read(&line));
-                    asked.push(async { (waiting, heard.await) });
+                    let reply = answer_request(&connection, &signer, RpcRequest::read(&line));
+                    asked.push(async { (waiting, reply.await) });
                 }
                 Err(over) => break Some(over),
             },

@@ -54,7 +54,7 @@ pub(super) fn output(
     let written = text(value, "text", faults);
     let output_type = optional_word(value, "output_type", &OUTPUT_TYPES, faults);
     let contains_action = value.get("contains_action");
-    let contains_action = contains_action.and_then(|given| given.boolean(faults));
+    let contains_action = contains_action.and_then(|value| value.boolean(faults));
     Some(StepAction::Report(AgentReport::Output(OutputReport {
         session: session?,
         text: written?,
@@ -78,7 +78,7 @@ pub(super) fn error(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> 
     let error_code = optional_text(value, "code", faults);
     let message = optional_text(value, "message", faults);
     let recoverable = value.get("recoverable");
-    let recoverable = recoverable.and_then(|given| given.boolean(faults));
+    let recoverable = recoverable.and_then(|value| value.boolean(faults));
     let stack_trace = optional_text(value, "stack_trace", faults);
     Some(StepAction::Error(ErrorReport {
         error_code,
@@ -98,7 +98,7 @@ pub(super) fn recovered(
     let session = session(value, faults);
     let method = text(value, "method", faults);
     let success = value.get("success");
-    let success = success.and_then(|given| given.boolean(faults));
+    let success = success.and_then(|value| value.boolean(faults));
     Some(StepAction::Recovered(ErrorRecovery {
         session: session?,
         method: method?,

@@ -10,7 +10,7 @@ use memchr::memchr_iter;
 use serde_json::Value;
 
 use super::request_text::request_text;
-use crate::base::id::GateId;
+use crate::base::id::HeldRequestId;
 use crate::console::cells::{asker_text, break_exactly};
 use crate::engine::held::{Held, HeldSubject};
 
@@ -46,7 +46,7 @@ pub(super) struct RenderedRequest {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LayoutJob {
     /// Request whose dialog needs the layout.
-    pub(crate) gate: GateId,
+    pub(crate) gate: HeldRequestId,
     pub(super) written: Arc<RequestText>,
     pub(super) cells: usize,
 }
@@ -55,7 +55,7 @@ pub(crate) struct LayoutJob {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RequestLayout {
     /// Request whose dialog needs the layout.
-    pub(crate) gate: GateId,
+    pub(crate) gate: HeldRequestId,
     pub(super) written: Arc<RequestText>,
     pub(super) cells: usize,
     pub(super) starts: Vec<usize>,

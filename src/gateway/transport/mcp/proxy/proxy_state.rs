@@ -60,9 +60,9 @@ impl ProxyState {
             let params = own_tool::read(&call.arguments)?;
             let gate = params.get("gate").and_then(Value::as_str);
             let gate = gate.unwrap_or_default().to_owned();
-            let said = self.session.call("checkpoint.answer", params).await;
-            let said = said.map_err(|error| self.describe_denial(&error))?;
-            Ok::<_, String>(questions::describe_accepted(&gate, &said))
+            let result = self.session.call("checkpoint.answer", params).await;
+            let result = result.map_err(|error| self.describe_denial(&error))?;
+            Ok::<_, String>(questions::describe_accepted(&gate, &result))
         };
         let answered = tokio::select! {
             answered = answered => answered,
@@ -71,11 +71,11 @@ impl ProxyState {
         if self.pending.lock().await.take(&call.id).is_none() {
             return;
         }
-        let told = match answered {
+        let message = match answered {
             Ok(words) => message::own_result(&call.id, &words, OwnToolOutcome::Done),
             Err(words) => message::own_result(&call.id, &words, OwnToolOutcome::Failed),
         };
-        self.send_to_agent(told).await;
+        self.send_to_agent(message).await;
     }
 
     /// Describes why a call does not reach the server: the questions to the agent, or the denial.
@@ -117,17 +117,17 @@ impl ProxyState {
         let asking = self.session.request_action(&action, &call.arguments);
         tokio::pin!(asking);
         let begun = Instant::now();
-        let mut beats = interval_at(begun + FIRST_PROGRESS_DELAY, PROGRESS_INTERVAL);
-        let mut beat = 0;
+        let mut ticker = interval_at(begun + FIRST_PROGRESS_DELAY, PROGRESS_INTERVAL);
+        let mut ticks = 0;
         loop {
             tokio::select! {
                 asked = &mut asking => return asked,
-                _ = beats.tick() => {
+                _ = ticker.tick() => {
                     let Some(token) = &call.progress else { continue };
-                    beat += 1;
+                    ticks += 1;
                     let waited = begun.elapsed().as_secs();
                     let words = format!("waiting for an operator at the console, {waited} s so far");
-                    self.send_to_agent(message::progress_notification(token, beat, &words)).await;
+                    self.send_to_agent(message::progress_notification(token, ticks, &words)).await;
                 }
             }
         }
@@ -238,10 +238,10 @@ impl ProxyState {
         );
         match stage {
             Some(RequestStage::Running(run)) => {
-                let told = message::denied_result(id, &words);
+                let message = message::denied_result(id, &words);
                 let outcome = Err(("ambiguous".to_owned(), words));
                 self.report_result(&run, outcome).await;
-                self.send_to_agent(told).await;
+                self.send_to_agent(message).await;
             }
             Some(RequestStage::Held(_) | RequestStage::Listing | RequestStage::Other) | None => {
                 let fault = CallFault::new(INTERNAL_ERROR, words);
@@ -260,20 +260,20 @@ impl ProxyState {
                 self.server,
                 why.unwrap_or("the agent disconnected")
             );
-            let told = match stage {
+            let message = match stage {
                 RequestStage::Held(_) => message::denied_result(&id, &words),
                 RequestStage::Running(run) => {
-                    let told = message::denied_result(&id, &words);
+                    let message = message::denied_result(&id, &words);
                     self.report_result(&run, Err(("lost".to_owned(), words)))
                         .await;
-                    told
+                    message
                 }
                 RequestStage::Listing | RequestStage::Other => {
                     message::fault_response(Some(&id), &CallFault::new(INTERNAL_ERROR, words))
                 }
             };
             if why.is_some() {
-                self.send_to_agent(told).await;
+                self.send_to_agent(message).await;
             }
         }
     }
