@@ -241,10 +241,10 @@ pub(crate) static BINDINGS: &[KeyBinding] = bindings! {
     Global {
         &[KeyCombination::plain(KeyCode::Char('1'))] => ShowQueue, Hidden, "queue", "Queue: held requests";
         &[KeyCombination::plain(KeyCode::Char('2'))] => ShowTrace, Hidden, "trace", "Trace: sessions and their events";
-        &[KeyCombination::plain(KeyCode::Char(':'))] => Palette, Hidden, "palette", "find a command by name (decides nothing)";
-        &[KeyCombination::plain(KeyCode::F(2))] => Mouse, Hidden, "mouse", "mouse on or off (a click never decides)";
         &[KeyCombination::plain(KeyCode::Char('3'))] => ShowThreads, Hidden, "threads", "Threads: summaries, intensity, saved proposals";
         &[KeyCombination::plain(KeyCode::Char('4'))] => ShowAtlas, Hidden, "atlas", "Atlas: rules, evaluations and problems";
+        &[KeyCombination::plain(KeyCode::Char(':'))] => Palette, Hidden, "palette", "find a command by name (decides nothing)";
+        &[KeyCombination::plain(KeyCode::F(2))] => Mouse, Hidden, "mouse", "mouse on or off (a click never decides)";
         &[KeyCombination::plain(KeyCode::Char('?')), KeyCombination::plain(KeyCode::F(1))] => Help, Shown, "help", "this help; type to search it";
         &[KeyCombination::plain(KeyCode::Char('q'))] => Quit, Shown, "quit", "quit (asks first while requests are held)";
         ESC => Back, Hidden, "back", "go back one level (never quits)";
