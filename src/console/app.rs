@@ -17,10 +17,7 @@ use super::dialog::help::HelpDialog;
 use super::keymap::{KeyAction, KeyScope, find_action};
 use super::layer::{KeyResult, Layer, LayerChange, Repaint};
 use super::request::{ConsoleMessage, ConsoleRequest, MouseOwner, TrailPurpose};
-use super::screen::atlas::AtlasScreen;
-use super::screen::queue::{QueueScreen, QueueTarget, place_of};
-use super::screen::threads::ThreadsScreen;
-use super::screen::trace::TraceScreen;
+use super::screen::{InputResult, ScreenId, Screens, Visibility};
 use super::theme::{Appearance, Background, Meaning};
 use crate::base::clock::Timestamp;
 use crate::base::id::HeldRequestId;
@@ -30,18 +27,18 @@ use crate::runtime::snapshot::RuntimeSnapshot;
 
 mod actions;
 mod alarm;
-mod atlas;
+mod atlas_replies;
 mod command;
 mod dialog_history;
 mod drafts;
 mod mouse;
+mod notifications;
 mod operator_actions;
-mod queue;
 pub(super) mod record_faults;
 mod request_filter;
+mod screen_calls;
 mod snapshot;
-mod steward;
-mod threads;
+mod thread_replies;
 
 /// Maximum time between two presses of Ctrl-C that together quit the console.
 const QUIT_WINDOW: Duration = Duration::from_secs(1);
@@ -51,11 +48,9 @@ const QUIT_WINDOW: Duration = Duration::from_secs(1);
 pub(crate) struct App {
     pub(super) look: Appearance,
     pub(super) snapshot: Arc<RuntimeSnapshot>,
-    pub(super) tab: Tab,
-    pub(super) queue: QueueScreen,
-    pub(super) trace: TraceScreen,
-    pub(super) threads: ThreadsScreen,
-    pub(super) atlases: AtlasScreen,
+    /// The current screen.
+    pub(super) screen: ScreenId,
+    pub(super) screens: Screens,
     /// Number of the last dialog that sent a request; responses carry it, so each reaches its dialog.
     last_dialog_number: u64,
     pub(super) layers: Vec<Layer>,
@@ -77,40 +72,14 @@ pub(crate) struct App {
     size: Rect,
 }
 
-/// One of the four screens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tab {
-    Queue,
-    Trace,
-    Threads,
-    Atlas,
-}
-
-impl Tab {
-    /// Scope in the key table for the keys of this screen.
-    pub(crate) fn scope(self) -> KeyScope {
-        match self {
-            Self::Queue => KeyScope::Queue,
-            Self::Trace => KeyScope::Trace,
-            Self::Threads => KeyScope::Threads,
-            Self::Atlas => KeyScope::Atlas,
-        }
-    }
-}
-
 impl App {
     /// Creates a console that shows `snapshot` in a terminal of that size.
     pub(crate) fn new(look: Appearance, snapshot: Arc<RuntimeSnapshot>, size: Rect) -> Self {
-        let mut queue = QueueScreen::default();
-        queue.sync(&[], &snapshot.held);
         let mut app = Self {
             look,
             snapshot,
-            tab: Tab::Queue,
-            queue,
-            trace: TraceScreen::default(),
-            threads: ThreadsScreen::default(),
-            atlases: AtlasScreen::default(),
+            screen: ScreenId::Queue,
+            screens: Screens::default(),
             last_dialog_number: 0,
             layers: Vec::new(),
             drafts: BTreeMap::new(),
@@ -124,9 +93,11 @@ impl App {
             mouse: MouseOwner::default(),
             size,
         };
-        app.atlases.sync(&app.snapshot);
-        app.threads.resume(&app.snapshot.thread_drafts);
-        app.threads.sync(&app.snapshot);
+        let snapshot = Arc::clone(&app.snapshot);
+        app.call_screens(|screen, context| {
+            screen.restore(&snapshot);
+            screen.on_snapshot(None, context);
+        });
         app.lay_out();
         app
     }
@@ -146,12 +117,8 @@ impl App {
                 (true, _) => Vec::new(),
                 (false, Some(layer)) => layer.on_paste(text, now),
                 (false, None) => {
-                    match self.tab {
-                        Tab::Queue => self.queue.paste(text),
-                        Tab::Trace => self.trace.on_paste(text),
-                        Tab::Threads => self.threads.paste(text, &self.snapshot),
-                        Tab::Atlas => {}
-                    }
+                    let screen = self.screens.get_mut(self.screen);
+                    screen.on_paste(text, &self.snapshot);
                     Vec::new()
                 }
             },
@@ -182,22 +149,18 @@ impl App {
                 KeyResult::Consumed(changes) => return self.apply_changes(changes, now),
                 KeyResult::Ignored => {}
             }
-        } else if self.is_typing(global) {
-            return self.type_key(key);
-        }
-        // A text input takes every key except those with the same meaning on all screens.
-        let everywhere = matches!(
+        } else if !matches!(
             global,
+            // A text input takes every key except those with the same meaning on all screens.
             Some(KeyAction::Cancel | KeyAction::Redraw | KeyAction::Suspend)
-        );
-        if self.tab == Tab::Trace
-            && self.layers.is_empty()
-            && !everywhere
-            && let Some(requests) = self.trace.on_key(key)
-        {
-            return requests;
+        ) {
+            let (result, requests) =
+                self.call_screen(|screen, context| screen.on_input_key(key, context));
+            if result == InputResult::Consumed {
+                return requests;
+            }
         }
-        match global.or_else(|| find_action(self.tab.scope(), key)) {
+        match global.or_else(|| find_action(KeyScope::Screen(self.screen), key)) {
             Some(action) => self.act(action, now),
             None => Vec::new(),
         }
@@ -234,16 +197,9 @@ impl App {
         requests
     }
 
-    fn open_selected(&mut self, entry: DialogEntry) -> Vec<ConsoleRequest> {
-        match self.queue.selected().cloned() {
-            Some(held) => self.open_held(&held, entry),
-            None => Vec::new(),
-        }
-    }
-
     /// Opens the dialog of a request, or restores it if it is minimised.
     fn open_held(&mut self, held: &Arc<Held>, entry: DialogEntry) -> Vec<ConsoleRequest> {
-        self.queue.clear_changed(&held.id);
+        self.screens.queue.clear_changed(&held.id);
         if self.is_aside(&held.id) {
             self.restore_dialog();
             if let Some(dialog) = self
@@ -281,14 +237,11 @@ impl App {
         self.notice = Some((Meaning::Warning, "press Ctrl-C again to quit".to_owned()));
         let closes = match self.layers.last_mut() {
             Some(layer) => layer.cancel() == KeyResult::with(LayerChange::Close),
-            None if self.tab == Tab::Atlas => {
+            None => {
                 return self
-                    .atlases
-                    .handle_action(KeyAction::Back, &self.snapshot, now);
+                    .call_screen(|screen, context| screen.cancel(now, context))
+                    .1;
             }
-            None if self.tab == Tab::Trace => return self.trace.cancel(now),
-            None if self.tab == Tab::Threads => return self.act(KeyAction::Back, now),
-            None => false,
         };
         if closes {
             return self.close().into_iter().collect();
@@ -300,8 +253,9 @@ impl App {
     pub(crate) fn on_snapshot(&mut self, snapshot: Arc<RuntimeSnapshot>) -> Vec<ConsoleRequest> {
         let before = std::mem::replace(&mut self.snapshot, snapshot);
         let snapshot = Arc::clone(&self.snapshot);
-        let arrivals = self.queue.sync(&before.held, &snapshot.held);
-        let queue = &self.queue;
+        let changes =
+            self.call_screens(|screen, context| screen.on_snapshot(Some(&before), context));
+        let queue = &self.screens.queue;
         self.drafts.retain(|gate, _| queue.get(gate).is_some());
         for dialog in self.dialogs() {
             dialog.on_snapshot(&snapshot);
@@ -309,15 +263,7 @@ impl App {
         self.update_decision_contexts();
         self.lay_out();
         let mut requests = self.leave_to(&before);
-        requests.extend(self.sync_atlases());
-        self.threads.sync(&snapshot);
-        if !arrivals.is_empty() || before.held.len() != snapshot.held.len() {
-            requests.push(self.notify_arrivals(&arrivals));
-        }
-        requests.extend(self.request_last_event());
-        if self.tab == Tab::Trace && before.chain.events != snapshot.chain.events {
-            requests.extend(self.trace.reload());
-        }
+        requests.extend(self.apply_screen_changes(changes));
         requests.extend(self.ask_rows());
         requests
     }
@@ -327,8 +273,8 @@ impl App {
         let mut requests = match message {
             ConsoleMessage::Decided(gate, reply) => self.on_reply(&gate, reply),
             ConsoleMessage::Trail(gate, TrailPurpose::Glance, events) => {
-                self.queue.on_last(&gate, &events);
-                self.request_last_event()
+                self.screens.queue.on_last(&gate, &events);
+                self.request_latest_events()
             }
             ConsoleMessage::Trail(gate, purpose, events) => {
                 let look = self.look;
@@ -352,8 +298,8 @@ impl App {
                 self.on_laid_out(laid);
                 Vec::new()
             }
-            ConsoleMessage::Sessions(sessions) => self.trace.on_sessions(sessions),
-            ConsoleMessage::Read(told) => self.trace.on_told(told),
+            ConsoleMessage::Sessions(sessions) => self.screens.trace.on_sessions(sessions),
+            ConsoleMessage::Read(told) => self.screens.trace.on_told(told),
             ConsoleMessage::Explained(ticket, told) => self.on_explained(ticket, &told),
             ConsoleMessage::FilesChecked(states) => self.on_files_checked(states),
             ConsoleMessage::FolderChecked(listed) => self.on_folder_listed(listed),
@@ -362,7 +308,7 @@ impl App {
             ConsoleMessage::FileEdited(edited) => self.on_file_edited(edited),
             ConsoleMessage::Verified(checked) => {
                 self.found_fault = record_faults::fault_in_report(&checked);
-                let requests = self.trace.on_verified(checked);
+                let requests = self.screens.trace.on_verified(checked);
                 self.update_decision_contexts();
                 requests
             }
@@ -374,12 +320,8 @@ impl App {
 
     /// Handles the passing of time: the screen changes with the clock.
     pub(crate) fn on_tick(&mut self, now: Timestamp) -> Vec<ConsoleRequest> {
-        let mut requests = self.atlases.on_tick(&self.snapshot, now);
-        match self.tab {
-            Tab::Trace => requests.extend(self.trace.on_tick(now)),
-            Tab::Queue | Tab::Threads | Tab::Atlas => {}
-        }
-        requests
+        let changes = self.call_screens(|screen, context| screen.on_tick(now, context));
+        self.apply_screen_changes(changes)
     }
 
     /// Sets the number of requests that wait for the runtime.
@@ -400,11 +342,8 @@ impl App {
             return Repaint::No;
         }
         let content = chrome::content(self, area);
-        self.trace.on_drawn(content);
-        self.atlases.set_area(content);
-        self.threads.on_drawn(content);
-        if let Some(QueueTarget::Rows(height)) = place_of(&self.queue, content, None) {
-            self.queue.on_drawn(height);
+        for id in ScreenId::ALL {
+            self.screens.get_mut(*id).on_drawn(content);
         }
         match self.layers.last_mut() {
             Some(layer) => layer.on_drawn(content, self.look, now),
@@ -415,7 +354,7 @@ impl App {
     /// Lays out long texts for the area they will be painted in.
     fn lay_out(&mut self) {
         let drafted = self.gates_with_draft();
-        self.queue.set_drafts(drafted);
+        self.screens.queue.set_drafts(drafted);
         let content = chrome::content(self, self.size);
         let look = self.look;
         for layer in &mut self.layers {
@@ -435,21 +374,21 @@ impl App {
             60_000_000
         };
         let next = Timestamp::from_micros((now.micros() / step + 1) * step);
-        let glance = self.atlases.next_check_at();
-        let next = glance.map_or(next, |at| at.max(now).min(next));
-        let next = match self.tab {
-            Tab::Trace => self.trace.changes_at(now).map_or(next, |at| at.min(next)),
-            Tab::Queue | Tab::Threads | Tab::Atlas => next,
-        };
+        let screens = ScreenId::ALL.iter().filter_map(|id| {
+            let screen = self.screens.get(*id);
+            screen.next_change_at(now, self.visibility(*id))
+        });
+        let next = screens.fold(next, Timestamp::min);
         let armed = self.layers.last().and_then(|layer| layer.arms_at(now));
         armed.map_or(next, |at| at.min(next))
     }
 
-    /// Scope in the key table for the keys that work now.
-    pub(super) fn scope(&self) -> KeyScope {
-        match self.tab {
-            Tab::Trace if self.trace.is_typing() => KeyScope::Line,
-            Tab::Queue | Tab::Trace | Tab::Threads | Tab::Atlas => self.tab.scope(),
+    /// Returns the visibility of a screen.
+    fn visibility(&self, screen: ScreenId) -> Visibility {
+        if screen == self.screen {
+            Visibility::Shown
+        } else {
+            Visibility::Hidden
         }
     }
 

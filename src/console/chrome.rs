@@ -5,13 +5,12 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::app::{App, Tab};
+use super::app::App;
 use super::cells::{clip, coordinate, counted, span, width};
 use super::dialog::gate::GateDialog;
 use super::dialog::gate::RecordTrouble;
-use super::screen::{atlas, queue, threads, trace};
+use super::screen::{ScreenDefinition, ScreenId};
 use super::theme::{Appearance, Mark, Meaning};
-use super::thread_text::frozen_threads;
 use crate::base::clock::Timestamp;
 use crate::base::limits::MIN_TERMINAL;
 use crate::base::text::one_line;
@@ -95,16 +94,8 @@ impl App {
     }
 
     fn draw_screen(&self, frame: &mut Frame, area: Rect, now: Timestamp) {
-        match self.tab {
-            Tab::Queue => {
-                queue::draw(&self.queue, &self.snapshot, frame, area, self.look, now);
-            }
-            Tab::Trace => trace::draw(&self.trace, &self.snapshot, frame, area, self.look),
-            Tab::Threads => {
-                threads::draw(&self.threads, &self.snapshot, frame, area, self.look, now);
-            }
-            Tab::Atlas => atlas::draw(&self.atlases, &self.snapshot, frame, area, self.look),
-        }
+        let screen = self.screens.get(self.screen);
+        screen.draw(&self.snapshot, frame, area, self.look, now);
     }
 }
 
@@ -279,32 +270,40 @@ fn verdict(app: &App) -> (String, Meaning) {
 
 /// Labels of the tabs. If there is little room, only the current tab and the queue keep their names.
 /// The rest show their number and their problem count.
-fn tab_labels(app: &App, cells: usize) -> [(Tab, String); 4] {
-    let whole = [
-        (Tab::Queue, format!("1 Queue {}", app.snapshot.held.len())),
-        (Tab::Trace, "2 Trace".to_owned()),
-        (Tab::Threads, threads_name(app)),
-        (Tab::Atlas, atlas_name(app)),
-    ];
+fn tab_labels(app: &App, cells: usize) -> Vec<(ScreenId, String)> {
+    let whole: Vec<(ScreenId, String)> = ScreenId::ALL
+        .iter()
+        .map(|id| (*id, tab_label(app, *id)))
+        .collect();
     let tabs: usize = whole.iter().map(|(_, label)| width(label) + 4).sum();
     let notice = app.notice.as_ref().map_or(0, |(_, text)| width(text));
     if cells >= 80 && tabs + notice + 2 <= cells {
         return whole;
     }
-    whole.map(|(tab, label)| {
-        if tab == app.tab || tab == Tab::Queue {
-            return (tab, label);
+    let narrow = whole.into_iter().map(|(id, label)| {
+        if id == app.screen || app.screens.get(id).keeps_tab_title() {
+            return (id, label);
         }
         let mut words = label.split(' ');
         let number = words.next().unwrap_or_default();
         let mark = words.find(|word| word.starts_with('!'));
         let mark = mark.map(|word| format!(" {word}")).unwrap_or_default();
-        (tab, format!("{number}{mark}"))
-    })
+        (id, format!("{number}{mark}"))
+    });
+    narrow.collect()
 }
 
-/// Returns the tab at a position on screen.
-pub(crate) fn tab_at(app: &App, area: Rect, at: Position) -> Option<Tab> {
+/// Label of a tab: number, title, and the note of its screen.
+fn tab_label(app: &App, id: ScreenId) -> String {
+    let ScreenDefinition { number, title, .. } = id.definition();
+    match app.screens.get(id).tab_note(&app.snapshot) {
+        Some(note) => format!("{number} {title} {note}"),
+        None => format!("{number} {title}"),
+    }
+}
+
+/// Returns the screen of the tab at a position on screen.
+pub(crate) fn tab_at(app: &App, area: Rect, at: Position) -> Option<ScreenId> {
     if !screen_areas(app, area).tabs.contains(at) {
         return None;
     }
@@ -321,8 +320,8 @@ pub(crate) fn tab_at(app: &App, area: Rect, at: Position) -> Option<Tab> {
 
 fn tabs(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     let look = app.look;
-    let tab = |tab: Tab, text: String| {
-        let meaning = if app.tab == tab {
+    let tab = |id: ScreenId, text: String| {
+        let meaning = if app.screen == id {
             Meaning::TabActive
         } else {
             Meaning::Dim
@@ -340,11 +339,14 @@ fn tabs(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     let room = cells.saturating_sub(used + 3);
     let (text, meaning) = match (&app.notice, due(app, now, room)) {
         (Some((meaning, text)), _) => (text.clone(), *meaning),
-        (None, due) => match (frozen(app, cells), due) {
-            (Some(frozen), _) if app.tab == Tab::Threads => (frozen, Meaning::Frozen),
-            (Some(_) | None, Some(due)) => (due, Meaning::Waiting),
-            (Some(_) | None, None) => return Line::from(spans),
-        },
+        (None, due) => {
+            let screen = app.screens.get(app.screen);
+            let own = screen.tab_row_text(&app.snapshot, cells);
+            match own.or(due.map(|due| (due, Meaning::Waiting))) {
+                Some(shown) => shown,
+                None => return Line::from(spans),
+            }
+        }
     };
     let text = clip(&text, room, look);
     spans.push(Span::raw(" ".repeat(room.saturating_sub(width(&text)) + 2)));
@@ -352,38 +354,13 @@ fn tabs(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     Line::from(spans)
 }
 
-/// Label of the threads tab, with the number of frozen summaries.
-fn threads_name(app: &App) -> String {
-    match frozen_threads(&app.snapshot) {
-        0 => "3 Threads".to_owned(),
-        frozen => format!("3 Threads !{frozen}"),
-    }
-}
-
-/// Text with the number of frozen summaries, if there are any.
-fn frozen(app: &App, cells: usize) -> Option<String> {
-    match frozen_threads(&app.snapshot) {
-        0 => None,
-        frozen if cells < 100 => Some(format!(" {frozen} frozen ")),
-        frozen => Some(format!(" {} frozen ", counted(frozen, "thread"))),
-    }
-}
-
-/// Label of the Atlas tab, with the number of problems.
-fn atlas_name(app: &App) -> String {
-    match app.atlases.problem_count(&app.snapshot) {
-        0 => "4 Atlas".to_owned(),
-        problems => format!("4 Atlas !{problems}"),
-    }
-}
-
 /// Text for the next deadline and the new requests, shortened if there is little room.
 fn due(app: &App, now: Timestamp, room: usize) -> Option<String> {
-    let left = span(app.queue.earliest()?.since(now));
-    if !app.queue.has_waiting() {
+    let left = span(app.screens.queue.earliest()?.since(now));
+    if !app.screens.queue.has_waiting() {
         return Some(format!("next due in {left}"));
     }
-    let waiting = app.queue.waiting();
+    let waiting = app.screens.queue.waiting();
     let text = format!("{waiting} new (u)   next due in {left}");
     if width(&text) <= room {
         return Some(text);

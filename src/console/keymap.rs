@@ -8,32 +8,28 @@ use std::fmt::Write as _;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 mod motion;
-mod snapshot;
-mod steward;
 mod table;
-mod thread;
+
+use super::screen::atlas::StewardKey;
+use super::screen::queue::QueueKey;
+use super::screen::threads::ThreadKey;
+use super::screen::trace::TraceKey;
+use super::screen::{SCREEN_KEYS, ScreenId};
 
 pub(crate) use motion::Motion;
-pub(crate) use snapshot::SnapshotKey;
-pub(crate) use steward::StewardKey;
-pub(crate) use table::BINDINGS;
-pub(crate) use thread::ThreadKey;
+pub(crate) use table::{
+    DOWN, ENTER, FIRST, LAST, NEXT, PAGE_DOWN, PAGE_UP, PREVIOUS, UP, WHY, bindings,
+};
 
 /// Part of the console in which a key binding applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyScope {
     /// Every screen, while no dialog is open.
     Global,
-    /// Screen of held requests.
-    Queue,
-    /// Screen of the record.
-    Trace,
-    /// Screen of the conversations.
-    Threads,
+    /// One screen.
+    Screen(ScreenId),
     /// Dialog that shows a snapshot file.
     Snapshot,
-    /// Screen of the Atlases.
-    Atlas,
     /// Dialog that explains a result.
     Explain,
     /// Dialog that evaluates a hypothetical request.
@@ -65,40 +61,24 @@ pub(crate) enum KeyScope {
 }
 
 impl KeyScope {
-    /// All scopes, in the order in which the help shows them.
-    pub(crate) const ALL: [Self; 20] = [
-        Self::Global,
-        Self::Queue,
-        Self::Gate,
-        Self::Request,
-        Self::Text,
-        Self::Json,
-        Self::Pick,
-        Self::Choice,
-        Self::Trace,
-        Self::Line,
-        Self::Prompt,
-        Self::Palette,
-        Self::Threads,
-        Self::Snapshot,
-        Self::Atlas,
-        Self::WhatIf,
-        Self::Load,
-        Self::Explain,
-        Self::Help,
-        Self::Quit,
-    ];
+    /// Lists all scopes, in the order in which the help shows them.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        let screens = ScreenId::ALL.iter().flat_map(|screen| {
+            let related = screen.definition().related_scopes.iter().copied();
+            std::iter::once(Self::Screen(*screen)).chain(related)
+        });
+        std::iter::once(Self::Global)
+            .chain(screens)
+            .chain([Self::Help, Self::Quit])
+    }
 
     /// Title of the scope as the operator reads it.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Global => "Everywhere",
-            Self::Queue => "Queue",
-            Self::Trace => "Trace",
-            Self::Threads => "Threads",
+            Self::Screen(screen) => screen.definition().title,
             Self::Snapshot => "Snapshot file",
             Self::Line => "Line input",
-            Self::Atlas => "Atlas",
             Self::WhatIf => "What if",
             Self::Load => "Loading",
             Self::Explain => "Explanation",
@@ -119,10 +99,8 @@ impl KeyScope {
 /// Command that a key triggers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyAction {
-    ShowQueue,
-    ShowTrace,
-    ShowThreads,
-    ShowAtlas,
+    /// Shows a screen.
+    Show(ScreenId),
     /// Explains the result, checkpoint by checkpoint.
     Explain,
     /// Opens the form that evaluates a hypothetical request.
@@ -186,23 +164,6 @@ pub(crate) enum KeyAction {
     KnowAlarms,
 }
 
-/// Queue command that other lists do not have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum QueueKey {
-    Mark,
-    Claim,
-    Batch,
-    InTrace,
-    Sort,
-    NextDue,
-    Filter,
-    Search,
-    NextMatch,
-    PreviousMatch,
-    Copy,
-    CopyHash,
-}
-
 impl KeyAction {
     /// Returns the cursor motion of this action, if it moves the cursor.
     pub(crate) fn motion(self) -> Option<Motion> {
@@ -213,50 +174,7 @@ impl KeyAction {
             Self::Last => Some(Motion::Last),
             Self::PageUp => Some(Motion::PageUp),
             Self::PageDown => Some(Motion::PageDown),
-            Self::ShowQueue
-            | Self::ShowTrace
-            | Self::ShowThreads
-            | Self::ShowAtlas
-            | Self::Explain
-            | Self::WhatIf
-            | Self::NextProblem
-            | Self::PreviousProblem
-            | Self::NextSession
-            | Self::PreviousSession
-            | Self::Help
-            | Self::Quit
-            | Self::Cancel
-            | Self::Redraw
-            | Self::Suspend
-            | Self::Back
-            | Self::Next
-            | Self::Previous
-            | Self::Open
-            | Self::Deny
-            | Self::Merge
-            | Self::Verify
-            | Self::Reload
-            | Self::Review
-            | Self::SwitchPane
-            | Self::Choose
-            | Self::Undo
-            | Self::Redo
-            | Self::EditOutside
-            | Self::Skeleton
-            | Self::Minimise
-            | Self::Restore
-            | Self::SearchRequest
-            | Self::NextMatch
-            | Self::PreviousMatch
-            | Self::Browse(_)
-            | Self::Queue(_)
-            | Self::Steward(_)
-            | Self::Thread(_)
-            | Self::Snapshot(_)
-            | Self::Palette
-            | Self::Mouse
-            | Self::KnowAlarms
-            | Self::Press => None,
+            _ => None,
         }
     }
 
@@ -267,28 +185,25 @@ impl KeyAction {
     }
 }
 
-/// Command of the record screen.
+/// Snapshot command that other lists do not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TraceKey {
-    Search,
-    SearchNext,
-    SearchPrevious,
-    Filter,
+pub(crate) enum SnapshotKey {
+    /// Shows the retrieve phase: the data read from the file.
+    Retrieve,
+    /// Shows the infer phase: the conclusions from that data.
+    Infer,
+    /// Shows the validate phase: what is clear and what is not.
+    Validate,
+    /// Shows the engage phase: the text to continue with.
+    Engage,
+    /// Lists the artifacts that can be loaded.
+    Artifacts,
+    /// Copies the text to continue with.
     Copy,
-    Fold,
-    Unfold,
-    FoldLevel,
-    CheckpointBefore,
-    CheckpointAfter,
-    StepBack,
-    StepOn,
-    Play,
-    StopOn,
-    Follow,
-    Mark,
-    Jump,
-    Compare,
-    Export,
+    /// Opens another file.
+    Other,
+    /// Writes a snapshot file of the selected conversation's session.
+    Write,
 }
 
 /// A key with the modifiers that must be held.
@@ -299,14 +214,14 @@ pub(crate) struct KeyCombination {
 }
 
 impl KeyCombination {
-    const fn plain(code: KeyCode) -> Self {
+    pub(crate) const fn plain(code: KeyCode) -> Self {
         Self {
             code,
             modifiers: KeyModifiers::NONE,
         }
     }
 
-    const fn ctrl(letter: char) -> Self {
+    pub(crate) const fn ctrl(letter: char) -> Self {
         Self {
             code: KeyCode::Char(letter),
             modifiers: KeyModifiers::CONTROL,
@@ -390,26 +305,39 @@ impl KeyBinding {
     }
 }
 
+/// Iterates over the whole table: the rows of each screen, the number keys of the screens, and the rows that
+/// belong to no screen.
+pub(crate) fn all_bindings() -> impl Iterator<Item = &'static KeyBinding> {
+    let screens = ScreenId::ALL.iter();
+    screens
+        .flat_map(|screen| screen.definition().bindings)
+        .chain(SCREEN_KEYS)
+        .chain(table::SHARED_BINDINGS)
+}
+
+/// Iterates over the bindings of a scope.
+pub(crate) fn scope_bindings(scope: KeyScope) -> impl Iterator<Item = &'static KeyBinding> {
+    all_bindings().filter(move |binding| binding.scope == scope)
+}
+
 /// Returns the action of a key press in a scope. A key pressed with Alt has no action.
 pub(crate) fn find_action(scope: KeyScope, event: KeyEvent) -> Option<KeyAction> {
-    let bindings = BINDINGS.iter().filter(|binding| binding.scope == scope);
-    let mut hits = bindings.filter(|binding| binding.keys.iter().any(|key| key.matches(event)));
+    let mut hits =
+        scope_bindings(scope).filter(|binding| binding.keys.iter().any(|key| key.matches(event)));
     hits.next().map(|binding| binding.action)
 }
 
 /// Returns the bindings that the footer of a scope shows.
 pub(crate) fn footer_bindings(scope: KeyScope) -> impl Iterator<Item = &'static KeyBinding> {
-    BINDINGS
-        .iter()
-        .filter(move |binding| binding.scope == scope && binding.footer == FooterVisibility::Shown)
+    scope_bindings(scope).filter(|binding| binding.footer == FooterVisibility::Shown)
 }
 
 /// Returns the whole table as Markdown, for the README.
 #[must_use]
 pub fn markdown() -> String {
     let mut text = String::from("| where | keys | what they do |\n|---|---|---|\n");
-    for scope in KeyScope::ALL {
-        for binding in BINDINGS.iter().filter(|binding| binding.scope == scope) {
+    for scope in KeyScope::all() {
+        for binding in scope_bindings(scope) {
             let keys: Vec<_> = binding
                 .keys
                 .iter()
@@ -429,9 +357,9 @@ mod tests {
 
     #[test]
     fn each_key_has_one_binding_per_scope() {
-        for scope in KeyScope::ALL {
+        for scope in KeyScope::all() {
             let mut seen: Vec<KeyCombination> = Vec::new();
-            for binding in BINDINGS.iter().filter(|binding| binding.scope == scope) {
+            for binding in scope_bindings(scope) {
                 for key in binding.keys {
                     assert!(
                         !seen.contains(key),
@@ -446,7 +374,7 @@ mod tests {
 
     #[test]
     fn help_texts_have_at_most_60_characters() {
-        for binding in BINDINGS {
+        for binding in all_bindings() {
             let length = binding.help.chars().count();
             assert!(length <= 60, "{length}: {}", binding.help);
         }
@@ -454,16 +382,12 @@ mod tests {
 
     #[test]
     fn screen_keys_never_shadow_global_keys() {
-        let global: Vec<KeyCombination> = BINDINGS
-            .iter()
+        let global: Vec<KeyCombination> = all_bindings()
             .filter(|binding| binding.scope == KeyScope::Global)
             .flat_map(|binding| binding.keys.iter().copied())
             .collect();
-        for binding in BINDINGS {
-            if matches!(
-                binding.scope,
-                KeyScope::Queue | KeyScope::Trace | KeyScope::Threads | KeyScope::Atlas
-            ) {
+        for binding in all_bindings() {
+            if matches!(binding.scope, KeyScope::Screen(_)) {
                 for key in binding.keys {
                     assert!(!global.contains(key), "{} is global", key.display_name());
                 }
@@ -473,9 +397,7 @@ mod tests {
 
     #[test]
     fn no_printable_key_is_bound_to_an_action_that_decides() {
-        let deciding = BINDINGS
-            .iter()
-            .filter(|binding| binding.action.can_decide());
+        let deciding = all_bindings().filter(|binding| binding.action.can_decide());
         for key in deciding.flat_map(|binding| binding.keys) {
             assert!(!key.is_printable(), "{} could decide", key.display_name());
         }
@@ -483,9 +405,7 @@ mod tests {
 
     #[test]
     fn the_decision_dialog_binds_no_printable_key() {
-        let gate = BINDINGS
-            .iter()
-            .filter(|binding| binding.scope == KeyScope::Gate);
+        let gate = all_bindings().filter(|binding| binding.scope == KeyScope::Gate);
         for key in gate.flat_map(|binding| binding.keys) {
             assert!(
                 !key.is_printable(),
@@ -497,7 +417,7 @@ mod tests {
 
     #[test]
     fn keys_with_alt_have_no_action() {
-        for binding in BINDINGS {
+        for binding in all_bindings() {
             for key in binding.keys {
                 let event = KeyEvent::new(key.code, key.modifiers | KeyModifiers::ALT);
                 assert_eq!(

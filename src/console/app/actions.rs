@@ -1,82 +1,34 @@
 //! Actions of keys that no dialog consumes.
 
-use super::{App, Tab};
+use super::App;
 use crate::base::clock::Timestamp;
-use crate::console::dialog::gate::DialogEntry;
 use crate::console::dialog::help::HelpDialog;
 use crate::console::dialog::palette::PaletteDialog;
 use crate::console::dialog::quit_confirmation::QuitDialog;
-use crate::console::keymap::KeyAction;
+use crate::console::keymap::{KeyAction, KeyScope};
 use crate::console::layer::Layer;
 use crate::console::request::ConsoleRequest;
 
 impl App {
+    /// Carries out an action that has the same meaning on all screens, or passes it to the current screen.
     pub(super) fn act(&mut self, action: KeyAction, now: Timestamp) -> Vec<ConsoleRequest> {
+        let scope = KeyScope::Screen(self.screen);
         match action {
-            KeyAction::ShowQueue => return self.switch_tab(Tab::Queue, now),
-            KeyAction::ShowTrace => return self.switch_tab(Tab::Trace, now),
-            KeyAction::ShowThreads => return self.switch_tab(Tab::Threads, now),
-            KeyAction::ShowAtlas => return self.switch_tab(Tab::Atlas, now),
-            KeyAction::Explain => return self.explain(),
-            KeyAction::WhatIf => return self.open_what_if(""),
-            KeyAction::Help => {
-                let help = HelpDialog::new(self.tab.scope());
-                self.layers.push(Layer::new(help));
-            }
+            KeyAction::Show(screen) => return self.switch_screen(screen, now),
+            KeyAction::Help => self.layers.push(Layer::new(HelpDialog::new(scope))),
+            KeyAction::Palette => self.layers.push(Layer::new(PaletteDialog::new(scope))),
             KeyAction::Quit => return self.quit(),
-            KeyAction::Open if self.tab == Tab::Queue => {
-                return self.open_selected(DialogEntry::Answer);
-            }
-            KeyAction::Deny => return self.open_selected(DialogEntry::Deny),
             KeyAction::Restore => self.restore_dialog(),
             KeyAction::Cancel => return self.cancel(now),
             KeyAction::Redraw => return vec![ConsoleRequest::Redraw],
             KeyAction::Suspend => return vec![ConsoleRequest::Suspend],
-            KeyAction::Merge => self.queue.merge(),
-            KeyAction::Queue(key) => return self.act_queue(key),
-            KeyAction::Steward(key) => return self.act_steward(key, now),
-            KeyAction::Thread(key) => return self.act_thread(key),
-            KeyAction::Palette => {
-                let palette = PaletteDialog::new(self.tab.scope());
-                self.layers.push(Layer::new(palette));
-            }
             KeyAction::Mouse => return self.toggle_mouse(),
             KeyAction::KnowAlarms => self.acknowledge_alarms(),
-            KeyAction::Back
-            | KeyAction::Up
-            | KeyAction::Down
-            | KeyAction::First
-            | KeyAction::Last
-            | KeyAction::PageUp
-            | KeyAction::PageDown
-            | KeyAction::Next
-            | KeyAction::Previous
-            | KeyAction::Open
-            | KeyAction::Verify
-            | KeyAction::Reload
-            | KeyAction::Review
-            | KeyAction::SwitchPane
-            | KeyAction::Choose
-            | KeyAction::Undo
-            | KeyAction::Redo
-            | KeyAction::EditOutside
-            | KeyAction::Skeleton
-            | KeyAction::Minimise
-            | KeyAction::SearchRequest
-            | KeyAction::NextMatch
-            | KeyAction::PreviousMatch
-            | KeyAction::Browse(_)
-            | KeyAction::NextProblem
-            | KeyAction::PreviousProblem
-            | KeyAction::NextSession
-            | KeyAction::PreviousSession
-            | KeyAction::Snapshot(_)
-            | KeyAction::Press => match self.tab {
-                Tab::Queue => return self.move_in_queue(action),
-                Tab::Trace => return self.trace.act(action, now),
-                Tab::Threads => return self.move_in_threads(action),
-                Tab::Atlas => return self.atlases.handle_action(action, &self.snapshot, now),
-            },
+            action => {
+                let ((), requests) =
+                    self.call_screen(|screen, context| screen.handle_action(action, now, context));
+                return requests;
+            }
         }
         Vec::new()
     }
@@ -89,18 +41,5 @@ impl App {
         }
         self.layers.push(Layer::new(QuitDialog::new(held)));
         Vec::new()
-    }
-
-    fn move_in_queue(&mut self, action: KeyAction) -> Vec<ConsoleRequest> {
-        if action == KeyAction::Back {
-            self.queue.back();
-        }
-        match action.motion() {
-            Some(motion) => {
-                self.queue.go(motion);
-                self.request_last_event()
-            }
-            None => Vec::new(),
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! Commands of the palette.
 
-use super::{App, Tab};
+use super::App;
 use crate::base::clock::Timestamp;
 use crate::base::id::HeldRequestId;
 use crate::base::text::one_line;
@@ -8,6 +8,7 @@ use crate::console::dialog::gate::DialogEntry;
 use crate::console::dialog::palette::PaletteCommand;
 use crate::console::keymap::KeyAction;
 use crate::console::request::ConsoleRequest;
+use crate::console::screen::ScreenId;
 use crate::console::screen::queue::overrules;
 use crate::console::theme::Meaning;
 
@@ -26,30 +27,36 @@ impl App {
             PaletteCommand::AckBrokenChain => self.acknowledge_broken_chain(),
             PaletteCommand::Operator(name) => self.change_operator(&name),
             PaletteCommand::Seek(number) => {
-                self.tab = Tab::Trace;
-                match self.trace.seek(number) {
+                self.screen = ScreenId::Trace;
+                match self.screens.trace.seek(number) {
                     Ok(requests) => requests,
                     Err(problem) => {
                         self.show_notice(Meaning::Error, problem);
-                        self.trace.reload()
+                        self.screens.trace.reload()
                     }
                 }
             }
             PaletteCommand::HandOver(session) => self.hand_over_thread(session),
-            PaletteCommand::Snapshot(path) => self.open_snapshot(&path),
+            PaletteCommand::Snapshot(path) => {
+                let ((), requests) =
+                    self.call_with_context(ScreenId::Threads, |screens, context| {
+                        screens.threads.open_snapshot(&path, context);
+                    });
+                requests
+            }
             PaletteCommand::Filter(text) => {
-                self.tab = Tab::Queue;
-                if let Err(problem) = self.queue.filter_by(&text) {
+                self.screen = ScreenId::Queue;
+                if let Err(problem) = self.screens.queue.filter_by(&text) {
                     self.show_notice(Meaning::Error, format!("`{text}`: {problem}"));
                 }
-                self.request_last_event()
+                self.request_latest_events()
             }
         }
     }
 
     /// Opens a request so that the operator can override the denial behind it.
     fn open_override(&mut self, gate: &HeldRequestId) -> Vec<ConsoleRequest> {
-        let Some(held) = self.queue.get(gate).cloned() else {
+        let Some(held) = self.screens.queue.get(gate).cloned() else {
             self.show_notice(Meaning::Error, format!("{gate} is not held"));
             return Vec::new();
         };

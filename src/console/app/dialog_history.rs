@@ -149,7 +149,7 @@ impl App {
                     let text = format!("{} requests decided and recorded", decided.len());
                     self.notice = Some((Meaning::Passed, text));
                 }
-                self.queue.unmark(&decided);
+                self.screens.queue.unmark(&decided);
                 self.layers.truncate(at);
                 if approved {
                     // The next operator who approves must type their own answers.

@@ -27,7 +27,7 @@ impl App {
     /// Keeps the draft of a dialog that closes.
     pub(super) fn keep_draft(&mut self, dialog: GateDialog) -> Option<ConsoleRequest> {
         let gate = dialog.gate().clone();
-        if self.queue.get(&gate).is_none() {
+        if self.screens.queue.get(&gate).is_none() {
             self.drafts.remove(&gate);
             self.dialog_history.keep_late_draft(dialog);
             return None;
@@ -53,7 +53,7 @@ impl App {
     pub(in crate::console) fn gates_with_draft(&self) -> BTreeSet<HeldRequestId> {
         let here = self.drafts.iter().filter(|(_, draft)| draft.is_some());
         let kept = self.snapshot.drafts.keys().filter(|gate| {
-            let held = self.queue.get(gate);
+            let held = self.screens.queue.get(gate);
             held.is_some_and(|held| self.draft_of(held).is_some())
         });
         let minimised = self

@@ -3,12 +3,11 @@
 use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
-use super::{App, Tab};
+use super::App;
 use crate::base::clock::Timestamp;
 use crate::console::chrome;
 use crate::console::keymap::{KeyAction, Motion};
 use crate::console::request::{ConsoleRequest, MouseOwner};
-use crate::console::screen::queue::{QueueTarget, place_of};
 use crate::console::theme::Meaning;
 
 /// Rows scrolled per notch of the wheel.
@@ -47,43 +46,25 @@ impl App {
     }
 
     fn click(&mut self, at: Position, now: Timestamp) -> Vec<ConsoleRequest> {
-        match chrome::tab_at(self, self.size, at) {
-            Some(Tab::Queue) => return self.act(KeyAction::ShowQueue, now),
-            Some(Tab::Trace) => return self.act(KeyAction::ShowTrace, now),
-            Some(Tab::Threads) => return self.act(KeyAction::ShowThreads, now),
-            Some(Tab::Atlas) => return self.act(KeyAction::ShowAtlas, now),
-            None => {}
+        if let Some(screen) = chrome::tab_at(self, self.size, at) {
+            return self.act(KeyAction::Show(screen), now);
         }
-        if self.tab == Tab::Queue && !self.queue.is_typing() {
-            let content = chrome::content(self, self.size);
-            if let Some(QueueTarget::Row(row)) = place_of(&self.queue, content, Some(at)) {
-                self.queue.choose(row);
-                return self.request_last_event();
-            }
-        }
-        if self.tab == Tab::Threads {
-            let content = chrome::content(self, self.size);
-            self.threads.click(content, at);
-        }
-        if self.tab == Tab::Trace {
-            let content = chrome::content(self, self.size);
-            return self.trace.click(content, at);
-        }
-        Vec::new()
+        let content = chrome::content(self, self.size);
+        let ((), requests) =
+            self.call_screen(|screen, context| screen.on_click(content, at, context));
+        requests
     }
 
     fn wheel(&mut self, motion: Motion, now: Timestamp) -> Vec<ConsoleRequest> {
-        let action = match motion {
-            Motion::Up => KeyAction::Up,
-            Motion::Down | Motion::First | Motion::Last | Motion::PageUp | Motion::PageDown => {
-                KeyAction::Down
-            }
-        };
         let mut requests = Vec::new();
         for _ in 0..NOTCH {
             match self.layers.last_mut() {
                 Some(layer) => layer.on_wheel(motion, now),
-                None => requests.extend(self.act(action, now)),
+                None => {
+                    let ((), sent) =
+                        self.call_screen(|screen, context| screen.on_wheel(motion, now, context));
+                    requests.extend(sent);
+                }
             }
         }
         requests

@@ -1,52 +1,19 @@
-//! Operator actions other than decisions: claims, acknowledgments, change of operator. The console
-//! sends each to the runtime; the screen shows it once it is recorded.
+//! Operator actions other than decisions, and the replies to them. The console sends each to the runtime; the screen
+//! shows it once it is recorded.
 
 use super::App;
-use crate::base::operator::{is_same_operator, parse_operator_name};
+use crate::base::operator::parse_operator_name;
 use crate::base::text::one_line;
 use crate::console::cells::counted;
-use crate::console::dialog::confirmation::ConfirmDialog;
-use crate::console::layer::Layer;
 use crate::console::request::ConsoleRequest;
 use crate::console::theme::Meaning;
 use crate::engine::command::{
-    AcknowledgedSubject, ClaimChange, ClaimChangeKind, DecisionRefusal, OperatorAcknowledgement,
-    OperatorAction, OperatorChange,
+    AcknowledgedSubject, ClaimChangeKind, DecisionRefusal, OperatorAcknowledgement, OperatorAction,
+    OperatorChange,
 };
 use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 
 impl App {
-    /// Claims the selected request, releases it, or asks whether to take it over from another
-    /// operator.
-    pub(super) fn claim(&mut self) -> Vec<ConsoleRequest> {
-        let Some(held) = self.queue.selected() else {
-            return Vec::new();
-        };
-        let seen = held.claim.as_ref().map(|claim| claim.by.clone());
-        let own = seen
-            .as_ref()
-            .is_some_and(|by| is_same_operator(by, &self.snapshot.operator));
-        let claiming = ClaimChange {
-            gate: held.id.clone(),
-            operator: self.snapshot.operator.clone(),
-            wish: if own {
-                ClaimChangeKind::Release
-            } else {
-                ClaimChangeKind::Take
-            },
-            seen,
-        };
-        if self.warn_if_read_only() {
-            return Vec::new();
-        }
-        if claiming.seen.is_some() && !own {
-            let dialog = ConfirmDialog::new(claiming);
-            self.layers.push(Layer::new(dialog));
-            return Vec::new();
-        }
-        vec![ConsoleRequest::Operate(OperatorAction::Claim(claiming))]
-    }
-
     /// Acknowledges the fault in the record.
     pub(super) fn acknowledge_broken_chain(&mut self) -> Vec<ConsoleRequest> {
         let Some(fault) = self.chain_fault() else {

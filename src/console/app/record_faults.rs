@@ -66,11 +66,15 @@ impl App {
         DecisionContext {
             operator: self.snapshot.operator.clone(),
             access: self.snapshot.access,
-            trouble: self
-                .record_trouble()
-                .filter(|trouble| !self.is_acknowledged(trouble)),
+            trouble: self.unacknowledged_trouble(),
             passes: self.recent_passes(),
         }
+    }
+
+    /// Returns the fault that disables deciding, if there is one.
+    pub(super) fn unacknowledged_trouble(&self) -> Option<RecordTrouble> {
+        self.record_trouble()
+            .filter(|trouble| !self.is_acknowledged(trouble))
     }
 
     /// Returns the known fault of the record or the store.

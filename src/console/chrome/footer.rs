@@ -2,9 +2,9 @@
 
 use ratatui::text::{Line, Span};
 
-use crate::console::app::{App, Tab};
+use crate::console::app::App;
 use crate::console::cells::width;
-use crate::console::keymap::{BINDINGS, KeyAction, KeyBinding, KeyScope, footer_bindings};
+use crate::console::keymap::{KeyAction, KeyBinding, KeyScope, footer_bindings, scope_bindings};
 use crate::console::theme::{Appearance, Meaning};
 
 /// State of a key: enabled or disabled.
@@ -55,12 +55,12 @@ impl FooterKey {
 }
 
 fn key_state(app: &App, action: KeyAction) -> KeyState {
-    let can = match (app.layers.last(), app.tab) {
-        (Some(layer), _) => layer.can(action),
-        (None, Tab::Queue) => app.queue.can(action, app.snapshot.access),
-        (None, Tab::Trace) => app.trace.can(action),
-        (None, Tab::Threads) => app.threads.can(action, &app.snapshot),
-        (None, Tab::Atlas) => app.atlases.is_enabled(action, &app.snapshot),
+    let can = match app.layers.last() {
+        Some(layer) => layer.can(action),
+        None => {
+            let screen = app.screens.get(app.screen);
+            screen.is_enabled(action, &app.snapshot)
+        }
     };
     if can {
         KeyState::Enabled
@@ -69,42 +69,28 @@ fn key_state(app: &App, action: KeyAction) -> KeyState {
     }
 }
 
-/// Returns true if Esc leads back on the current screen.
-fn leads_back(app: &App) -> bool {
-    match app.tab {
-        Tab::Queue => false,
-        Tab::Trace => app.trace.is_inside(),
-        Tab::Threads => app.threads.is_inside(),
-        Tab::Atlas => app.atlases.is_in_details(),
-    }
-}
-
 /// Renders the footer: enabled keys first, then as many disabled ones as fit, in the order of the
 /// table.
 pub(super) fn line(app: &App, cells: usize) -> Line<'static> {
-    let screen = match app.tab {
-        Tab::Queue if app.queue.is_typing() => KeyScope::Prompt,
-        Tab::Threads if app.threads.is_typing() => KeyScope::Prompt,
-        Tab::Queue | Tab::Trace | Tab::Threads | Tab::Atlas => app.scope(),
-    };
+    let shown = app.screens.get(app.screen);
+    let screen = shown.input_scope().unwrap_or(KeyScope::Screen(app.screen));
     let scope = app.layers.last().map_or(screen, |layer| layer.scope());
     let inner = app.layers.last().and_then(|layer| layer.inner_scope());
     let inner = inner.into_iter().flat_map(footer_bindings);
     let typing = matches!(scope, KeyScope::Prompt | KeyScope::Line);
     let on_screen = app.layers.is_empty() && !typing;
-    let back = BINDINGS
-        .iter()
-        .filter(|binding| binding.scope == KeyScope::Global && binding.action == KeyAction::Back)
-        .filter(|_| on_screen && leads_back(app));
+    let back = scope_bindings(KeyScope::Global)
+        .filter(|binding| binding.action == KeyAction::Back)
+        .filter(|_| on_screen && shown.leads_back());
     let own = inner.chain(footer_bindings(scope)).chain(back);
     let own: Vec<FooterKey> = own.map(|binding| FooterKey::of(app, binding)).collect();
     let global = footer_bindings(KeyScope::Global).filter(|_| on_screen);
     let global: Vec<FooterKey> = global.map(|binding| FooterKey::of(app, binding)).collect();
     // The help key always stays: it leads to the keys that do not fit.
     let taken: usize = global.iter().map(FooterKey::cells).sum();
-    let shown = fitting_keys(&own, cells.saturating_sub(1 + taken));
+    let fitting = fitting_keys(&own, cells.saturating_sub(1 + taken));
     let mut spans = vec![Span::raw(" ")];
-    spans.extend(shown.flat_map(|item| item.spans(app.look)));
+    spans.extend(fitting.flat_map(|item| item.spans(app.look)));
     spans.extend(global.iter().flat_map(|item| item.spans(app.look)));
     Line::from(spans)
 }

@@ -326,44 +326,8 @@ impl GateDialog {
                 return KeyResult::with(LayerChange::Explain(self.held.id.clone()));
             }
             KeyAction::Minimise => return KeyResult::with(LayerChange::Minimise),
-            KeyAction::ShowQueue
-            | KeyAction::ShowTrace
-            | KeyAction::ShowThreads
-            | KeyAction::ShowAtlas
-            | KeyAction::WhatIf
-            | KeyAction::NextProblem
-            | KeyAction::PreviousProblem
-            | KeyAction::NextSession
-            | KeyAction::PreviousSession
-            | KeyAction::Quit
-            | KeyAction::Cancel
-            | KeyAction::Redraw
-            | KeyAction::Suspend
-            | KeyAction::Up
-            | KeyAction::Down
-            | KeyAction::First
-            | KeyAction::Last
-            | KeyAction::Open
-            | KeyAction::Deny
-            | KeyAction::Merge
-            | KeyAction::Verify
-            | KeyAction::Reload
-            | KeyAction::Undo
-            | KeyAction::Redo
-            | KeyAction::Skeleton
-            | KeyAction::Restore
-            | KeyAction::SearchRequest
-            | KeyAction::NextMatch
-            | KeyAction::PreviousMatch
-            | KeyAction::Browse(_)
-            | KeyAction::Queue(_)
-            | KeyAction::Steward(_)
-            | KeyAction::Thread(_)
-            | KeyAction::Snapshot(_)
-            | KeyAction::Palette
-            | KeyAction::Mouse
-            | KeyAction::KnowAlarms
-            | KeyAction::Choose => {}
+            // No other action has a key in this scope.
+            _ => {}
         }
         KeyResult::quietly()
     }

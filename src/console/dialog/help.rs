@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 use super::super::cells::{clip, fit, wrap};
-use super::super::keymap::{BINDINGS, KeyAction, KeyBinding, KeyScope, Motion, find_action};
+use super::super::keymap::{KeyAction, KeyBinding, KeyScope, Motion, find_action, scope_bindings};
 use super::super::layer::{Dialog, KeyResult, LayerChange};
 use super::super::line_edit::{InputChange, LineEdit};
 use super::super::request::ConsoleRequest;
@@ -99,14 +99,11 @@ impl HelpDialog {
     }
 
     fn rows(&self, look: Appearance, cells: usize) -> Vec<Line<'static>> {
-        let others = KeyScope::ALL
-            .into_iter()
-            .filter(|scope| *scope != self.scope);
+        let others = KeyScope::all().filter(|scope| *scope != self.scope);
         let mut rows = Vec::new();
         for scope in std::iter::once(self.scope).chain(others) {
-            let hits: Vec<&KeyBinding> = BINDINGS
-                .iter()
-                .filter(|binding| binding.scope == scope && self.matches(binding))
+            let hits: Vec<&KeyBinding> = scope_bindings(scope)
+                .filter(|binding| self.matches(binding))
                 .collect();
             if hits.is_empty() {
                 continue;

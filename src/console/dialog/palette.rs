@@ -13,7 +13,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 use super::super::cells::{clip, fit, width};
-use super::super::keymap::{BINDINGS, KeyAction, KeyScope, Motion, find_action};
+use super::super::keymap::{KeyAction, KeyScope, Motion, all_bindings, find_action};
 use super::super::layer::{Dialog, KeyResult, LayerChange};
 use super::super::line_edit::{InputChange, LineEdit};
 use super::super::request::ConsoleRequest;
@@ -203,7 +203,7 @@ impl PaletteDialog {
     fn rows(&self) -> Vec<PaletteRow> {
         let text = self.line.text().trim();
         let name = text.split(' ').next().unwrap_or_default();
-        let keys = BINDINGS.iter().filter(|binding| {
+        let keys = all_bindings().filter(|binding| {
             let here = binding.scope == self.scope || binding.scope == KeyScope::Global;
             // These actions make no sense in the palette.
             let sense = !matches!(

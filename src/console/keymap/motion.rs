@@ -2,6 +2,8 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use super::KeyAction;
+
 /// Cursor motion within a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Motion {
@@ -21,6 +23,18 @@ impl Motion {
             Self::Down | Self::First | Self::Last | Self::PageUp | Self::PageDown => KeyCode::Down,
         };
         KeyEvent::new(code, KeyModifiers::NONE)
+    }
+
+    /// Returns the action of the keys that cause this motion.
+    pub(crate) fn action(self) -> KeyAction {
+        match self {
+            Self::Up => KeyAction::Up,
+            Self::Down => KeyAction::Down,
+            Self::First => KeyAction::First,
+            Self::Last => KeyAction::Last,
+            Self::PageUp => KeyAction::PageUp,
+            Self::PageDown => KeyAction::PageDown,
+        }
     }
 
     /// Returns the row that the motion leads to from row `at` of `count` rows.

@@ -12,19 +12,21 @@ use ratatui::layout::Rect;
 use self::files::AtlasFileStates;
 use self::problems::AtlasProblem;
 use self::tree::TreeRow;
-use super::super::keymap::{KeyAction, Motion, TraceKey};
+use super::super::keymap::{KeyAction, Motion};
 use super::super::request::ConsoleRequest;
 use super::super::theme::Meaning;
+use super::trace::TraceKey;
 use crate::atlas::origin::PartKind;
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::base::limits::MAX_COPY_BYTES;
 use crate::engine::explanation::CheckpointOutcome;
-use crate::runtime::WatchSetting;
 use crate::runtime::snapshot::{RuntimeSnapshot, WatchedEvaluation};
 
+mod commands;
 mod files;
 mod folder;
+mod keys;
 mod notices;
 mod part_details;
 mod problems;
@@ -35,7 +37,7 @@ mod view;
 
 pub(crate) use files::{ChangedFile, FileCheck, FileCheckResult, FileStamp, FileState};
 pub(crate) use folder::{FolderCheck, FolderListing};
-pub(crate) use view::draw;
+pub(crate) use keys::{DEFINITION, StewardKey};
 
 /// View state of the Atlas screen.
 #[derive(Debug, Default)]
@@ -99,18 +101,6 @@ enum FocusDepth {
 }
 
 impl AtlasScreen {
-    /// Prepares the screen for display.
-    pub(crate) fn enter(
-        &mut self,
-        snapshot: &RuntimeSnapshot,
-        now: Timestamp,
-    ) -> Vec<ConsoleRequest> {
-        self.sync(snapshot);
-        let mut requests = vec![ConsoleRequest::Watch(WatchSetting::On)];
-        requests.extend(self.files.request_check(snapshot, now));
-        requests
-    }
-
     /// Updates the view state from a newer snapshot.
     pub(crate) fn sync(&mut self, snapshot: &RuntimeSnapshot) {
         let is_there = |id: &SessionId| snapshot.sessions.iter().any(|session| session.id == *id);
@@ -126,13 +116,8 @@ impl AtlasScreen {
         self.problem = self.problem.min(last);
     }
 
-    /// Stores the area in which the screen was painted.
-    pub(crate) fn set_area(&mut self, area: Rect) {
-        self.area = area;
-    }
-
     /// Returns true if the action has something to act on.
-    pub(crate) fn is_enabled(&self, action: KeyAction, snapshot: &RuntimeSnapshot) -> bool {
+    fn can(&self, action: KeyAction, snapshot: &RuntimeSnapshot) -> bool {
         match action {
             KeyAction::NextProblem | KeyAction::PreviousProblem => self.problem_count(snapshot) > 0,
             KeyAction::NextSession | KeyAction::PreviousSession => snapshot.sessions.len() > 1,
@@ -150,7 +135,7 @@ impl AtlasScreen {
     }
 
     /// Returns the selected evaluation if the evaluations pane has the focus.
-    pub(crate) fn selected_evaluation<'s>(
+    fn selected_evaluation<'s>(
         &self,
         snapshot: &'s RuntimeSnapshot,
     ) -> Option<&'s Arc<WatchedEvaluation>> {
@@ -162,7 +147,7 @@ impl AtlasScreen {
     }
 
     /// Returns the id of the Atlas action at the cursor of the tree.
-    pub(crate) fn selected_action<'s>(&self, snapshot: &'s RuntimeSnapshot) -> Option<&'s str> {
+    fn selected_action<'s>(&self, snapshot: &'s RuntimeSnapshot) -> Option<&'s str> {
         let atlas = snapshot.loaded.get(self.row.atlas)?;
         match (self.pane, self.row.part, self.row.item) {
             (AtlasPane::Tree, Some(PartKind::Action), Some(at)) => {
@@ -176,13 +161,8 @@ impl AtlasScreen {
         }
     }
 
-    /// Returns the selected session.
-    pub(crate) fn selected_session(&self) -> Option<&SessionId> {
-        self.session.as_ref()
-    }
-
     /// Carries out an action of this screen.
-    pub(crate) fn handle_action(
+    fn act(
         &mut self,
         action: KeyAction,
         snapshot: &RuntimeSnapshot,
@@ -239,11 +219,6 @@ impl AtlasScreen {
         if self.pane != AtlasPane::Session && !view::chosen_lines(self, snapshot, 80).is_empty() {
             self.deep = FocusDepth::Chosen;
         }
-    }
-
-    /// Returns true if the focus is in the details, so that `Back` leads to the list.
-    pub(crate) fn is_in_details(&self) -> bool {
-        self.deep == FocusDepth::Chosen
     }
 
     fn go_back(&mut self) {

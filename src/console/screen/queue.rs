@@ -20,10 +20,12 @@ use self::held_index::HeldIndex;
 use self::latest_events::LatestEvents;
 use self::prompt::QueuePrompt;
 use self::sort_order::SortOrder;
-use super::super::keymap::{KeyAction, Motion, QueueKey};
+use super::super::keymap::{KeyAction, Motion};
 
+mod commands;
 mod filter;
 mod held_index;
+mod keys;
 mod latest_events;
 mod marks;
 mod prompt;
@@ -33,8 +35,12 @@ mod sort_order;
 mod updates;
 mod view;
 
-pub(crate) use prompt::{ListDirection, QueuePromptPurpose};
-pub(crate) use view::{QueueTarget, draw, highlighted, place_of};
+pub(crate) use keys::{DEFINITION, QueueKey};
+pub(crate) use marks::MarkedRequests;
+pub(crate) use view::highlighted;
+
+use prompt::{ListDirection, QueuePromptPurpose};
+use view::{QueueTarget, place_of};
 
 /// View state of the queue.
 #[derive(Debug, Default)]
@@ -162,7 +168,7 @@ impl QueueScreen {
     }
 
     /// Stores the number of visible rows after painting.
-    pub(crate) fn on_drawn(&mut self, height: usize) {
+    fn set_height(&mut self, height: usize) {
         self.height = height;
         self.top = self.top_for(height);
     }

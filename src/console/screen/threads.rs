@@ -10,20 +10,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use ratatui::layout::{Position, Rect};
 use serde::{Deserialize, Serialize};
 
-use super::super::keymap::{KeyAction, Motion, ThreadKey};
+use super::super::keymap::{KeyAction, Motion};
 use super::super::request::ConsoleRequest;
 use crate::base::clock::Timestamp;
 use crate::memento::{ExternalName, ProcessedTurn, Thread};
 use crate::runtime::ThreadDrafts;
 use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 
+mod commands;
+mod keys;
 mod legend;
 mod search;
 pub(crate) mod summary_text;
 mod view;
 
-pub(crate) use self::legend::lines as legend;
-pub(crate) use self::view::draw;
+pub(crate) use self::keys::{DEFINITION, ThreadKey};
+use self::legend::lines as legend;
 
 /// View state of the conversations screen.
 #[derive(Debug, Default)]
@@ -107,11 +109,6 @@ impl ThreadsScreen {
     pub(crate) fn enter(&mut self, snapshot: &RuntimeSnapshot) {
         self.order.clear();
         self.sync(snapshot);
-    }
-
-    /// Stores the area in which the screen was painted.
-    pub(crate) fn on_drawn(&mut self, area: Rect) {
-        self.area = area;
     }
 
     /// Returns the selected conversation.

@@ -14,7 +14,7 @@ use ratatui::layout::Rect;
 use self::comparison::SessionComparison;
 use self::open_session::{EventDirection, FollowMode, OpenSession, Playback};
 use self::prompt::{PromptHistory, PromptResult, TracePrompt, TracePromptPurpose};
-use super::super::keymap::{KeyAction, Motion, TraceKey};
+use super::super::keymap::{KeyAction, Motion};
 use super::super::request::ConsoleRequest;
 use super::super::theme::Meaning;
 use crate::base::clock::Timestamp;
@@ -28,6 +28,7 @@ mod commands;
 mod comparison;
 mod event_detail;
 mod explanation_request;
+mod keys;
 mod open_session;
 mod pages;
 mod prompt;
@@ -38,10 +39,10 @@ mod verification;
 mod view;
 
 pub(crate) use explanation_request::HELD_NOTE;
+pub(crate) use keys::{DEFINITION, TraceKey};
 pub(crate) use reads::{
     EventRow, FullEvent, HashProof, TraceQuery, TraceRead, TraceReadResult, WindowMatches,
 };
-pub(crate) use view::draw;
 
 /// Interval at which the progress of a running check is shown.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
@@ -188,7 +189,7 @@ impl TraceScreen {
     }
 
     /// Stores the area in which the screen was painted.
-    pub(crate) fn on_drawn(&mut self, area: Rect) {
+    fn set_area(&mut self, area: Rect) {
         self.area = area;
         let (visible, cells) = view::room(self, area);
         if let Some(opened) = &mut self.opened {
@@ -197,7 +198,7 @@ impl TraceScreen {
     }
 
     /// Handles a key if a prompt or a letter command waits for it.
-    pub(crate) fn on_key(&mut self, key: KeyEvent) -> Option<Vec<ConsoleRequest>> {
+    fn type_key(&mut self, key: KeyEvent) -> Option<Vec<ConsoleRequest>> {
         self.said = None;
         if let Some(letter) = self.letter.take() {
             if let KeyCode::Char(c) = key.code {
@@ -214,28 +215,13 @@ impl TraceScreen {
         Some(Vec::new())
     }
 
-    /// Handles Ctrl-C: goes one level back, even if a prompt or a letter command waits for a key.
-    pub(crate) fn cancel(&mut self, now: Timestamp) -> Vec<ConsoleRequest> {
-        if self.prompt.take().is_some() || self.letter.take().is_some() {
-            return Vec::new();
-        }
-        self.act(KeyAction::Back, now)
-    }
-
-    /// Inserts pasted text into the prompt. Without a prompt the text is dropped.
-    pub(crate) fn on_paste(&mut self, text: &str) {
-        if let Some(prompt) = &mut self.prompt {
-            prompt.insert(text);
-        }
-    }
-
     /// Returns true if a prompt is open.
-    pub(crate) fn is_typing(&self) -> bool {
+    fn is_typing(&self) -> bool {
         self.prompt.is_some()
     }
 
     /// Returns the time of the next change without input: a playback step, or the progress of a check.
-    pub(crate) fn changes_at(&self, now: Timestamp) -> Option<Timestamp> {
+    fn changes_at(&self, now: Timestamp) -> Option<Timestamp> {
         let played = self.opened.as_ref().and_then(|opened| match opened.play {
             Playback::Playing(due) => Some(due),
             Playback::Paused => None,
@@ -247,16 +233,8 @@ impl TraceScreen {
         played.into_iter().chain(checked).min()
     }
 
-    /// Advances the playback.
-    pub(crate) fn on_tick(&mut self, now: Timestamp) -> Vec<ConsoleRequest> {
-        if let Some(opened) = &mut self.opened {
-            opened.on_tick(now);
-        }
-        self.settle()
-    }
-
     /// Returns true if the action has something to act on.
-    pub(crate) fn can(&self, action: KeyAction) -> bool {
+    fn can(&self, action: KeyAction) -> bool {
         let of_any = [TraceKey::Compare, TraceKey::Export, TraceKey::Copy].map(KeyAction::Browse);
         if action == KeyAction::Open || of_any.contains(&action) {
             return self.selected.is_some();
@@ -265,13 +243,8 @@ impl TraceScreen {
         !of_one || matches!(self.pane, TracePane::Spans | TracePane::Event)
     }
 
-    /// Returns true if there is a level to go back to.
-    pub(crate) fn is_inside(&self) -> bool {
-        self.pane != TracePane::Sessions || self.comparing.is_some()
-    }
-
     /// Carries out an action of this screen.
-    pub(crate) fn act(&mut self, action: KeyAction, now: Timestamp) -> Vec<ConsoleRequest> {
+    fn act(&mut self, action: KeyAction, now: Timestamp) -> Vec<ConsoleRequest> {
         self.said = None;
         match action {
             KeyAction::Open => return self.open_selected(),
@@ -288,54 +261,12 @@ impl TraceScreen {
                 return requests;
             }
             KeyAction::Back => self.back(),
-            KeyAction::Browse(browse) => return self.browse(browse, now),
-            KeyAction::Up
-            | KeyAction::Down
-            | KeyAction::First
-            | KeyAction::Last
-            | KeyAction::PageUp
-            | KeyAction::PageDown => {
-                if let Some(motion) = action.motion() {
+            KeyAction::Browse(key) => return self.browse(key, now),
+            other => {
+                if let Some(motion) = other.motion() {
                     self.go(motion);
                 }
             }
-            KeyAction::ShowQueue
-            | KeyAction::ShowTrace
-            | KeyAction::ShowThreads
-            | KeyAction::ShowAtlas
-            | KeyAction::Explain
-            | KeyAction::WhatIf
-            | KeyAction::NextProblem
-            | KeyAction::PreviousProblem
-            | KeyAction::NextSession
-            | KeyAction::PreviousSession
-            | KeyAction::Help
-            | KeyAction::Quit
-            | KeyAction::Cancel
-            | KeyAction::Redraw
-            | KeyAction::Suspend
-            | KeyAction::Deny
-            | KeyAction::Merge
-            | KeyAction::Review
-            | KeyAction::SwitchPane
-            | KeyAction::Choose
-            | KeyAction::Undo
-            | KeyAction::Redo
-            | KeyAction::EditOutside
-            | KeyAction::Skeleton
-            | KeyAction::Minimise
-            | KeyAction::Restore
-            | KeyAction::SearchRequest
-            | KeyAction::NextMatch
-            | KeyAction::PreviousMatch
-            | KeyAction::Queue(_)
-            | KeyAction::Steward(_)
-            | KeyAction::Thread(_)
-            | KeyAction::Snapshot(_)
-            | KeyAction::Palette
-            | KeyAction::Mouse
-            | KeyAction::KnowAlarms
-            | KeyAction::Press => {}
         }
         self.settle()
     }
@@ -377,11 +308,6 @@ impl TraceScreen {
         self.settle()
     }
 
-    /// Shows a session from its first event, as soon as the list of sessions has it. For other screens.
-    pub(crate) fn show_session(&mut self, session: &SessionId) -> Vec<ConsoleRequest> {
-        self.show_event(session, 0)
-    }
-
     /// Shows a session at one of its events, as soon as the list of sessions has it. For other screens.
     pub(crate) fn show_event(&mut self, session: &SessionId, at: u64) -> Vec<ConsoleRequest> {
         self.show(session, at);
@@ -414,7 +340,7 @@ impl TraceScreen {
         }
         self.selected = Some(session.clone());
         self.pane = TracePane::Spans;
-        self.on_drawn(self.area);
+        self.set_area(self.area);
     }
 
     /// Goes one level back: stops running work first, then clears search and filter, then leaves the pane.

@@ -172,7 +172,7 @@ fn switching_the_session_shows_its_used_limits() {
 #[test]
 fn the_problem_keys_show_each_problem_with_its_source_line() {
     let mut stage = stage(WIDE);
-    let count = stage.app.atlases.problem_count(&stage.app.snapshot);
+    let count = stage.app.screens.atlas.problem_count(&stage.app.snapshot);
     stage.shows(&format!("4 Atlas !{count}"));
     stage.press(KeyCode::Char(']'));
     stage.shows("^^^");

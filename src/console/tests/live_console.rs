@@ -282,7 +282,7 @@ impl LiveConsole {
         self.press(KeyCode::Char('u'));
         self.press(KeyCode::Home);
         for _ in 0..20 {
-            let held = self.stage.app.queue.selected();
+            let held = self.stage.app.screens.queue.selected();
             if held.is_some_and(|held| held.id.as_str() == id) {
                 return;
             }

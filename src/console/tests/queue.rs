@@ -13,7 +13,7 @@ const WIDE: (u16, u16) = (120, 36);
 const SMALL: (u16, u16) = (80, 24);
 
 fn selected(stage: &TestConsole) -> String {
-    let held = stage.app.queue.selected();
+    let held = stage.app.screens.queue.selected();
     held.map(|held| held.id.to_string()).unwrap_or_default()
 }
 

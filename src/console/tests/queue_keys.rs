@@ -11,8 +11,8 @@ use super::fixture::{
 };
 use super::test_console::{TestConsole, decisions};
 use crate::atlas::document::RiskTier;
-use crate::console::app::Tab;
 use crate::console::request::{ConsoleMessage, ConsoleRequest, TrailPurpose};
+use crate::console::screen::ScreenId;
 use crate::engine::command::HeldOutcome;
 use crate::engine::held::Held;
 
@@ -20,7 +20,7 @@ const WIDE: (u16, u16) = (120, 36);
 const SMALL: (u16, u16) = (80, 24);
 
 fn selected(stage: &TestConsole) -> String {
-    let held = stage.app.queue.selected();
+    let held = stage.app.screens.queue.selected();
     held.map(|held| held.id.to_string()).unwrap_or_default()
 }
 
@@ -121,7 +121,7 @@ fn letters_typed_into_a_filter_trigger_no_action() {
     stage.event(&Event::Paste("pasted\nrest".to_owned()));
     stage.shows("filter> q12du?: pasted");
     assert_eq!(stage.app.layers.len(), 0);
-    assert_eq!(stage.app.tab, Tab::Queue);
+    assert_eq!(stage.app.screen, ScreenId::Queue);
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_key_shows_the_session_of_a_request_in_the_record() {
     let mut stage = TestConsole::new(busy(), WIDE);
     let requests = stage.press(KeyCode::Char('t'));
     assert_eq!(requests, [ConsoleRequest::LoadSessions]);
-    assert_eq!(stage.app.tab, Tab::Trace);
+    assert_eq!(stage.app.screen, ScreenId::Trace);
     let mut sessions = super::fixture::sessions();
     sessions[2].session = "s-07".parse().unwrap();
     sessions[2].agent = "billing-bot".to_owned();

@@ -15,8 +15,9 @@ use super::fixture::{
 use super::test_console::{TestConsole, decisions};
 use crate::atlas::document::RiskTier;
 use crate::base::limits::DIALOG_ARMING_TIME;
-use crate::console::keymap::{BINDINGS, KeyScope};
+use crate::console::keymap::{KeyScope, all_bindings};
 use crate::console::request::{Bell, ConsoleMessage, ConsoleRequest};
+use crate::console::screen::ScreenId;
 use crate::engine::command::{
     AcknowledgedSubject, DecisionRequest, HeldOutcome, OperatorAcknowledgement, OperatorAction,
     OperatorReply, OverruledDenial,
@@ -143,7 +144,7 @@ fn there_is_no_always_allow_and_the_help_says_so() {
     stage.press(KeyCode::Char('?'));
     stage.type_text("always");
     stage.shows("\"allow always\" does not exist");
-    for binding in BINDINGS {
+    for binding in all_bindings() {
         let label = binding.label.to_lowercase();
         assert!(
             !label.contains("always") && !label.contains("trust"),
@@ -398,7 +399,7 @@ fn the_mouse_selects_and_scrolls_and_never_decides() {
         )]
     );
     click(&mut stage, 10, 6);
-    let selected = |stage: &TestConsole| stage.app.queue.selected().unwrap().id.to_string();
+    let selected = |stage: &TestConsole| stage.app.screens.queue.selected().unwrap().id.to_string();
     assert_eq!(selected(&stage), "c-122");
     mouse(&mut stage, MouseEventKind::ScrollUp, 10, 6);
     assert_eq!(selected(&stage), "c-118");
@@ -422,8 +423,11 @@ fn the_mouse_selects_and_scrolls_and_never_decides() {
 
 #[test]
 fn every_key_of_the_queue_is_safe_on_an_empty_list() {
-    for binding in BINDINGS {
-        if !matches!(binding.scope, KeyScope::Queue | KeyScope::Global) {
+    for binding in all_bindings() {
+        if !matches!(
+            binding.scope,
+            KeyScope::Screen(ScreenId::Queue) | KeyScope::Global
+        ) {
             continue;
         }
         for key in binding.keys {

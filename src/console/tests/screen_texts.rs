@@ -11,7 +11,8 @@ use super::steward::{faulty, found, in_force, newer, tighter};
 use super::test_console::{TestConsole, decisions};
 use crate::base::digest::Digest;
 use crate::base::limits::DIALOG_ARMING_TIME;
-use crate::console::keymap::{KeyAction, QueueKey};
+use crate::console::keymap::KeyAction;
+use crate::console::screen::queue::QueueKey;
 use crate::runtime::snapshot::{
     ChainVerdict, ConsoleAccess, RuntimeSnapshot, StoreState, UndeliveredCounts,
 };
@@ -269,7 +270,7 @@ fn the_reload_state_is_hidden_if_there_are_no_files() {
 #[test]
 fn keys_that_have_an_effect_are_offered_first() {
     // Nothing can be decided, so keys that decide or lead to a decision are disabled.
-    let queue = TestConsole::new(busy(), WIDE).app.queue;
+    let queue = TestConsole::new(busy(), WIDE).app.screens.queue;
     let writes = [
         KeyAction::Deny,
         KeyAction::Queue(QueueKey::Claim),
@@ -282,7 +283,7 @@ fn keys_that_have_an_effect_are_offered_first() {
     assert!(queue.can(KeyAction::Open, ConsoleAccess::ReadOnly));
     // The selected request is critical, and must be decided alone.
     assert!(!queue.can(KeyAction::Queue(QueueKey::Mark), ConsoleAccess::Write));
-    let batch = TestConsole::new(three(), WIDE).app.queue;
+    let batch = TestConsole::new(three(), WIDE).app.screens.queue;
     assert!(batch.can(KeyAction::Queue(QueueKey::Mark), ConsoleAccess::Write));
     assert!(!batch.can(KeyAction::Queue(QueueKey::Mark), ConsoleAccess::ReadOnly));
 

@@ -118,7 +118,7 @@ impl TestConsole {
     pub(super) fn open_gate(&mut self, id: &str) {
         self.press(KeyCode::Home);
         for _ in 0..100 {
-            let held = self.app.queue.selected();
+            let held = self.app.screens.queue.selected();
             if held.is_some_and(|held| held.id.as_str() == id) {
                 self.open();
                 return;

@@ -10,8 +10,8 @@ use super::linear::LineConsoleTester;
 use super::sample_threads::{calm, frozen, hostile, take, two, with};
 use super::test_console::TestConsole;
 use crate::base::text::is_deceptive;
-use crate::console::app::Tab;
 use crate::console::request::{ConsoleMessage, ConsoleRequest, ThreadEdit};
+use crate::console::screen::ScreenId;
 use crate::console::theme::{Appearance, Glyphs};
 use crate::engine::command::DecisionRefusal;
 use crate::memento::{SignalKind, SummaryShape};
@@ -191,7 +191,7 @@ fn enter_in_the_history_shows_the_event_of_a_turn() {
         let asked = stage.press(KeyCode::Enter);
         let (session, event) = ("s-12".parse().unwrap(), "event-4".parse().unwrap());
         assert_eq!(asked, [ConsoleRequest::FindEvent(session, event)]);
-        assert_eq!(stage.app.tab, Tab::Threads);
+        assert_eq!(stage.app.screen, ScreenId::Threads);
     }
     let mut stage = shown(two(), WIDE);
     key(&mut stage, 'b');
@@ -199,7 +199,7 @@ fn enter_in_the_history_shows_the_event_of_a_turn() {
     stage.message(ConsoleMessage::Sessions(Ok(fixture::sessions())));
     let found = ConsoleMessage::EventFound("s-12".parse().unwrap(), Ok(Some(4)));
     let requests = stage.message(found);
-    assert_eq!(stage.app.tab, Tab::Trace);
+    assert_eq!(stage.app.screen, ScreenId::Trace);
     assert!(
         requests
             .iter()
@@ -214,11 +214,11 @@ fn a_late_event_does_not_switch_the_screen() {
     let mut stage = shown(two(), WIDE);
     key(&mut stage, '1');
     stage.message(found(Ok(Some(4))));
-    assert_eq!(stage.app.tab, Tab::Queue);
+    assert_eq!(stage.app.screen, ScreenId::Queue);
     key(&mut stage, '3');
     key(&mut stage, 'w');
     stage.message(found(Ok(Some(4))));
-    assert_eq!(stage.app.tab, Tab::Threads);
+    assert_eq!(stage.app.screen, ScreenId::Threads);
     stage.press(KeyCode::Esc);
     stage.message(found(Ok(None)));
     stage.shows("the event is not in the record of s-12");
@@ -275,7 +275,7 @@ fn keys_select_the_next_thread_and_show_it_in_the_record() {
     key(&mut stage, '<');
     stage.shows("1 of 2 (< >)");
     let asked = key(&mut stage, 't');
-    assert_eq!(stage.app.tab, Tab::Trace);
+    assert_eq!(stage.app.screen, ScreenId::Trace);
     assert_eq!(asked, [ConsoleRequest::LoadSessions]);
 }
 

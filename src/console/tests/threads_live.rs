@@ -8,8 +8,8 @@ use super::fixture;
 use super::live_console::LiveConsole;
 use super::sample_threads::{calm, with};
 use super::test_console::TestConsole;
-use crate::console::app::Tab;
 use crate::console::request::{ConsoleMessage, ConsoleRequest, ThreadEdit};
+use crate::console::screen::ScreenId;
 use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 
 fn turn(number: u32, arc: &str) -> Value {
@@ -131,7 +131,7 @@ fn enter_on_a_turn_shows_its_record() {
     let turned = live.rehearsal.snapshot().threads[0].turns[1].clone();
     let wanted = turned.event.unwrap();
     live.press(KeyCode::Enter);
-    assert_eq!(live.stage.app.tab, Tab::Trace);
+    assert_eq!(live.stage.app.screen, ScreenId::Trace);
     let events = live.events_of("s-1");
     let place = events
         .iter()

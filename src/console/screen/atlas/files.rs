@@ -248,7 +248,7 @@ impl AtlasScreen {
     }
 
     /// Requests a check of the files if it is due.
-    pub(crate) fn on_tick(
+    pub(super) fn check_if_due(
         &mut self,
         snapshot: &RuntimeSnapshot,
         now: Timestamp,

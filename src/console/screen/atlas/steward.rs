@@ -11,7 +11,7 @@ use crate::base::digest::Digest;
 use crate::base::text::one_line;
 use crate::console::cells::counted;
 use crate::console::dialog::atlas::load::{GateStrength, LoadDirection};
-use crate::console::keymap::StewardKey;
+use crate::console::screen::atlas::StewardKey;
 use crate::console::study::{PageLine, Study, StudySummary};
 use crate::console::theme::Meaning;
 use crate::engine::reload::hash_of_atlases;

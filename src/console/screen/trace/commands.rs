@@ -2,17 +2,127 @@
 
 use std::path::{Path, PathBuf};
 
+use ratatui::Frame;
+use ratatui::crossterm::event::KeyEvent;
+use ratatui::layout::{Position, Rect};
+
 use super::{
     ConsoleRequest, EventDirection, FoldState, FollowMode, LetterCommand, Meaning, Timestamp,
     TraceKey, TracePane, TracePrompt, TracePromptPurpose, TraceRead, TraceScreen, event_detail,
+    view,
 };
 use crate::base::limits::MAX_COPY_BYTES;
 use crate::base::text::one_line;
 use crate::console::cells::counted;
+use crate::console::keymap::{KeyAction, KeyScope};
+use crate::console::screen::{InputResult, Screen, ScreenContext, Visibility};
+use crate::console::theme::Appearance;
+use crate::runtime::snapshot::RuntimeSnapshot;
 use crate::trace::export::ExportFormatArg;
 use crate::trace::filter::EventFilter;
 
+impl Screen for TraceScreen {
+    fn draw(
+        &self,
+        snapshot: &RuntimeSnapshot,
+        frame: &mut Frame,
+        area: Rect,
+        look: Appearance,
+        _now: Timestamp,
+    ) {
+        view::draw(self, snapshot, frame, area, look);
+    }
+
+    fn handle_action(&mut self, action: KeyAction, now: Timestamp, context: &mut ScreenContext) {
+        if action == KeyAction::Explain {
+            self.explain_selected(context);
+        } else {
+            context.send(self.act(action, now));
+        }
+    }
+
+    fn is_enabled(&self, action: KeyAction, _snapshot: &RuntimeSnapshot) -> bool {
+        self.can(action)
+    }
+
+    fn leads_back(&self) -> bool {
+        self.pane != TracePane::Sessions || self.comparing.is_some()
+    }
+
+    fn input_scope(&self) -> Option<KeyScope> {
+        self.is_typing().then_some(KeyScope::Line)
+    }
+
+    fn on_input_key(&mut self, key: KeyEvent, context: &mut ScreenContext) -> InputResult {
+        match self.type_key(key) {
+            Some(requests) => {
+                context.send(requests);
+                InputResult::Consumed
+            }
+            None => InputResult::Ignored,
+        }
+    }
+
+    fn on_paste(&mut self, text: &str, _snapshot: &RuntimeSnapshot) {
+        if let Some(prompt) = &mut self.prompt {
+            prompt.insert(text);
+        }
+    }
+
+    fn on_click(&mut self, area: Rect, at: Position, context: &mut ScreenContext) {
+        context.send(self.click(area, at));
+    }
+
+    /// Ctrl-C leads back even if a prompt or a letter command waits for a key.
+    fn cancel(&mut self, now: Timestamp, context: &mut ScreenContext) {
+        if self.prompt.take().is_none() && self.letter.take().is_none() {
+            context.send(self.act(KeyAction::Back, now));
+        }
+    }
+
+    fn on_snapshot(&mut self, before: Option<&RuntimeSnapshot>, context: &mut ScreenContext) {
+        let grown =
+            before.is_some_and(|before| before.chain.events != context.snapshot.chain.events);
+        if grown && context.visibility == Visibility::Shown {
+            context.send(self.reload());
+        }
+    }
+
+    fn on_enter(&mut self, _now: Timestamp, context: &mut ScreenContext) {
+        context.send(self.reload());
+    }
+
+    fn on_drawn(&mut self, area: Rect) {
+        self.set_area(area);
+    }
+
+    /// Advances the playback.
+    fn on_tick(&mut self, now: Timestamp, context: &mut ScreenContext) {
+        if context.visibility == Visibility::Hidden {
+            return;
+        }
+        if let Some(opened) = &mut self.opened {
+            opened.on_tick(now);
+        }
+        context.send(self.settle());
+    }
+
+    fn next_change_at(&self, now: Timestamp, visibility: Visibility) -> Option<Timestamp> {
+        match visibility {
+            Visibility::Shown => self.changes_at(now),
+            Visibility::Hidden => None,
+        }
+    }
+}
+
 impl TraceScreen {
+    fn explain_selected(&self, context: &mut ScreenContext) {
+        match self.why(context.snapshot) {
+            Ok(asked) => context.explain(asked.question, &asked.title, &asked.note),
+            Err(reason) => context.show_notice(Meaning::Hint, reason),
+        }
+    }
+
     pub(super) fn browse(&mut self, browse: TraceKey, now: Timestamp) -> Vec<ConsoleRequest> {
         match browse {
             TraceKey::Copy => return self.copy(),
