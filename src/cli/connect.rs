@@ -37,7 +37,7 @@ struct SettingsTarget {
 
 impl SettingsTarget {
     fn new(settings: &Settings, change: &SettingsChangeArgs) -> Result<Self, Failure> {
-        let (agent, scope) = (change.agent, change.scope.into());
+        let (agent, scope) = (change.agent, change.scope());
         let folders = Settings::agent_folders(change.dir.as_deref())?;
         let file = settings_file(agent, scope, &folders);
         let found =
@@ -305,6 +305,13 @@ fn advice(target: &SettingsTarget, new: Option<&str>) -> String {
     if let Some(step) = target.agent.adapter().trust_advice() {
         advice += "\n  ";
         advice += step;
+    }
+    if target.scope == ConnectScope::Project
+        && let Some(gap) = target.agent.adapter().project_scope_gap()
+    {
+        advice += "\n  not held: ";
+        advice += gap;
+        advice += "; --scope user holds them too";
     }
     if target.scope == ConnectScope::Project && target.agent.adapter().shares_project_file() {
         advice += "\n  the file names a program on this machine: do not commit it to git";

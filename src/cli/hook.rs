@@ -6,6 +6,10 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::getppid;
+
 use super::args::HookArgs;
 use super::error::{ConnectFailure, Failure};
 use super::settings::{Settings, SocketOwner};
@@ -27,6 +31,12 @@ pub(super) fn hook(settings: &Settings, hook: &HookArgs) -> u8 {
     let timer = timer.unwrap_or(hook.agent.adapter().default_timeout());
     let first = begun + (timer / 2).min(PAYLOAD_TIME);
     let (settings, hook) = (settings.clone(), hook.clone());
+    let left = answered.clone();
+    // Without this thread a hook only waits longer than its agent.
+    let _ = thread::Builder::new().spawn(move || {
+        wait_until_agent_left();
+        let _ = left.send(HookProgress::AgentLeft);
+    });
     let asking = thread::Builder::new().spawn(move || {
         let printed = catch_unwind(AssertUnwindSafe(|| answer(&settings, &hook, begun, &done)));
         let printed = match printed {
@@ -52,6 +62,36 @@ enum HookProgress {
     Read(Instant, HookOutput),
     /// The answer.
     Answered(HookOutput),
+    /// The agent no longer waits. When this process ends, the console withdraws the request.
+    AgentLeft,
+}
+
+/// Interval of checks whether the agent's shell has ended.
+const PARENT_CHECK_INTERVAL: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 250_000_000,
+};
+
+/// Waits until the agent cannot read the answer any more: its end of the pipe is closed, or the process that
+/// started the hook has ended.
+fn wait_until_agent_left() {
+    let parent = getppid();
+    let stdout = io::stdout();
+    loop {
+        let mut pipe = [PollFd::new(&stdout, PollFlags::empty())];
+        let polled = poll(&mut pipe, Some(&PARENT_CHECK_INTERVAL));
+        let closed = pipe
+            .iter()
+            .any(|pipe| pipe.revents().contains(PollFlags::ERR));
+        if closed || getppid() != parent {
+            return;
+        }
+        match polled {
+            // A descriptor that cannot be polled is ready at once.
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(_) | Err(_) => thread::sleep(Duration::from_millis(250)),
+        }
+    }
 }
 
 /// The answer, or the late output if the deadline passes.
@@ -63,6 +103,9 @@ fn await_answer(watched: &Receiver<HookProgress>, first: Instant) -> HookOutput 
         match watched.recv_timeout(left) {
             Ok(HookProgress::Read(moment, printed)) => (until, late) = (moment, printed),
             Ok(HookProgress::Answered(printed)) => return printed,
+            Ok(HookProgress::AgentLeft) => {
+                return denial("the agent ended or cancelled the step before it was decided");
+            }
             Err(RecvTimeoutError::Timeout) => return late,
             Err(RecvTimeoutError::Disconnected) => {
                 return denial("cra hook had an internal error");

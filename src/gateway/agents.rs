@@ -167,6 +167,12 @@ pub(crate) trait Adapter: Send + Sync {
         hook_event::named_tool(fields)
     }
 
+    /// Returns the names that a tool could have as a tool of an MCP server, if the agent glues the names of
+    /// server and tool. None of them may be the name of a tool of the agent.
+    fn mcp_tool_names(&self, _tool: &str) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Encodes the denial of a tool call.
     fn deny_tool(&self, event: &HookEvent, reason: &str) -> HookOutput;
 
@@ -185,6 +191,11 @@ pub(crate) trait Adapter: Send + Sync {
 
     /// Encodes the denial of a user's prompt.
     fn deny_prompt(&self, event: &HookEvent, reason: &str) -> HookOutput;
+
+    /// Encodes the refusal of changed settings.
+    fn deny_settings_change(&self, _event: &HookEvent, _reason: &str) -> HookOutput {
+        self.empty_output()
+    }
 
     /// Encodes that a user's prompt may reach the agent.
     fn pass_prompt(&self, event: &HookEvent, context: Option<&str>) -> HookOutput {
@@ -267,6 +278,16 @@ pub(crate) trait Adapter: Send + Sync {
     /// Returns the settings that disable all hooks, each with the disabling value.
     fn off_switches(&self) -> &'static [(SettingPath, bool)] {
         &[]
+    }
+
+    /// Returns the settings that close ways around the hooks, each with its value. `cra connect` adds them.
+    fn required_settings(&self) -> &'static [(&'static str, bool)] {
+        &[]
+    }
+
+    /// Describes what a connection of a single project does not hold.
+    fn project_scope_gap(&self) -> Option<&'static str> {
+        None
     }
 
     /// Returns the settings that list disabled hooks by name.

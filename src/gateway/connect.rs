@@ -29,6 +29,9 @@ pub use super::agents::settings::{ConnectScope, Folders};
 pub use json_text::JsonEditError;
 pub(super) use shell_words::quote;
 
+/// Mark of a setting whose value we replaced, before its name in the list of created members.
+const REPLACED: &str = "replaced:";
+
 /// Command line of an agent's hooks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookConfig {
@@ -148,6 +151,21 @@ pub fn connect(
     for (event, entry) in &wanted {
         put_in(&mut text, agent, event, entry, &mut made)?;
     }
+    for (name, value) in agent.adapter().required_settings() {
+        let root = text.root()?;
+        match root.member(name) {
+            None => {
+                text.add_member(&root, name, value);
+                made.push((*name).to_owned());
+            }
+            Some(there) if text.value(there) != *value => {
+                let there = there.clone();
+                text.replace(&there, value);
+                made.push(format!("{REPLACED}{name}"));
+            }
+            Some(_) => {}
+        }
+    }
     Ok(EditedSettings {
         text: text.as_str().to_owned(),
         created: made,
@@ -192,6 +210,19 @@ pub fn disconnect(
         .is_some_and(|hooks| text.is_blank(hooks));
     if let (true, true, Some(at)) = (empty, ours("hooks"), root.position("hooks")) {
         text.remove(&root, at);
+    }
+    for (name, value) in agent.adapter().required_settings() {
+        let root = text.root()?;
+        let (Some(there), Some(at)) = (root.member(name), root.position(name)) else {
+            continue;
+        };
+        let is_unchanged = text.value(there) == *value;
+        if is_unchanged && made.is_some() && ours(name) {
+            text.remove(&root, at);
+        } else if is_unchanged && made.is_some() && ours(&format!("{REPLACED}{name}")) {
+            let there = there.clone();
+            text.replace(&there, &!*value);
+        }
     }
     let root = text.root()?;
     let version = root.member("version").map(|version| text.value(version)) == Some(1.into());
@@ -264,6 +295,12 @@ pub fn inspect(
     }
     wrong.extend(missing);
     wrong.extend(off_in(&text, agent)?);
+    let root = text.root()?;
+    for (name, value) in agent.adapter().required_settings() {
+        if root.member(name).map(|there| text.value(there)) != Some((*value).into()) {
+            wrong.push(format!("`{name}` must be {value}"));
+        }
+    }
     Ok(if wrong.is_empty() {
         SettingsState::Intact
     } else {

@@ -21,6 +21,7 @@ mod answer_command;
 mod answer_sender;
 mod console_calls;
 mod secret;
+mod settings_change;
 mod verdict;
 mod wrapper;
 

@@ -18,7 +18,7 @@ fn connect_shows_a_change_and_writes_it_only_after_confirmation() {
         ("y\r", "was written."),
     ] {
         assert!(!file.exists());
-        let mut terminal = workspace.run_interactive(&["connect", "cursor"]);
+        let mut terminal = workspace.run_interactive(&["connect", "cursor", "--scope", "project"]);
         terminal.wait_for("Write this? [y/N]");
         assert!(
             terminal.text().contains("\"failClosed\": true"),

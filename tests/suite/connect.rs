@@ -190,7 +190,8 @@ fn every_agent_is_connected_and_disconnected_in_both_scopes() {
 fn settings_written_for_each_agent_match_the_snapshots() {
     for host in CodingAgent::ALL {
         let home = Home::new();
-        home.cra(&["connect", host.as_str(), "--yes"]).succeeds();
+        home.cra(&["connect", host.as_str(), "--scope", "project", "--yes"])
+            .succeeds();
         let written = read(&home.file(host, ConnectScope::Project));
         let written = written
             .replace(env!("CARGO_BIN_EXE_cra"), "/usr/bin/cra")
@@ -215,6 +216,8 @@ fn gates_are_pinned_and_fail_closed() {
         home.cra(&[
             "connect",
             host.as_str(),
+            "--scope",
+            "project",
             "--timeout",
             "900",
             "--offline",
@@ -238,7 +241,8 @@ fn gates_are_pinned_and_fail_closed() {
                 "copilot" => is_gate,
                 other => panic!("no case for {other}"),
             };
-            assert_eq!(closed, is_gate, "{} {event}: {line}", host.as_str());
+            let refusable = is_gate || event == "ConfigChange";
+            assert_eq!(closed, refusable, "{} {event}: {line}", host.as_str());
         }
         assert_eq!(settings["hooks"].get("beforeShellExecution"), None);
     }
@@ -270,7 +274,8 @@ fn other_content_of_a_settings_file_is_unchanged() {
     let home = Home::new();
     let file = home.settings(CLAUDE.0, CLAUDE.1, THEIRS);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
-    home.cra(&["connect", "claude-code", "--yes"]).succeeds();
+    home.cra(&["connect", "claude-code", "--scope", "project", "--yes"])
+        .succeeds();
     let with = read(&file);
     for line in THEIRS
         .lines()
@@ -286,7 +291,8 @@ fn other_content_of_a_settings_file_is_unchanged() {
     );
     assert_eq!(backups(&file), ["settings.local.json.cra-backup"]);
     assert_eq!(read(&file.with_extension("json.cra-backup")), THEIRS);
-    home.cra(&["disconnect", "claude-code", "--yes"]).succeeds();
+    home.cra(&["disconnect", "claude-code", "--scope", "project", "--yes"])
+        .succeeds();
     // A list that was empty before is written as every empty one is.
     assert_eq!(read(&file), THEIRS.replace("[ ]", "[]"));
     assert_eq!(backups(&file).len(), 2);
@@ -307,11 +313,21 @@ fn disconnect_restores_settings_files_byte_for_byte() {
     for text in texts {
         let home = Home::new();
         let file = home.settings(CLAUDE.0, CLAUDE.1, text);
-        home.cra(&["connect", "claude-code", "--yes"]).succeeds();
-        assert_ne!(read(&file), text);
-        home.cra(&["connect", "claude-code", "--timeout", "50", "--yes"])
+        home.cra(&["connect", "claude-code", "--scope", "project", "--yes"])
             .succeeds();
-        home.cra(&["disconnect", "claude-code", "--yes"]).succeeds();
+        assert_ne!(read(&file), text);
+        home.cra(&[
+            "connect",
+            "claude-code",
+            "--scope",
+            "project",
+            "--timeout",
+            "50",
+            "--yes",
+        ])
+        .succeeds();
+        home.cra(&["disconnect", "claude-code", "--scope", "project", "--yes"])
+            .succeeds();
         assert_eq!(read(&file), text);
     }
 }
@@ -320,10 +336,19 @@ fn disconnect_restores_settings_files_byte_for_byte() {
 fn another_timeout_changes_only_our_entries() {
     let home = Home::new();
     let file = home.settings(CLAUDE.0, CLAUDE.1, THEIRS);
-    home.cra(&["connect", "claude-code", "--yes"]).succeeds();
-    let before = read(&file);
-    home.cra(&["connect", "claude-code", "--timeout", "60", "--yes"])
+    home.cra(&["connect", "claude-code", "--scope", "project", "--yes"])
         .succeeds();
+    let before = read(&file);
+    home.cra(&[
+        "connect",
+        "claude-code",
+        "--scope",
+        "project",
+        "--timeout",
+        "60",
+        "--yes",
+    ])
+    .succeeds();
     let after = read(&file);
     assert_eq!(before.replace("1800", "60"), after);
 }
@@ -342,12 +367,14 @@ fn our_entries_are_recognized_in_every_spelling() {
         let home = Home::new();
         let text = json!({"hooks": {"PreToolUse": entry}}).to_string();
         let file = home.settings(CLAUDE.0, CLAUDE.1, &text);
-        home.cra(&["connect", "claude-code", "--yes"]).succeeds();
+        home.cra(&["connect", "claude-code", "--scope", "project", "--yes"])
+            .succeeds();
         let list = parse(&file)["hooks"]["PreToolUse"].clone();
         assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
         assert_eq!(list[0]["matcher"], Value::Null);
         assert_eq!(list[0]["hooks"][0]["timeout"], 1800);
-        home.cra(&["disconnect", "claude-code", "--yes"]).succeeds();
+        home.cra(&["disconnect", "claude-code", "--scope", "project", "--yes"])
+            .succeeds();
         // The list was there before, so it stays.
         assert_eq!(parse(&file)["hooks"]["PreToolUse"], json!([]));
     }
@@ -359,14 +386,16 @@ fn our_entries_are_recognized_in_every_spelling() {
         {"type": "command", "command": "echo; cra hook claude-code"},
     ]}]}});
     let file = home.settings(CLAUDE.0, CLAUDE.1, &others.to_string());
-    home.cra(&["disconnect", "claude-code", "--yes"]).succeeds();
+    home.cra(&["disconnect", "claude-code", "--scope", "project", "--yes"])
+        .succeeds();
     assert_eq!(read(&file), others.to_string());
     // Next to another hook: only ours is removed.
     let with_other_hook = json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [
         {"type": "command", "command": "x"}, {"type": "command", "command": "cra hook claude-code"},
     ]}]}});
     let file = home.settings(CLAUDE.0, CLAUDE.1, &with_other_hook.to_string());
-    home.cra(&["disconnect", "claude-code", "--yes"]).succeeds();
+    home.cra(&["disconnect", "claude-code", "--scope", "project", "--yes"])
+        .succeeds();
     let rest = json!([{"matcher": "Bash", "hooks": [{"type": "command", "command": "x"}]}]);
     assert_eq!(parse(&file)["hooks"]["PreToolUse"], rest);
 }
@@ -390,7 +419,8 @@ fn comments_and_trailing_commas_of_gemini_are_kept_and_come_back_byte_for_byte()
     for text in COMMENTED {
         let home = Home::new();
         let file = home.settings(gemini, ConnectScope::Project, text);
-        home.cra(&["connect", "gemini", "--yes"]).succeeds();
+        home.cra(&["connect", "gemini", "--scope", "project", "--yes"])
+            .succeeds();
         let with = read(&file);
         for comment in [
             "mine",
@@ -408,12 +438,21 @@ fn comments_and_trailing_commas_of_gemini_are_kept_and_come_back_byte_for_byte()
             );
         }
         assert!(with.contains(" hook gemini "), "{with}");
-        let said = home.cra(&["connect", "gemini", "--yes"]);
+        let said = home.cra(&["connect", "gemini", "--scope", "project", "--yes"]);
         said.succeeds();
         assert_eq!(read(&file), with, "a second time changes nothing");
-        home.cra(&["connect", "gemini", "--timeout", "50", "--yes"])
+        home.cra(&[
+            "connect",
+            "gemini",
+            "--scope",
+            "project",
+            "--timeout",
+            "50",
+            "--yes",
+        ])
+        .succeeds();
+        home.cra(&["disconnect", "gemini", "--scope", "project", "--yes"])
             .succeeds();
-        home.cra(&["disconnect", "gemini", "--yes"]).succeeds();
         assert_eq!(read(&file), text);
     }
 }
@@ -471,7 +510,7 @@ fn a_commented_file_with_a_key_twice_or_a_broken_value_is_refused() {
     ] {
         let home = Home::new();
         let file = home.settings(gemini, ConnectScope::Project, text);
-        home.cra(&["connect", "gemini", "--yes"])
+        home.cra(&["connect", "gemini", "--scope", "project", "--yes"])
             .fails(1, &[place, "help: "]);
         assert_eq!(read(&file), text);
     }
@@ -496,7 +535,7 @@ fn settings_that_cannot_be_preserved_are_refused_with_the_location() {
     for (text, place) in refused {
         let home = Home::new();
         let file = home.settings(CLAUDE.0, CLAUDE.1, text);
-        let output = home.cra(&["connect", "claude-code", "--yes"]);
+        let output = home.cra(&["connect", "claude-code", "--scope", "project", "--yes"]);
         output.fails(1, &[place, "help: "]);
         assert_eq!(read(&file), text);
         assert_eq!(backups(&file), [""; 0]);
@@ -507,16 +546,23 @@ fn settings_that_cannot_be_preserved_are_refused_with_the_location() {
 fn settings_are_not_written_without_confirmation() {
     let home = Home::new();
     let file = home.file(CLAUDE.0, CLAUDE.1);
-    let output = home.cra(&["connect", "claude-code"]);
+    let output = home.cra(&["connect", "claude-code", "--scope", "project"]);
     output.fails(2, &["cannot ask for confirmation", "--yes"]);
     assert!(output.out.contains("+  \"hooks\": {"), "{}", output.out);
-    home.cra(&["connect", "claude-code", "--json"])
+    home.cra(&["connect", "claude-code", "--scope", "project", "--json"])
         .fails(2, &["--yes"]);
-    let dry = home.cra(&["connect", "claude-code", "--dry-run"]);
+    let dry = home.cra(&["connect", "claude-code", "--scope", "project", "--dry-run"]);
     dry.succeeds();
     assert!(dry.out.contains("Nothing was written."), "{}", dry.out);
     let reply = home
-        .cra(&["connect", "claude-code", "--dry-run", "--json"])
+        .cra(&[
+            "connect",
+            "claude-code",
+            "--scope",
+            "project",
+            "--dry-run",
+            "--json",
+        ])
         .json();
     assert_eq!(
         (&reply["changes"], &reply["written"]),
@@ -524,7 +570,14 @@ fn settings_are_not_written_without_confirmation() {
     );
     assert!(!file.exists() && !home.path().join(".local").exists());
     let reply = home
-        .cra(&["connect", "claude-code", "--yes", "--json"])
+        .cra(&[
+            "connect",
+            "claude-code",
+            "--scope",
+            "project",
+            "--yes",
+            "--json",
+        ])
         .json();
     assert_eq!(
         (&reply["written"], &reply["backup"]),
@@ -562,6 +615,8 @@ fn connected_hooks_ask_the_named_console() {
     let words = [
         "connect",
         "codex",
+        "--scope",
+        "project",
         "--yes",
         "--data-dir",
         data.to_str().unwrap(),
@@ -585,7 +640,8 @@ fn connected_hooks_ask_the_named_console() {
 #[test]
 fn hook_that_cannot_run_denies() {
     let home = Home::new();
-    home.cra(&["connect", "gemini", "--yes"]).succeeds();
+    home.cra(&["connect", "gemini", "--scope", "project", "--yes"])
+        .succeeds();
     let settings = parse(&home.file(agent("gemini"), ConnectScope::Project));
     let line = handler(&settings, "BeforeTool")["command"]
         .as_str()
@@ -630,8 +686,10 @@ async fn doctor_reports_problems_and_accepts_correct_settings() {
         (unconnected.code, &unconnected.json()["console"]["answers"]),
         (1, &json!(true))
     );
-    home.cra(&["connect", "cursor", "--yes", "--socket", socket])
-        .succeeds();
+    home.cra(&[
+        "connect", "cursor", "--scope", "project", "--yes", "--socket", socket,
+    ])
+    .succeeds();
     let well = doctor(&[]);
     assert_eq!((well.code, problems(&well)), (0, Vec::new()));
     assert_eq!(doctor(&["cursor"]).code, 0);
@@ -701,8 +759,10 @@ async fn doctor_reports_missing_or_other_programs_and_the_trust_state_of_codex()
     home.adopt_key(&console);
     let socket = console.path();
     let socket = socket.to_str().unwrap();
-    home.cra(&["connect", "codex", "--yes", "--socket", socket])
-        .succeeds();
+    home.cra(&[
+        "connect", "codex", "--scope", "project", "--yes", "--socket", socket,
+    ])
+    .succeeds();
     let doctor = || home.cra(&["doctor", "codex", "--json", "--socket", socket]);
     assert!(problems(&doctor())[0].contains("does not trust the hooks yet"));
     let file = home.file(agent("codex"), ConnectScope::Project);
@@ -735,8 +795,10 @@ async fn doctor_checks_every_file_that_can_disable_hooks() {
     let socket = console.path();
     let socket = socket.to_str().unwrap();
     for agent in ["claude-code", "gemini"] {
-        home.cra(&["connect", agent, "--yes", "--socket", socket])
-            .succeeds();
+        home.cra(&[
+            "connect", agent, "--scope", "project", "--yes", "--socket", socket,
+        ])
+        .succeeds();
     }
     let doctor = |agent| home.cra(&["doctor", agent, "--json", "--socket", socket]);
     let off = json!({"disableAllHooks": true}).to_string();
@@ -803,7 +865,9 @@ async fn doctor_reports_hooks_that_pin_no_key_or_another_key() {
     home.adopt_key(&console);
     let socket = console.path();
     let socket = socket.to_str().unwrap();
-    let words = ["connect", "cursor", "--yes", "--socket", socket];
+    let words = [
+        "connect", "cursor", "--scope", "project", "--yes", "--socket", socket,
+    ];
     home.cra(&words).succeeds();
     let doctor = || home.cra(&["doctor", "cursor", "--json", "--socket", socket]);
     assert_eq!((doctor().code, problems(&doctor())), (0, Vec::new()));
@@ -847,8 +911,16 @@ async fn doctor_rejects_answers_of_other_processes_and_reports_rejected_answers(
     home.adopt_key(&console);
     let socket = console.path();
     let socket = socket.to_str().unwrap();
-    home.cra(&["connect", "claude-code", "--yes", "--socket", socket])
-        .succeeds();
+    home.cra(&[
+        "connect",
+        "claude-code",
+        "--scope",
+        "project",
+        "--yes",
+        "--socket",
+        socket,
+    ])
+    .succeeds();
     let doctor = || home.cra(&["doctor", "claude-code", "--json", "--socket", socket]);
     assert_eq!(doctor().code, 0);
     let _impostor = Impostor::at(&console.path(), Trick::Allow);
@@ -892,7 +964,8 @@ fn file_with(path: &Path, value: &Value) -> fs::File {
 #[test]
 fn key_rotation_lists_every_agent_that_pins_the_old_key() {
     let home = Home::new();
-    home.cra(&["connect", "gemini", "--yes"]).succeeds();
+    home.cra(&["connect", "gemini", "--scope", "project", "--yes"])
+        .succeeds();
     let old = home.key();
     let file = home.file(agent("gemini"), ConnectScope::Project);
     assert!(
@@ -913,9 +986,11 @@ fn key_rotation_lists_every_agent_that_pins_the_old_key() {
             "{found:?}"
         );
     }
-    home.cra(&["connect", "gemini", "--yes"]).succeeds();
+    home.cra(&["connect", "gemini", "--scope", "project", "--yes"])
+        .succeeds();
     assert!(read(&file).contains(&home.key()));
-    home.cra(&["disconnect", "gemini", "--yes"]).succeeds();
+    home.cra(&["disconnect", "gemini", "--scope", "project", "--yes"])
+        .succeeds();
     assert!(!file.exists());
 }
 
@@ -983,7 +1058,7 @@ fn settings_with_a_duplicate_key_are_not_changed() {
     let home = Home::new();
     let text = "{\n  \"env\": {\n    \"A\": \"1\",\n    \"\\u0041\": \"2\"\n  }\n}\n";
     let file = home.settings(CLAUDE.0, CLAUDE.1, text);
-    let reply = home.cra(&["connect", "claude-code", "--yes"]);
+    let reply = home.cra(&["connect", "claude-code", "--scope", "project", "--yes"]);
     assert_ne!(reply.code, 0, "{}", reply.out);
     assert!(reply.err.contains("line 4"), "{}", reply.err);
     assert!(reply.err.contains("`env.A`"), "{}", reply.err);
@@ -991,7 +1066,8 @@ fn settings_with_a_duplicate_key_are_not_changed() {
     // Numbers are the owner's own: they stay as they are written.
     let odd = "{\n  \"n\": 123456789012345678901234567890,\n  \"m\": 1.0e2\n}\n";
     fs::write(&file, odd).unwrap();
-    home.cra(&["connect", "claude-code", "--yes"]).succeeds();
+    home.cra(&["connect", "claude-code", "--scope", "project", "--yes"])
+        .succeeds();
     let changed = read(&file);
     assert!(
         changed.contains("\"n\": 123456789012345678901234567890"),

@@ -51,6 +51,17 @@ pub(in crate::cli) enum ScopeArg {
     User,
 }
 
+impl SettingsChangeArgs {
+    /// Returns the scope: that of the user, unless a project is named.
+    pub(in crate::cli) fn scope(&self) -> ConnectScope {
+        match (self.scope, &self.dir) {
+            (Some(scope), _) => scope.into(),
+            (None, Some(_)) => ConnectScope::Project,
+            (None, None) => ConnectScope::User,
+        }
+    }
+}
+
 impl From<ScopeArg> for ConnectScope {
     fn from(scope: ScopeArg) -> Self {
         match scope {
@@ -129,9 +140,9 @@ pub(in crate::cli) struct SettingsChangeArgs {
     #[arg(value_name = "AGENT")]
     pub(in crate::cli) agent: CodingAgent,
 
-    /// One project, or all projects of this user
-    #[arg(long, value_enum, default_value_t = ScopeArg::Project)]
-    pub(in crate::cli) scope: ScopeArg,
+    /// All projects of this user (default), or one project (default with --dir)
+    #[arg(long, value_enum)]
+    pub(in crate::cli) scope: Option<ScopeArg>,
 
     /// Project folder (default: the current folder)
     #[arg(long, value_name = "PROJECT")]

@@ -34,6 +34,7 @@ impl Adapter for ClaudeCode {
             ("Stop", EventMeaning::Output),
             ("StopFailure", EventMeaning::Failed),
             ("SessionEnd", EventMeaning::End),
+            ("ConfigChange", EventMeaning::SettingsChange),
         ]
     }
 
@@ -58,6 +59,11 @@ impl Adapter for ClaudeCode {
             ("WebSearch", ToolKind::Search),
             ("Agent", ToolKind::Agent),
             ("Task", ToolKind::Agent),
+            ("Monitor", ToolKind::Shell),
+            ("Workflow", ToolKind::Agent),
+            ("SendMessage", ToolKind::Agent),
+            ("CronCreate", ToolKind::Agent),
+            ("ScheduleWakeup", ToolKind::Agent),
         ]
     }
 
@@ -92,6 +98,11 @@ impl Adapter for ClaudeCode {
     }
 
     fn deny_prompt(&self, _event: &HookEvent, reason: &str) -> HookOutput {
+        HookOutput::json(&json!({"decision": "block", "reason": reason}))
+    }
+
+    /// The running session keeps its settings; changes of managed settings cannot be refused.
+    fn deny_settings_change(&self, _event: &HookEvent, reason: &str) -> HookOutput {
         HookOutput::json(&json!({"decision": "block", "reason": reason}))
     }
 
@@ -154,6 +165,15 @@ impl Adapter for ClaudeCode {
 
     fn off_switches(&self) -> &'static [(SettingPath, bool)] {
         &[(&["disableAllHooks"], true)]
+    }
+
+    /// Commands in skills and slash commands run without a hook.
+    fn required_settings(&self) -> &'static [(&'static str, bool)] {
+        &[("disableSkillShellExecution", true)]
+    }
+
+    fn project_scope_gap(&self) -> Option<&'static str> {
+        Some("agents that are started in a subfolder of the project, or in another folder")
     }
 
     fn limits(&self) -> AgentLimits {

@@ -7,11 +7,14 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::hook_event::{EventMeaning, HookEvent};
+use super::hook_event::{self, EventMeaning, HookEvent};
 use super::hook_output::HookOutput;
 use super::settings::{ConnectScope, Folders, HookEntry, HookLine};
 use super::tool_actions::ToolKind;
-use super::{Adapter, AgentLimits};
+use super::{Adapter, AgentLimits, PayloadFields};
+
+/// Namespaces that Codex glues to the names of its own tools.
+const NAMESPACES: [&str; 4] = ["multi_agent_v1", "multi_agent_v2", "collaboration", "clock"];
 
 /// Adapter of Codex CLI.
 pub(super) struct Codex;
@@ -41,6 +44,21 @@ impl Adapter for Codex {
         &["PermissionRequest"]
     }
 
+    /// An interruption ends the turn; a held request is withdrawn with its hook.
+    fn other_events(&self) -> &'static [(&'static str, EventMeaning)] {
+        &[("Interrupt", EventMeaning::Failed)]
+    }
+
+    /// Codex glues the namespace of a tool to its name.
+    fn tool_name(&self, fields: &PayloadFields) -> Option<String> {
+        let name = hook_event::named_tool(fields)?;
+        let own = NAMESPACES
+            .iter()
+            .find_map(|namespace| name.strip_prefix(namespace))
+            .filter(|own| !own.is_empty());
+        Some(own.map_or(name.clone(), str::to_owned))
+    }
+
     fn tools(&self) -> &'static [(&'static str, ToolKind)] {
         &[
             ("Bash", ToolKind::Shell),
@@ -50,6 +68,8 @@ impl Adapter for Codex {
             ("apply_patch", ToolKind::Patch),
             ("web_search", ToolKind::Search),
             ("spawn_agent", ToolKind::Agent),
+            ("send_input", ToolKind::Agent),
+            ("view_image", ToolKind::Read),
         ]
     }
 
@@ -130,7 +150,7 @@ impl Adapter for Codex {
             on_late_hook: "goes on",
             on_broken_hook: "stops",
             asks_user: "no, denies",
-            uncovered: "everything, until each hook is trusted in Codex (/hooks)",
+            uncovered: "everything, until folder and hooks are trusted; text typed into a running program",
         }
     }
 }

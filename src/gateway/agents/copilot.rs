@@ -3,7 +3,7 @@
 //! Copilot has two dialects. With event names in camel case, a payload does not name its event; with the
 //! names of Claude Code, an answer has to be nested as well.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::hook_event::{EventMeaning, HookEvent, has_value};
@@ -11,7 +11,10 @@ use super::hook_output::{HookOutput, nested_fields};
 use super::settings::{ConnectScope, Folders, HookEntry, HookHandler, HookLine};
 use super::tool_actions::ToolKind;
 use super::{Adapter, AgentLimits, CodingAgent, PayloadFields, SettingPath};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+
+/// Most ways of splitting a glued name of an MCP tool. Each one is judged.
+const MAX_MCP_NAMES: usize = 8;
 
 /// Adapter of GitHub Copilot.
 pub(super) struct Copilot;
@@ -32,6 +35,7 @@ impl Adapter for Copilot {
             ("userPromptSubmitted", EventMeaning::Prompt),
             ("preToolUse", EventMeaning::BeforeTool),
             ("postToolUse", EventMeaning::AfterTool),
+            ("postToolUseFailure", EventMeaning::AfterFailure),
             ("errorOccurred", EventMeaning::Failed),
             ("sessionEnd", EventMeaning::End),
         ]
@@ -41,7 +45,6 @@ impl Adapter for Copilot {
         &[
             ("userPromptSubmit", EventMeaning::Prompt),
             ("UserPromptSubmitted", EventMeaning::Prompt),
-            ("postToolUseFailure", EventMeaning::AfterFailure),
             ("agentStop", EventMeaning::Output),
             ("ErrorOccurred", EventMeaning::Failed),
         ]
@@ -56,6 +59,9 @@ impl Adapter for Copilot {
         &[
             ("bash", ToolKind::Shell),
             ("powershell", ToolKind::Shell),
+            ("write_bash", ToolKind::ShellInput),
+            ("write_powershell", ToolKind::ShellInput),
+            ("write_agent", ToolKind::Agent),
             ("view", ToolKind::Read),
             ("glob", ToolKind::Find),
             ("grep", ToolKind::Grep),
@@ -91,6 +97,8 @@ impl Adapter for Copilot {
             None
         } else if has("toolResult") {
             Some("postToolUse")
+        } else if has("toolName") && has("error") {
+            Some("postToolUseFailure")
         } else if has("toolName") {
             Some("preToolUse")
         } else if has("prompt") {
@@ -106,6 +114,17 @@ impl Adapter for Copilot {
         }
     }
 
+    /// Copilot glues the names of an MCP server and its tool with a dash, and both may have dashes. Its own
+    /// tools have none.
+    fn mcp_tool_names(&self, tool: &str) -> Vec<String> {
+        let splits = tool.match_indices('-').filter_map(|(at, _)| {
+            let (server, tool) = (tool.get(..at)?, tool.get(at + 1..)?);
+            let whole = !server.is_empty() && !tool.is_empty();
+            whole.then(|| format!("mcp__{server}__{tool}"))
+        });
+        splits.take(MAX_MCP_NAMES).collect()
+    }
+
     fn deny_tool(&self, event: &HookEvent, reason: &str) -> HookOutput {
         encode_decision(event, "deny", reason)
     }
@@ -117,18 +136,24 @@ impl Adapter for Copilot {
     fn pass_tool(
         &self,
         event: &HookEvent,
-        _context: Option<&str>,
+        context: Option<&str>,
         approved: Option<&str>,
     ) -> HookOutput {
-        match approved {
-            Some(reason) => encode_decision(event, "allow", reason),
-            None => self.empty_output(),
+        let mut fields = Vec::new();
+        if let Some(reason) = approved {
+            fields.push(("permissionDecision", "allow"));
+            fields.push(("permissionDecisionReason", reason));
         }
+        fields.extend(context.map(|text| ("additionalContext", text)));
+        if fields.is_empty() {
+            return self.empty_output();
+        }
+        encode_fields(event, &fields)
     }
 
-    /// Copilot ignores the answer: the prompt reaches the agent in any case.
-    fn deny_prompt(&self, _event: &HookEvent, _reason: &str) -> HookOutput {
-        self.empty_output()
+    /// Copilot blocks a prompt since version 1.0.78. An earlier one ignores this answer.
+    fn deny_prompt(&self, _event: &HookEvent, reason: &str) -> HookOutput {
+        HookOutput::json(&json!({"decision": "block", "reason": reason}))
     }
 
     fn add_context(&self, event: &HookEvent, context: &str) -> HookOutput {
@@ -151,6 +176,22 @@ impl Adapter for Copilot {
                 .agent_folder(self, ".copilot")
                 .join("hooks/cra.json"),
         }
+    }
+
+    /// Each of these files can disable the hooks of a project.
+    fn other_settings_files(&self, _file: &Path, folders: Option<&Folders>) -> Vec<PathBuf> {
+        let names = [
+            ".github/copilot/settings.json",
+            ".github/copilot/settings.local.json",
+            ".claude/settings.json",
+            ".claude/settings.local.json",
+        ];
+        let project = folders.map(|folders| names.map(|name| folders.project.join(name)));
+        project.into_iter().flatten().collect()
+    }
+
+    fn project_scope_gap(&self) -> Option<&'static str> {
+        Some("prompts on the command line (-p) in a folder that Copilot does not trust")
     }
 
     fn has_version(&self) -> bool {
@@ -185,7 +226,7 @@ impl Adapter for Copilot {
             on_late_hook: "goes on",
             on_broken_hook: "stops",
             asks_user: "yes, not in the cloud",
-            uncovered: "prompts: they are recorded, never held",
+            uncovered: "prompts before version 1.0.78: they are recorded, not held",
         }
     }
 }
@@ -196,12 +237,17 @@ fn encode_decision(event: &HookEvent, decision: &str, reason: &str) -> HookOutpu
         ("permissionDecision", decision),
         ("permissionDecisionReason", reason),
     ];
+    encode_fields(event, &fields)
+}
+
+/// Encodes the answer to an event before a tool in the format of the event's dialect.
+fn encode_fields(event: &HookEvent, fields: &[(&str, &str)]) -> HookOutput {
     let nested = if event.event.starts_with(char::is_uppercase) {
-        nested_fields(event, &fields)
+        nested_fields(event, fields)
     } else {
         Map::new()
     };
-    flat_and(nested, &fields)
+    flat_and(nested, fields)
 }
 
 /// Adds fields to a nested answer, without nesting.

@@ -47,6 +47,7 @@ impl Adapter for Gemini {
             ("replace", ToolKind::Write),
             ("web_fetch", ToolKind::FetchAny),
             ("google_web_search", ToolKind::Search),
+            ("invoke_agent", ToolKind::Agent),
         ]
     }
 

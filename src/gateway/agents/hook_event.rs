@@ -74,6 +74,13 @@ pub enum HookEventKind {
         /// Actions of the call, as far as its input shows them.
         actions: Vec<ToolAction>,
     },
+    /// Settings changed while the agent runs. It may be told to keep the old ones.
+    SettingsChange {
+        /// The changed file, if the payload names it.
+        file: Option<String>,
+        /// Working directory of the agent.
+        cwd: Option<String>,
+    },
     /// The agent produced output.
     Output(String),
     /// The agent failed.
@@ -110,6 +117,8 @@ pub(crate) enum EventMeaning {
     AfterTool,
     /// A tool has failed.
     AfterFailure,
+    /// Settings changed while the agent runs.
+    SettingsChange,
     /// The agent produced output.
     Output,
     /// The agent failed.
@@ -130,9 +139,15 @@ impl EventMeaning {
             | Self::End
             | Self::AfterTool
             | Self::AfterFailure
+            | Self::SettingsChange
             | Self::Output
             | Self::Failed => false,
         }
+    }
+
+    /// Returns true if the agent waits for a decision at such an event.
+    pub(in crate::gateway) fn can_be_refused(self) -> bool {
+        self.is_gate() || self == Self::SettingsChange
     }
 
     /// Finds the meaning of an event by its name, in the tables of all agents.
@@ -250,10 +265,10 @@ fn read_kind(agent: CodingAgent, meaning: EventMeaning, fields: &PayloadFields) 
             text: fields.get("prompt").and_then(prompt_text),
         },
         EventMeaning::BeforeTool => read_before_tool(agent, fields),
-        EventMeaning::BeforeShell => of_tool("Shell", Ok(fields.clone()), fields),
-        EventMeaning::BeforeMcp => of_tool(&mcp_name(fields), input(fields), fields),
-        EventMeaning::BeforeRead => of_tool("Read", Ok(fields.clone()), fields),
-        EventMeaning::BeforeAgent => of_tool("Task", Ok(fields.clone()), fields),
+        EventMeaning::BeforeShell => of_tool(&["Shell".to_owned()], Ok(fields.clone()), fields),
+        EventMeaning::BeforeMcp => of_tool(&[mcp_name(fields)], input(fields), fields),
+        EventMeaning::BeforeRead => of_tool(&["Read".to_owned()], Ok(fields.clone()), fields),
+        EventMeaning::BeforeAgent => of_tool(&["Task".to_owned()], Ok(fields.clone()), fields),
         EventMeaning::AfterTool => {
             let response = ["tool_response", "toolResult", "tool_output"];
             let response = response.iter().find_map(|name| fields.get(*name));
@@ -282,6 +297,10 @@ fn read_kind(agent: CodingAgent, meaning: EventMeaning, fields: &PayloadFields) 
                 actions: finished_actions(agent, fields),
             }
         }
+        EventMeaning::SettingsChange => HookEventKind::SettingsChange {
+            file: text(fields, &["file_path"]),
+            cwd: text(fields, &["cwd"]),
+        },
         EventMeaning::Output => {
             let names = ["last_assistant_message", "prompt_response", "text"];
             text(fields, &names).map_or(HookEventKind::Other, HookEventKind::Output)
@@ -351,7 +370,13 @@ pub(super) fn named_tool(fields: &PayloadFields) -> Option<String> {
 fn read_before_tool(agent: CodingAgent, fields: &PayloadFields) -> HookEventKind {
     let name = agent.adapter().tool_name(fields);
     match name {
-        Some(name) => of_tool(&name, input(fields), fields),
+        Some(name) => {
+            let names = agent.adapter().mcp_tool_names(&name);
+            match names.as_slice() {
+                [] => of_tool(&[name], input(fields), fields),
+                names => of_tool(names, input(fields), fields),
+            }
+        }
         None => HookEventKind::BeforeTool {
             reference: reference(fields),
             call: call_id(fields),
@@ -372,23 +397,32 @@ fn finished_actions(agent: CodingAgent, fields: &PayloadFields) -> Vec<ToolActio
         | HookEventKind::End
         | HookEventKind::Prompt { .. }
         | HookEventKind::AfterTool { .. }
+        | HookEventKind::SettingsChange { .. }
         | HookEventKind::Output(_)
         | HookEventKind::Failed { .. }
         | HookEventKind::Other => Vec::new(),
     }
 }
 
+/// Reads a tool call. All actions under all names that the tool could have are judged.
 fn of_tool(
-    name: &str,
+    names: &[String],
     input: Result<Map<String, Value>, String>,
     fields: &PayloadFields,
 ) -> HookEventKind {
     let cwd = text(fields, &["cwd"]);
-    let subagent = text(fields, &["agent_id"]);
+    let subagent = text(fields, &["agent_id", "agentId"]);
+    let all_actions = |input: Map<String, Value>| {
+        let each = names
+            .iter()
+            .map(|name| actions(name, &input, cwd.as_deref(), subagent.as_deref()));
+        each.collect::<Result<Vec<_>, _>>()
+            .map(|actions| actions.concat())
+    };
     HookEventKind::BeforeTool {
         reference: reference(fields),
         call: call_id(fields),
-        actions: input.and_then(|input| actions(name, &input, cwd.as_deref(), subagent.as_deref())),
+        actions: input.and_then(all_actions),
     }
 }
 

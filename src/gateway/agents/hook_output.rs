@@ -129,6 +129,12 @@ pub(in crate::gateway) fn encode(event: &HookEvent, verdict: &HookVerdict) -> Ho
             Some(context) => agent.add_context(event, context),
             None => agent.empty_output(),
         },
+        HookEventKind::SettingsChange { .. } => match verdict {
+            HookVerdict::Deny { reason } | HookVerdict::Ask { reason } => {
+                agent.deny_settings_change(event, reason)
+            }
+            HookVerdict::Pass { .. } => agent.empty_output(),
+        },
         HookEventKind::End
         | HookEventKind::Output(_)
         | HookEventKind::Failed { .. }

@@ -1,7 +1,7 @@
 //! Settings files of agents: their folders, and the form of a hook's entry.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +44,15 @@ pub struct Folders {
 }
 
 impl Folders {
+    /// Returns the folders of a project, where those of the user do not matter.
+    pub(in crate::gateway) fn of_project(project: &Path) -> Self {
+        Self {
+            project: project.to_owned(),
+            home: PathBuf::new(),
+            moved: BTreeMap::new(),
+        }
+    }
+
     /// Returns the agent's own folder: `usual` in the home folder, if it was not moved.
     pub(super) fn agent_folder(&self, agent: &dyn Adapter, usual: &str) -> PathBuf {
         let moved = agent

@@ -90,9 +90,8 @@ fn every_event_and_verdict_of_every_agent_has_an_answer_that_is_no_false_permiss
                         assert!(!decided.iter().any(permits), "{case}");
                         let asks = verdict == verdicts()[1] && decided.contains(&"ask".to_owned());
                         let stopped = decided.iter().any(stops) || asks;
-                        // Copilot reports prompts, and does not wait for an answer.
-                        let waits = agent.as_str() != "copilot" || meaning != EventMeaning::Prompt;
-                        assert_eq!(stopped, meaning.is_gate() && waits, "{case}");
+                        let refuses = meaning == EventMeaning::SettingsChange;
+                        assert_eq!(stopped, meaning.is_gate() || refuses, "{case}");
                         if stopped {
                             assert!(output.out.contains("because"), "{case}");
                         }

@@ -28,6 +28,8 @@ pub struct ToolAction {
 pub(crate) enum ToolKind {
     /// Runs a command.
     Shell,
+    /// Types into a shell that runs already.
+    ShellInput,
     /// Reads the files that it names.
     Read,
     /// Reads files by lists of patterns.
@@ -133,20 +135,30 @@ fn deciding_params(
         let found = found.iter().map(|path| located(path, cwd));
         found.collect::<Vec<_>>()
     };
-    // Patterns apply below the named folder, or below the agent's working directory.
+    // Patterns apply below each named folder or file, or below the agent's working directory.
     let below = |patterns: Vec<String>| {
-        let folder = single_text(input, PATHS)?.unwrap_or_else(here);
-        let folder = located(&folder, cwd);
-        if patterns.is_empty() {
-            return Ok(vec![folder]);
+        let mut folders = paths(input)?;
+        if folders.is_empty() {
+            folders.push(here());
         }
-        let patterns = patterns
-            .iter()
-            .map(|pattern| located(pattern, Some(&folder)));
-        Ok::<_, String>(patterns.collect())
+        let folders = places(folders);
+        if patterns.is_empty() {
+            return Ok(folders);
+        }
+        let each = folders.iter().flat_map(|folder| {
+            let located = patterns
+                .iter()
+                .map(|pattern| located(pattern, Some(folder)));
+            located.collect::<Vec<_>>()
+        });
+        Ok::<_, String>(each.collect())
     };
     Ok(match known {
         ToolKind::Shell => ("shell.run", "command", vec![command(input)?]),
+        ToolKind::ShellInput => {
+            let typed = needed(&["input", "chars", "text", "command"])?;
+            ("shell.run", "command", vec![typed])
+        }
         ToolKind::Read => match places(paths(input)?) {
             found if found.is_empty() => return Err(missing_param_error("file_path")),
             found => ("file.read", "path", found),

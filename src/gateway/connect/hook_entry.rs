@@ -67,7 +67,7 @@ fn command(
     let words = words.chain(key.into_iter().flatten());
     let words: Vec<_> = words.map(shell_words::quote).collect();
     let line = words.join(" ");
-    if !meaning.is_gate() || !agent.adapter().needs_exit_code() {
+    if !meaning.can_be_refused() || !agent.adapter().needs_exit_code() {
         return line;
     }
     // Codex ignores the exit code of a denial without a message.

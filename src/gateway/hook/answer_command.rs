@@ -214,6 +214,7 @@ pub(super) fn verdict(
         | HookEventKind::Start
         | HookEventKind::End
         | HookEventKind::Prompt { .. }
+        | HookEventKind::SettingsChange { .. }
         | HookEventKind::Output(_)
         | HookEventKind::Failed { .. }
         | HookEventKind::Other => None,

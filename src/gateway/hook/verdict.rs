@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::answer_command::{self, ConversationIdentity};
 use super::console_calls::{ConsoleCalls, ConsoleSocket, ProcessCalls, SocketCalls};
-use super::{HookOptions, OfflineBehavior, wrapper};
+use super::{HookOptions, OfflineBehavior, settings_change, wrapper};
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::digest::Digest;
 use crate::base::id::{SessionId, is_restricted};
@@ -41,6 +41,13 @@ pub(super) fn decide_over_socket(
     options: &HookOptions,
     socket: &ConsoleSocket,
 ) -> HookVerdict {
+    if let HookEventKind::SettingsChange { cwd, .. } = &event.kind {
+        let verdict = settings_change::verdict(event.agent, cwd.as_deref(), socket);
+        if let HookVerdict::Deny { reason } = &verdict {
+            report_settings_change(event, options, socket, reason);
+        }
+        return verdict;
+    }
     let session = match local_verdict(event, options) {
         Ok(session) => session,
         Err(verdict) => return verdict,
@@ -81,7 +88,11 @@ pub(super) async fn decide_here(
 /// # Errors
 /// The verdict, if it does not depend on the console.
 fn local_verdict(event: &HookEvent, options: &HookOptions) -> Result<SessionId, HookVerdict> {
-    if event.kind == HookEventKind::Other {
+    // Settings of a hook over HTTP are not known here.
+    if matches!(
+        event.kind,
+        HookEventKind::Other | HookEventKind::SettingsChange { .. }
+    ) {
         return Err(HookVerdict::pass(None));
     }
     let Some(session) = session(event) else {
@@ -92,6 +103,31 @@ fn local_verdict(event: &HookEvent, options: &HookOptions) -> Result<SessionId, 
         Some(verdict) => Err(verdict),
         None => Ok(session),
     }
+}
+
+/// Reports refused settings for the record, if the console can be reached.
+fn report_settings_change(
+    event: &HookEvent,
+    options: &HookOptions,
+    socket: &ConsoleSocket,
+    reason: &str,
+) {
+    let Some(session) = session(event) else {
+        return;
+    };
+    let failed = HookEvent {
+        kind: HookEventKind::Failed {
+            kind: "settings_change_refused".to_owned(),
+            message: reason.to_owned(),
+        },
+        ..event.clone()
+    };
+    let deadline = call_deadline(event, options);
+    let _ = SocketCalls::connect(socket, deadline).map(|calls| {
+        let asking = HookConversation::new(calls, session, &failed, options).decide();
+        // A failed report changes nothing: the settings are refused in any case.
+        let _ = asking.now_or_never();
+    });
 }
 
 /// Reports to the console that another process answered in its place.
@@ -144,6 +180,7 @@ fn default_timeout(event: &HookEvent) -> Duration {
         HookEventKind::BeforeTool { .. }
         | HookEventKind::AfterTool { .. }
         | HookEventKind::Start
+        | HookEventKind::SettingsChange { .. }
         | HookEventKind::Output(_)
         | HookEventKind::Failed { .. }
         | HookEventKind::Other => agent.default_timeout(),
@@ -246,7 +283,9 @@ impl<'a, C: ConsoleCalls> HookConversation<'a, C> {
                     .await
                     .map(|_| HookVerdict::pass(None))
             }
-            HookEventKind::End | HookEventKind::Other => Ok(HookVerdict::pass(None)),
+            HookEventKind::End | HookEventKind::SettingsChange { .. } | HookEventKind::Other => {
+                Ok(HookVerdict::pass(None))
+            }
         }
     }
 

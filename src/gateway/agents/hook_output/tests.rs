@@ -178,10 +178,11 @@ fn a_prompt_is_blocked_if_the_agent_supports_it() {
         for verdict in [deny(), ask()] {
             let why = verdict.context().unwrap();
             let wanted = match host.as_str() {
-                "claude-code" | "codex" => json!({"decision": "block", "reason": why}),
+                "claude-code" | "codex" | "copilot" => {
+                    json!({"decision": "block", "reason": why})
+                }
                 "gemini" => json!({"decision": "deny", "reason": why}),
                 "cursor" => json!({"continue": false, "user_message": why}),
-                "copilot" => json!({}),
                 other => panic!("no case for {other}"),
             };
             wrong.check(host, event, &verdict, &wanted);
