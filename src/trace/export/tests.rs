@@ -112,7 +112,7 @@ fn assert_otlp(events: &[Event]) {
     let mut text = String::new();
     otlp::write(&source, &sessions(events), &mut text).unwrap();
     let whole: Value = serde_json::from_str(&text).unwrap();
-    let mut told = 0;
+    let mut event_count = 0;
     for resource in whole["resourceSpans"].as_array().unwrap() {
         assert_eq!(
             attribute(&resource["resource"], "service.name")["stringValue"],
@@ -143,7 +143,7 @@ fn assert_otlp(events: &[Event]) {
                     known.sequence == sequence && event["name"] == known.event_type.as_str()
                 });
                 assert!(known, "{event}");
-                told += 1;
+                event_count += 1;
             }
             if let Some(status) = span.get("status") {
                 assert_eq!(status["code"], 2);
@@ -166,7 +166,7 @@ fn assert_otlp(events: &[Event]) {
             }
         }
     }
-    assert_eq!(told, events.len());
+    assert_eq!(event_count, events.len());
 }
 
 /// Elements that the report may contain.
