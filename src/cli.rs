@@ -25,7 +25,6 @@ mod doctor;
 mod error;
 mod exit;
 mod hook;
-mod http;
 mod input;
 mod mcp;
 mod notices;

@@ -11,7 +11,6 @@
 //! This module is pure: callers pass in time and identifiers, and nothing is read or written. [`Thread::process_turn`]
 //! processes a complete turn.
 
-mod acknowledgment;
 mod affect;
 mod baseline;
 mod contract;
@@ -26,7 +25,6 @@ mod text;
 mod thread;
 mod turn;
 
-pub use acknowledgment::is_ack_only;
 pub use affect::{
     Affect, AffectPhase, AffectPoint, AffectRollup, AffectSource, Confidence, Intensity, rollup,
     within_window,
@@ -37,7 +35,9 @@ pub use contract::{
     MEMENTO_VERSION, MementoError, MementoVersion, SignalItem, SignalList, SignalSource,
     SignalSummary, ThreadMemento,
 };
-pub use decision::{DecisionInputs, DecisionRule, TurnClassification, TurnDecision, classify_turn};
+pub use decision::{
+    DecisionInputs, DecisionRule, TurnClassification, TurnDecision, classify_turn, is_ack_only,
+};
 pub use freeze::{Freeze, ThawCondition};
 pub use owner::{RefusedWrites, ThreadOwner};
 pub use retry::TurnResponse;

@@ -144,7 +144,7 @@ pub enum StartError {
     Log(#[from] LogError),
     /// The file with the external copy of the log's head cannot be used.
     #[error("the head file cannot be used: {0}")]
-    HeadFile(String),
+    HeadFile(#[from] witness::HeadFileError),
     /// The store has state of an unknown kind.
     #[error("the store has state of a kind that this version of cra does not know: `{0}`")]
     UnknownState(String),
@@ -160,7 +160,7 @@ impl Runtime {
         let now = parts.clock.now();
         let table = parts.extensions.table();
         let known = match &parts.head_file {
-            Some(path) => witness::read_head(path).map_err(StartError::HeadFile)?,
+            Some(path) => witness::read_head(path)?,
             None => None,
         };
         let key = parts.signer.verifier();
@@ -179,7 +179,7 @@ impl Runtime {
         let (mut read_back, seal) = begun.await?;
         drop_ended_chains(&engine, &mut ledger, &mut read_back);
         if let Some(path) = &parts.head_file {
-            witness::write_head(path, &seal.note).map_err(StartError::HeadFile)?;
+            witness::write_head(path, &seal.note)?;
         }
         let (messages, inbox) = mpsc::channel(COMMAND_QUEUE);
         let ids = ReplyIds::default();

@@ -212,8 +212,8 @@ impl ManifestValidator<'_, '_> {
         if let Some(access) = &steward.access {
             self.patterns("steward.access.api_keys", &access.api_keys);
         }
-        if let Some(wish) = &steward.notifications {
-            self.check_notifications(wish);
+        if let Some(notifications) = &steward.notifications {
+            self.check_notifications(notifications);
         }
     }
 

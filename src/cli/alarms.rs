@@ -58,7 +58,7 @@ pub(super) fn watch(
                 _ = ticks.tick() => {}
             }
             let (folder, bound) = (folder.clone(), bound.clone());
-            let looked = tokio::task::spawn_blocking(move || {
+            let checked = tokio::task::spawn_blocking(move || {
                 let mut found = Alarm::of_kind(AlarmKind::Socket, bound.find_problem());
                 let new = watched.add_rejected(RejectedAnswerReports::read(&folder));
                 found.extend(Alarm::of_kind(
@@ -75,7 +75,7 @@ pub(super) fn watch(
                 (watched, found, new)
             });
             // The task fails only while the program is ending.
-            let Ok((next, mut found, new)) = looked.await else {
+            let Ok((next, mut found, new)) = checked.await else {
                 return;
             };
             watched = next;

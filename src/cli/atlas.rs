@@ -1,4 +1,4 @@
-//! `cra atlas lint`: reports the problems of a manifest.
+//! `cra atlas lint` reports the problems of a manifest, and `cra atlas schema` prints the format for editors.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -11,17 +11,16 @@ use super::error::{Failure, verdict};
 use super::exit;
 use super::settings::Settings;
 use crate::atlas::diagnostic::{Code, Diagnostic, ReportColour, render};
+use crate::atlas::document::AtlasManifest;
 use crate::atlas::{KnownExtensions, LoadError, lint_file_with};
 use crate::base::text::one_line;
 
 mod explain;
 mod init;
-mod schema;
 mod types;
 
 pub(super) use explain::explain;
 pub(super) use init::init;
-pub(super) use schema::schema;
 pub(super) use types::types;
 
 /// Reports every problem of every file.
@@ -99,4 +98,13 @@ fn duplicate_id(id: &str, first: &Path, second: &Path) -> Diagnostic {
         span: None,
         help: Some("load each Atlas once, or change one `atlas_id`".to_owned()),
     }
+}
+
+/// Prints the JSON Schema of an Atlas.
+pub(super) fn schema() -> Result<u8, Failure> {
+    let mut out = io::stdout().lock();
+    let written = serde_json::to_writer_pretty(&mut out, &AtlasManifest::json_schema())
+        .map_err(io::Error::from)
+        .and_then(|()| writeln!(out));
+    verdict(exit::OK, written)
 }

@@ -282,13 +282,13 @@ fn report(
         ChangeOutcome::Shown | ChangeOutcome::Declined => writeln!(out, "\nNothing was written."),
         ChangeOutcome::Write => {
             let what = if new.is_some() { "written" } else { "removed" };
-            let kept = backup.map(|path| one_line(&path.to_string_lossy()));
-            let kept = kept.map(|path| format!("\n  backup: {path}"));
-            let kept = kept.unwrap_or_default();
+            let backup_note = backup.map(|path| one_line(&path.to_string_lossy()));
+            let backup_note = backup_note.map(|path| format!("\n  backup: {path}"));
+            let backup_note = backup_note.unwrap_or_default();
             let advice = advice(target, new);
             writeln!(
                 out,
-                "\n{name} was {what}.{kept}{advice}\n  check it: cra doctor {agent}"
+                "\n{name} was {what}.{backup_note}{advice}\n  check it: cra doctor {agent}"
             )
         }
     };

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, IsTerminal, Write};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,17 +12,19 @@ use super::atlases::{files_in, files_of, load_all};
 use super::config::Config;
 use super::error::Failure;
 use super::exit;
-use super::http;
 use super::run::trials;
 use super::settings::{DisplayMode, Settings, SocketOwner};
 use crate::atlas::{Atlas, load_str_with};
 use crate::base::clock::SystemClock;
 use crate::base::id::RandomIds;
+use crate::base::limits::MAX_HTTP_CONNECTIONS;
+use crate::base::open_files::raise_open_file_limit;
 use crate::console::{self, Appearance, AtlasFileSource, ConsoleOptions, ScenarioRunner};
 use crate::engine::command::{EndSession, FinalStatus};
 use crate::gateway::protocol::proof::AnswerSigner;
 use crate::gateway::simulated_agents::AgentScript;
 use crate::gateway::transport::gateway_state::GatewayState;
+use crate::gateway::transport::http::{HttpResources, HttpServer, remove_address_file};
 use crate::gateway::transport::socket_lock;
 use crate::gateway::transport::unix_server::UnixServer;
 use crate::runtime::snapshot::ConsoleAccess;
@@ -131,11 +134,11 @@ fn run(
     }
     let (look, config) = settings.config()?;
     let extensions = settings.extensions()?;
-    let whose = match &script {
+    let script_source = match &script {
         Some(_) => SocketOwner::Demo,
         None => SocketOwner::Console,
     };
-    let webhooks = Settings::webhooks(whose, config.webhooks, folder)?;
+    let webhooks = Settings::webhooks(script_source, config.webhooks, folder)?;
     let options = options(settings, look, config, shelf);
     let store = match store::open(&StoreUrl::in_folder(folder), settings.quota) {
         Err(error) if can_be_viewed(settings.access, &error) => {
@@ -168,7 +171,7 @@ fn run(
         runtime.watch_store();
         let gateway = GatewayState::new(runtime.agent_handle(), answers);
         let server = UnixServer::start(acquired, gateway.clone())?;
-        let web = http::start_server(
+        let web = start_http_server(
             settings.http,
             &runtime,
             gateway.clone(),
@@ -188,7 +191,7 @@ fn run(
         ));
         let options = ConsoleOptions {
             alarms,
-            greeting: web.as_ref().map(http::address_message),
+            greeting: web.as_ref().map(http_address_message),
             ..options
         };
         let shown = show(settings.display_mode, &runtime, options).await;
@@ -381,6 +384,33 @@ fn open_log(path: &Path) -> io::Result<fs::File> {
     let file = options.append(true).create(true).mode(0o600).open(path)?;
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
     Ok(file)
+}
+
+/// Starts the HTTP server for agents, if it is enabled.
+async fn start_http_server(
+    wanted: Option<SocketAddr>,
+    runtime: &Runtime,
+    gateway: GatewayState,
+    (folder, socket): (&Path, &Path),
+) -> Result<Option<HttpServer>, Failure> {
+    let Some(address) = wanted else {
+        remove_address_file(folder);
+        return Ok(None);
+    };
+    let resources = HttpResources {
+        gateway,
+        records: runtime.record_stream(),
+        folder: folder.to_owned(),
+        socket: socket.to_owned(),
+        connections: MAX_HTTP_CONNECTIONS.min(raise_open_file_limit() / 4),
+    };
+    Ok(Some(HttpServer::start(address, resources).await?))
+}
+
+/// Returns the message with the address for agents.
+fn http_address_message(server: &HttpServer) -> String {
+    let address = server.address();
+    format!("agents can connect at http://{address}")
 }
 
 #[cfg(test)]

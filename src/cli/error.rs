@@ -9,9 +9,16 @@ use crate::atlas::diagnostic::ReportColour;
 use crate::base::json::StrictJsonError;
 use crate::console::ConsoleError;
 use crate::engine::RestoreError;
+use crate::engine::command::DenialReply;
+use crate::gateway::transport::acp::AcpProxyError;
+use crate::gateway::transport::http::HttpError;
+use crate::gateway::transport::mcp::proxy::ProxyError;
+use crate::gateway::transport::mcp::tool_server::ToolServerError;
 use crate::gateway::transport::socket_lock::SocketError;
+use crate::memento::MementoError;
 use crate::runtime::StartError;
 use crate::runtime::maintenance::MaintenanceError;
+use crate::runtime::notices::SecretError;
 use crate::runtime::snapshot_file::SnapshotFileError;
 use crate::store::StoreError;
 use crate::store::key::KeyError;
@@ -19,14 +26,8 @@ use crate::trace::head::HeadError;
 use crate::trace::note::NoteError;
 
 mod connect;
-mod notices;
-mod servers;
-mod threads;
 
 pub(super) use connect::ConnectFailure;
-pub(super) use notices::NoticeFailure;
-pub(super) use servers::ServerFailure;
-pub(super) use threads::ThreadFailure;
 
 /// Failure of a command.
 #[derive(Debug, thiserror::Error)]
@@ -339,5 +340,112 @@ pub(super) fn verdict(code: u8, written: io::Result<()>) -> Result<u8, Failure> 
     match written.map_err(Failure::from) {
         Ok(()) | Err(Failure::ClosedPipe) => Ok(code),
         Err(failure) => Err(failure),
+    }
+}
+
+/// Failure of a command about notices.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoticeFailure {
+    #[error("no waiting or failed notice `{0}`")]
+    Unknown(String),
+    #[error("there are no failed notices")]
+    NoneFailed,
+    #[error("CRA_WEBHOOK_SECRET is not a valid secret: {0}")]
+    Given(SecretError),
+    #[error("{0}")]
+    Secret(String),
+}
+
+impl NoticeFailure {
+    /// Help for the user.
+    fn help(&self) -> &'static str {
+        match self {
+            Self::Unknown(_) | Self::NoneFailed => "cra notices lists the notices",
+            Self::Given(_) => "correct or unset it: without it cra uses a file next to the store",
+            Self::Secret(_) => "cra notices secret shows where the secret is",
+        }
+    }
+}
+
+/// Reason why a server for agents does not start, or stops.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ServerFailure {
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
+    #[error(transparent)]
+    AcpProxy(#[from] AcpProxyError),
+    #[error(transparent)]
+    Tools(#[from] ToolServerError),
+}
+
+impl ServerFailure {
+    fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::Http(error) => Some(error.help()),
+            Self::Proxy(error) => error.help(),
+            Self::AcpProxy(error) => error.help(),
+            Self::Tools(_) => None,
+        }
+    }
+}
+
+impl From<HttpError> for Failure {
+    fn from(error: HttpError) -> Self {
+        Self::Agents(error.into())
+    }
+}
+
+impl From<ProxyError> for Failure {
+    fn from(error: ProxyError) -> Self {
+        Self::Agents(error.into())
+    }
+}
+
+impl From<AcpProxyError> for Failure {
+    fn from(error: AcpProxyError) -> Self {
+        Self::Agents(error.into())
+    }
+}
+
+impl From<ToolServerError> for Failure {
+    fn from(error: ToolServerError) -> Self {
+        Self::Agents(error.into())
+    }
+}
+
+/// Failure of a command about conversations.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ThreadFailure {
+    #[error("cannot read turns from `{}`: {}", .0.display(), .1)]
+    NoTurn(PathBuf, MementoError),
+    #[error("turn {number} of {all} (message `{message}`) was rejected: {}", denied.reason)]
+    Refused {
+        number: usize,
+        all: usize,
+        message: String,
+        denied: DenialReply,
+    },
+    #[error("{0} held under other Atlases and would be checked again")]
+    OtherAtlases(String),
+    #[error("thread `{0}` does not exist")]
+    NoThread(String),
+    #[error("there are no threads yet")]
+    NoThreads,
+}
+
+impl ThreadFailure {
+    /// Help for the user.
+    fn help(&self) -> Option<&str> {
+        match self {
+            Self::NoTurn(..) => Some("cra turn --help shows an example"),
+            Self::Refused { denied, .. } => denied.help.as_deref(),
+            Self::OtherAtlases(_) => {
+                Some("nothing was changed; load the Atlases of the console with --atlas")
+            }
+            Self::NoThread(_) => Some("cra thread list shows the threads"),
+            Self::NoThreads => Some("cra turn --help shows how to add a turn"),
+        }
     }
 }

@@ -28,16 +28,16 @@ pub(super) fn notices(settings: &Settings, args: &NoticesArgs) -> Result<u8, Fai
 }
 
 fn list(settings: &Settings, args: &NoticesArgs) -> Result<u8, Failure> {
-    let (kept, unreadable) = stored_notices(open(settings)?.state()?);
+    let (stored, unreadable) = stored_notices(open(settings)?.state()?);
     let mut out = BufWriter::new(io::stdout().lock());
     let written = if args.json {
-        let all: Vec<_> = kept.iter().map(to_json).collect();
+        let all: Vec<_> = stored.iter().map(to_json).collect();
         let written = serde_json::to_writer_pretty(&mut out, &all);
         written
             .map_err(io::Error::from)
             .and_then(|()| writeln!(out))
     } else {
-        table(&mut out, &kept, SystemClock.now())
+        table(&mut out, &stored, SystemClock.now())
     };
     let written = written.and_then(|()| {
         let mut lines = unreadable.iter().filter(|_| !args.json);
@@ -62,8 +62,8 @@ fn to_json(notice: &StoredNotice) -> Value {
     })
 }
 
-fn table(out: &mut impl Write, kept: &[StoredNotice], now: Timestamp) -> io::Result<()> {
-    if kept.is_empty() {
+fn table(out: &mut impl Write, stored: &[StoredNotice], now: Timestamp) -> io::Result<()> {
+    if stored.is_empty() {
         return writeln!(out, "No notices are waiting or failed.");
     }
     writeln!(
@@ -71,7 +71,7 @@ fn table(out: &mut impl Write, kept: &[StoredNotice], now: Timestamp) -> io::Res
         "{:<36}  {:<16}  {:>5}  ATLAS TO ADDRESS",
         "ID", "STATE", "TRIES"
     )?;
-    for notice in kept {
+    for notice in stored {
         let state = match notice.state {
             DeliveryState::Failed { .. } => "failed".to_owned(),
             DeliveryState::Waiting { next_at } => match next_at.since(now).as_secs() {
@@ -118,8 +118,8 @@ fn change_notices(
     names: &NoticeNamesArgs,
     change: impl AsyncFnOnce(&dyn Store, Vec<StoredNotice>) -> Result<(), StoreError>,
 ) -> Result<usize, Failure> {
-    let (kept, _) = stored_notices(open(settings)?.state()?);
-    let chosen = select_notices(kept, names)?;
+    let (stored, _) = stored_notices(open(settings)?.state()?);
+    let chosen = select_notices(stored, names)?;
     let count = chosen.len();
     let store = store::open(&settings.store_url()?, None)?;
     in_runtime(async { Ok(change(&*store, chosen).await?) })?;
@@ -127,22 +127,22 @@ fn change_notices(
 }
 
 fn select_notices(
-    mut kept: Vec<StoredNotice>,
+    mut stored: Vec<StoredNotice>,
     names: &NoticeNamesArgs,
 ) -> Result<Vec<StoredNotice>, NoticeFailure> {
     if names.failed {
-        kept.retain(StoredNotice::is_failed);
-        if kept.is_empty() {
+        stored.retain(StoredNotice::is_failed);
+        if stored.is_empty() {
             return Err(NoticeFailure::NoneFailed);
         }
-        return Ok(kept);
+        return Ok(stored);
     }
-    let unknown = |id: &&String| kept.iter().all(|notice| notice.id != **id);
+    let unknown = |id: &&String| stored.iter().all(|notice| notice.id != **id);
     if let Some(unknown) = names.ids.iter().find(unknown) {
         return Err(NoticeFailure::Unknown(one_line(unknown)));
     }
-    kept.retain(|notice| names.ids.contains(&notice.id));
-    Ok(kept)
+    stored.retain(|notice| names.ids.contains(&notice.id));
+    Ok(stored)
 }
 
 fn print_changed(names: &NoticeNamesArgs, changed: usize, done: &str) -> Result<u8, Failure> {

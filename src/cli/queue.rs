@@ -46,13 +46,13 @@ pub(super) fn queue(settings: &Settings, queue: &QueueArgs) -> Result<u8, Failur
 /// Held requests, the riskiest first, then the most urgent.
 pub(super) fn held(rows: Vec<StateRow>) -> Result<Vec<Arc<Held>>, Failure> {
     let rows = rows.into_iter();
-    let kept = rows.filter(|row| row.kind == StateKind::Held.as_str());
-    let kept = kept.map(|row| StateChange {
+    let stored = rows.filter(|row| row.kind == StateKind::Held.as_str());
+    let stored = stored.map(|row| StateChange {
         kind: StateKind::Held,
         key: row.key,
         body: row.body,
     });
-    let mut held = held_in(kept)?;
+    let mut held = held_in(stored)?;
     held.sort_by(|one, other| {
         let urgent = one.deadline.cmp(&other.deadline);
         other.tier().cmp(&one.tier()).then(urgent)

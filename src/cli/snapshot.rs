@@ -77,9 +77,9 @@ fn last_in_force(record: &SessionSource, reader: &dyn StoreReader) -> Result<Vec
     })?;
     let mut atlases = Vec::new();
     for (id, hash) in newest {
-        let kept = reader.atlas(&hash)?;
-        let kept = kept.ok_or_else(|| Failure::AtlasGone(one_line(&id)))?;
-        atlases.push(load_str(&id, &kept.text)?.atlas);
+        let stored = reader.atlas(&hash)?;
+        let stored = stored.ok_or_else(|| Failure::AtlasGone(one_line(&id)))?;
+        atlases.push(load_str(&id, &stored.text)?.atlas);
     }
     Ok(atlases)
 }

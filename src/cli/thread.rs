@@ -55,8 +55,8 @@ pub(super) fn show(settings: &Settings, args: &ThreadShowArgs) -> Result<u8, Fai
 
 /// Threads of the store. An unreadable thread is named on standard error, and the others are shown.
 fn threads(settings: &Settings) -> Result<Vec<Arc<Thread>>, Failure> {
-    let kept = stored_threads(open(settings)?.state()?);
-    for (thread, error) in &kept.unreadable {
+    let stored = stored_threads(open(settings)?.state()?);
+    for (thread, error) in &stored.unreadable {
         let (thread, error) = (one_line(thread), one_line(error));
         // A failed warning must not stop the output.
         let _ = writeln!(
@@ -64,7 +64,7 @@ fn threads(settings: &Settings) -> Result<Vec<Arc<Thread>>, Failure> {
             "warning: cannot read the thread `{thread}`: {error}"
         );
     }
-    Ok(kept.threads)
+    Ok(stored.threads)
 }
 
 fn summary_json(thread: &Thread) -> Value {
@@ -247,8 +247,8 @@ fn write_held_back(out: &mut impl Write, thread: &Thread, held: &HeldProposal) -
     let why = kept_reason(&held.why);
     let about = format!("{} at {}: {why}", held.message_id, held.at);
     line(out, "saved", &about)?;
-    let kept = thread.latest.as_ref().map(ThreadMemento::shape);
-    for change in kept.unwrap_or_default().changes(&held.proposed) {
+    let stored = thread.latest.as_ref().map(ThreadMemento::shape);
+    for change in stored.unwrap_or_default().changes(&held.proposed) {
         let sign = match change.side {
             ChangeSide::Kept => '-',
             ChangeSide::Proposed => '+',
@@ -326,15 +326,15 @@ pub(super) fn formula_json(freeze: Freeze) -> Value {
 pub(super) fn kept_because(summary: &SummaryResult) -> Option<String> {
     match summary {
         SummaryResult::Updated => None,
-        SummaryResult::Kept(kept) => Some(kept_reason(kept)),
+        SummaryResult::Kept(stored) => Some(kept_reason(stored)),
     }
 }
 
 /// Reason to hold back a proposal made before an operator's edit.
 const BEFORE_EDIT: &str = "the agent had not read the operator's edit";
 
-fn kept_reason(kept: &KeptReason) -> String {
-    match kept {
+fn kept_reason(stored: &KeptReason) -> String {
+    match stored {
         KeptReason::NothingProposed => "no new summary was proposed".to_owned(),
         KeptReason::Invalid(what) => format!("the proposed summary is invalid: {what}"),
         KeptReason::AtPeak => "the peak guardrail saved the proposal for later".to_owned(),

@@ -349,15 +349,15 @@ impl Thread {
         freeze: Freeze,
         now: Timestamp,
     ) -> (SummaryShape, SummaryResult) {
-        let kept = baseline.memento.shape();
+        let shape = baseline.memento.shape();
         let Some(proposed) = &turn.proposed else {
-            return (kept, SummaryResult::Kept(KeptReason::NothingProposed));
+            return (shape, SummaryResult::Kept(KeptReason::NothingProposed));
         };
         let proposed = match SummaryShape::read_proposal(proposed) {
             Ok(proposed) => proposed,
             Err(error) => {
                 return (
-                    kept,
+                    shape,
                     SummaryResult::Kept(KeptReason::Invalid(error.to_string())),
                 );
             }
@@ -374,7 +374,7 @@ impl Thread {
             self.held_back.clear();
             self.held_back_count = 0;
             self.edit_sent_to = None;
-            return (kept.updated_with(&proposed), SummaryResult::Updated);
+            return (shape.updated_with(&proposed), SummaryResult::Updated);
         };
         let held = HeldProposal {
             at: now,
@@ -385,7 +385,7 @@ impl Thread {
         self.held_back.insert(0, held);
         self.held_back.truncate(MAX_HELD_BACK);
         self.held_back_count += 1;
-        (kept, SummaryResult::Kept(why))
+        (shape, SummaryResult::Kept(why))
     }
 
     /// Adds the intensity of the message, if a person wrote it.

@@ -138,17 +138,17 @@ pub(super) fn certainty_of_answer(from: &ConversationSnapshot) -> Option<Confide
 /// Alternatives in the file: those it names, steps to choose from, what a step replaces, and options
 /// rejected by decisions that may change.
 pub(super) fn alternatives(from: &ConversationSnapshot) -> Vec<String> {
-    let mut ways: Vec<String> = Vec::new();
-    let mut add = |way: String| {
-        let known = ways
+    let mut options: Vec<String> = Vec::new();
+    let mut add = |option: String| {
+        let known = options
             .iter()
-            .any(|known| known.to_lowercase() == way.to_lowercase());
+            .any(|known| known.to_lowercase() == option.to_lowercase());
         if !known {
-            ways.push(way);
+            options.push(option);
         }
     };
-    for way in &from.alternatives {
-        add(mid_sentence(&clause(way)));
+    for option in &from.alternatives {
+        add(mid_sentence(&clause(option)));
     }
     let steps = if from.alternatives.is_empty() {
         from.options()
@@ -174,11 +174,11 @@ pub(super) fn alternatives(from: &ConversationSnapshot) -> Vec<String> {
         high && !decided.is_tentative()
     };
     for decided in from.decisions.iter().filter(|decision| !firm(decision)) {
-        for way in &decided.rejected {
-            add(format!("{} (rejected before)", mid_sentence(way)));
+        for option in &decided.rejected {
+            add(format!("{} (rejected before)", mid_sentence(option)));
         }
     }
-    ways
+    options
 }
 
 /// Words of steps that build on an answer instead of looking for one.

@@ -34,10 +34,8 @@ use crate::store::{Batch, StateRow, Store, StoreError};
 use crate::trace::event::{Durability, Payload};
 use crate::trace::verification::VerificationReport;
 
-mod abandoned_sessions;
 mod atlas_loading;
 mod batch_writes;
-mod clock_check;
 mod disconnected_callers;
 mod dispatch;
 mod log_sealing;
@@ -47,6 +45,7 @@ pub(super) mod replies;
 mod shutdown;
 mod snapshots;
 mod thread_turns;
+mod time_limits;
 mod unrequested_actions;
 
 use batch_writes::{PendingBatch, WrittenBatch};

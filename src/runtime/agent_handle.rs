@@ -249,7 +249,7 @@ impl AgentHandle {
         if let Some(denied) = self.stall_denial() {
             return Err(denied);
         }
-        let (outcome, told) = oneshot::channel();
+        let (outcome, outcome_receiver) = oneshot::channel();
         let (reply, answer) = oneshot::channel();
         let asked = TurnRequest {
             reply_id: self.ids.next(),
@@ -266,7 +266,9 @@ impl AgentHandle {
         }
         match answer.await.unwrap_or_else(|_| stopped_reply()) {
             AgentReply::Noted(noted) => {
-                let outcome = told.await.map_err(|_| into_denial(stopped_reply()))?;
+                let outcome = outcome_receiver
+                    .await
+                    .map_err(|_| into_denial(stopped_reply()))?;
                 Ok(TurnReply {
                     outcome,
                     injected: noted.injected,

@@ -45,9 +45,9 @@ pub(super) struct EventHooks {
 impl EventHooks {
     pub(super) fn new(hooks: Vec<RegisteredHook>, types: EventTypes) -> Self {
         let sender = (!hooks.is_empty()).then(|| {
-            let (told, heard) = mpsc::channel(HOOK_QUEUE);
-            tokio::spawn(run_hooks(hooks.clone(), heard));
-            told
+            let (sender, receiver) = mpsc::channel(HOOK_QUEUE);
+            tokio::spawn(run_hooks(hooks.clone(), receiver));
+            sender
         });
         Self {
             all: hooks,

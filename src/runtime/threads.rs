@@ -159,16 +159,16 @@ pub struct StoredThreads {
 /// Returns the threads among rows of state.
 #[must_use]
 pub fn stored_threads(rows: impl IntoIterator<Item = StateRow>) -> StoredThreads {
-    let mut kept = StoredThreads::default();
+    let mut stored = StoredThreads::default();
     for row in rows.into_iter().filter(|row| row.kind == THREAD_KIND) {
         let Some(body) = row.body else { continue };
         match json::read::<Thread>(body.as_bytes()) {
-            Ok(thread) => kept.threads.push(Arc::new(thread.with_inferred_owner())),
-            Err(error) => kept.unreadable.push((row.key, error.detail())),
+            Ok(thread) => stored.threads.push(Arc::new(thread.with_inferred_owner())),
+            Err(error) => stored.unreadable.push((row.key, error.detail())),
         }
     }
-    newest_first(&mut kept.threads);
-    kept
+    newest_first(&mut stored.threads);
+    stored
 }
 
 /// Returns the row of a thread that another process may have changed: only an operator can hand it over.
@@ -201,8 +201,8 @@ impl ThreadStore {
         let (drafts, rows): (Vec<_>, Vec<_>) = rows
             .into_iter()
             .partition(|row| row.kind == THREAD_DRAFT_KIND);
-        let kept = stored_threads(rows);
-        for (thread, error) in &kept.unreadable {
+        let stored = stored_threads(rows);
+        for (thread, error) in &stored.unreadable {
             tracing::warn!(%thread, %error, "a stored thread cannot be read");
         }
         // An unreadable draft was only typed: the operator can type it again.
@@ -211,8 +211,8 @@ impl ThreadStore {
             Some((row.key.parse().ok()?, draft))
         });
         let drafts = drafts.collect();
-        let all = kept.threads.into_iter();
-        let unreadable = kept.unreadable.into_iter();
+        let all = stored.threads.into_iter();
+        let unreadable = stored.unreadable.into_iter();
         Self {
             unreadable: unreadable.map(|(name, _)| name).collect(),
             all: all.map(|thread| (thread.id.clone(), thread)).collect(),

@@ -185,8 +185,8 @@ async fn shortage(store: &Arc<dyn Store>) -> Result<Option<String>, Elapsed> {
 
 /// Has the store check its files, and waits at most until the next check.
 async fn probe(store: Arc<dyn Store>) -> Result<(), StoreError> {
-    let looked = timeout(WATCH_TIME, async {
+    let checked = timeout(WATCH_TIME, async {
         store.append(Batch::default()).await?.await
     });
-    looked.await.unwrap_or(Ok(()))
+    checked.await.unwrap_or(Ok(()))
 }

@@ -53,12 +53,12 @@ pub enum KeyError {
         log: SessionId,
     },
     /// The log names an earlier key, of which a backup file exists.
-    #[error("`{}` is not the key of the log; the key of the log is kept as `{}`", path.display(), kept.display())]
+    #[error("`{}` is not the key of the log; the key of the log is kept as `{}`", path.display(), backup_path.display())]
     Replaced {
         /// The file.
         path: PathBuf,
         /// Backup file with the key of the log.
-        kept: PathBuf,
+        backup_path: PathBuf,
     },
     /// The log was signed, and its key is missing.
     #[error("the key `{}`, which signed the log, is missing", path.display())]
@@ -128,8 +128,8 @@ pub fn load_or_create(
     let signer = read(&path)?;
     let ours = signer.verifier().name() == LogHead::origin(log);
     if !ours || current.is_some_and(|current| *current != signer.verifier()) {
-        if let Some(kept) = current.and_then(|current| kept_path(folder, current)) {
-            return Err(KeyError::Replaced { path, kept });
+        if let Some(backup_path) = current.and_then(|current| kept_path(folder, current)) {
+            return Err(KeyError::Replaced { path, backup_path });
         }
         let log = log.clone();
         return Err(KeyError::OtherLog { path, log });
@@ -193,11 +193,11 @@ fn keep_old(path: &Path) -> io::Result<()> {
         Err(_) => Digest::of(&text).to_string(),
     };
     let id = id.get(..BACKUP_ID_CHARS).unwrap_or(&id);
-    let kept = path.with_file_name(format!("{FILE_NAME}.{id}"));
-    match fs::hard_link(path, &kept) {
+    let backup_path = path.with_file_name(format!("{FILE_NAME}.{id}"));
+    match fs::hard_link(path, &backup_path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         // Some file systems have no hard links.
-        Err(_) => fs::copy(path, &kept).map(drop),
+        Err(_) => fs::copy(path, &backup_path).map(drop),
         Ok(()) => Ok(()),
     }
 }
@@ -205,8 +205,8 @@ fn keep_old(path: &Path) -> io::Result<()> {
 /// Backup file of an earlier key, if it exists.
 fn kept_path(folder: &Path, key: &Verifier) -> Option<PathBuf> {
     let id = Digest::of(key.to_string()).to_string();
-    let kept = folder.join(format!("{FILE_NAME}.{}", id.get(..BACKUP_ID_CHARS)?));
-    kept.exists().then_some(kept)
+    let backup_path = folder.join(format!("{FILE_NAME}.{}", id.get(..BACKUP_ID_CHARS)?));
+    backup_path.exists().then_some(backup_path)
 }
 
 /// Public key of the log in `folder`, if it can be read.

@@ -299,8 +299,8 @@ impl<'p> SearchableDetails<'p> {
     /// Parses the details of an event, if any of these names occurs in them.
     fn of(envelope: &Envelope<'p>, names: &[&str]) -> Self {
         let payload = envelope.payload.as_bytes();
-        let stands = |name: &&str| memchr::memmem::find(payload, name.as_bytes()).is_some();
-        if !names.iter().any(stands) {
+        let occurs = |name: &&str| memchr::memmem::find(payload, name.as_bytes()).is_some();
+        if !names.iter().any(occurs) {
             return Self::default();
         }
         serde_json::from_str(envelope.payload).unwrap_or_default()

@@ -275,8 +275,8 @@ impl SentenceParts<'_> {
                 let error = self.0.value("error").map(json);
                 match (self.0.flag("success"), error) {
                     (Some(true), _) => {
-                        let came = self.with_prefix(": ", "result_summary");
-                        format!("{action} ran in {took} ms{came}")
+                        let result = self.with_prefix(": ", "result_summary");
+                        format!("{action} ran in {took} ms{result}")
                     }
                     (_, Some(error)) => format!("{action} FAILED after {took} ms: {error}"),
                     (_, None) => format!("{action} FAILED after {took} ms"),

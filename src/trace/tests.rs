@@ -347,8 +347,8 @@ fn a_field_outside_the_hash_is_rejected() {
     let mut value: Value = serde_json::from_str(&line(&chain(1)[0])).unwrap();
     value["zz_note"] = json!("approved");
     let text = crate::base::canonical_json::canonical(&value);
-    let told = jsonl::read_line(&text).unwrap_err();
-    assert_eq!(told, "has a field `zz_note` that no hash covers");
+    let problem = jsonl::read_line(&text).unwrap_err();
+    assert_eq!(problem, "has a field `zz_note` that no hash covers");
 }
 
 #[test]
@@ -357,8 +357,8 @@ fn an_unreadable_line_casts_doubt_on_the_whole_file() {
     for bad in ["", "{}", "not json", "\u{feff}", "{\"a\":1}", "[]"] {
         let report = of_export(&format!("{bad}\n{text}"));
         assert!(!report.is_sound(), "{bad}: {report:?}");
-        let told = report.chains[0].verdict.to_string();
-        assert!(told.contains("line 1"), "{told}");
+        let problem = report.chains[0].verdict.to_string();
+        assert!(problem.contains("line 1"), "{problem}");
     }
     assert!(!of_export("\n").is_sound());
 }
@@ -392,9 +392,9 @@ fn a_clock_set_back_does_not_break_the_chain() {
 #[test]
 fn unknown_fields_of_a_known_type_are_rejected() {
     let body = json!({"original_error_id": "x", "recovery_method": "r", "success": true, "x": 1});
-    let told = Payload::read("error_recovered", fields(body))
+    let problem = Payload::read("error_recovered", fields(body))
         .unwrap_err()
         .to_string();
-    assert!(told.contains("unknown field `x`"), "{told}");
+    assert!(problem.contains("unknown field `x`"), "{problem}");
     assert!(Payload::read("made_up", Map::new()).is_err());
 }

@@ -10,10 +10,10 @@ const ROOT: &str = "steward.notifications";
 
 impl ManifestValidator<'_, '_> {
     /// Reports undeliverable notifications as errors; otherwise the steward would wait for them in vain.
-    pub(super) fn check_notifications(&mut self, wish: &Notifications) {
+    pub(super) fn check_notifications(&mut self, notifications: &Notifications) {
         let path = format!("{ROOT}.channels.webhook");
-        let Some(webhook) = &wish.channels.webhook else {
-            if !wish.triggers.is_empty() {
+        let Some(webhook) = &notifications.channels.webhook else {
+            if !notifications.triggers.is_empty() {
                 let message = "`triggers` needs a channel for the notices";
                 let help = "write the address under `channels`, as `webhook`";
                 let problem = ManifestProblem::new(Code::MissingKey, message).help(help.to_owned());
@@ -39,8 +39,8 @@ impl ManifestValidator<'_, '_> {
 
     /// Advises about notifications without triggers, which are harmless.
     pub(super) fn advise_notifications(&mut self, steward: Option<&Steward>) {
-        let wish = steward.and_then(|steward| steward.notifications.as_ref());
-        if wish.is_some_and(|wish| wish.triggers.is_empty()) {
+        let notifications = steward.and_then(|steward| steward.notifications.as_ref());
+        if notifications.is_some_and(|notifications| notifications.triggers.is_empty()) {
             let message = "`triggers` is empty, so cra sends no notices";
             let help = "add `triggers`, or remove `notifications`";
             let problem = ManifestProblem::new(Code::NoEffect, message).help(help.to_owned());

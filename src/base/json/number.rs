@@ -53,9 +53,9 @@ pub fn is_exact(token: &str) -> bool {
         let fits = token.parse::<u64>().is_ok() || token.parse::<i64>().is_ok();
         return is_token(token) && fits && token != "-0";
     }
-    let kept = serde_json::from_str::<Number>(token).ok();
-    let kept = kept.and_then(|number| number.as_f64());
-    kept.is_some_and(|kept| is_same_decimal(token, kept))
+    let number = serde_json::from_str::<Number>(token).ok();
+    let number = number.and_then(|number| number.as_f64());
+    number.is_some_and(|number| is_same_decimal(token, number))
 }
 
 /// Returns true if the shortest text of a double equals the written decimal number exactly.

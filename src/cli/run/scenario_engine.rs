@@ -26,11 +26,9 @@ use crate::trace::event::{Durability, Payload};
 
 mod agent;
 mod answers;
-mod decisions;
-mod other_steps;
 #[cfg(test)]
 mod replay_tests;
-mod reports;
+mod steps;
 mod turns;
 
 /// Start time of every scenario: 2026-01-01T00:00:00Z, a Thursday.
@@ -262,11 +260,12 @@ impl ScenarioEngine {
             resolution,
             call: None,
         };
-        let wish = OpenRequest {
+        let open_request = OpenRequest {
             session: session.clone(),
             action: Some(action.to_owned()),
         };
-        self.open_requests.insert(ReplyId(self.asks + 1), wish);
+        self.open_requests
+            .insert(ReplyId(self.asks + 1), open_request);
         self.run_request(
             |reply_id| EngineCommand::RequestAction(reply_id, request),
             noted,
@@ -387,8 +386,8 @@ impl ScenarioEngine {
         reply: Reply,
         noted: &mut StepOutcome,
     ) {
-        let wish = self.open_requests.remove(&reply_id);
-        let action = wish.as_ref().and_then(|wish| wish.action.clone());
+        let request = self.open_requests.remove(&reply_id);
+        let action = request.as_ref().and_then(|request| request.action.clone());
         match &reply {
             Reply::Agent(AgentReply::Denied(denied)) => noted.denied.push(denied.clone()),
             Reply::Agent(AgentReply::Started(started)) => {
@@ -411,11 +410,13 @@ impl ScenarioEngine {
             }
             Reply::Agent(AgentReply::Allowed(allowed)) => {
                 noted.add_injected(&allowed.injected);
-                let run = wish.zip(action.clone()).map(|(wish, action)| AllowedRun {
-                    session: wish.session,
-                    action,
-                    execution: allowed.execution.clone(),
-                });
+                let run = request
+                    .zip(action.clone())
+                    .map(|(request, action)| AllowedRun {
+                        session: request.session,
+                        action,
+                        execution: allowed.execution.clone(),
+                    });
                 self.runs.extend(run);
             }
             Reply::Agent(AgentReply::Ended(injected) | AgentReply::Completed(injected)) => {

@@ -92,8 +92,10 @@ fn trust(settings: &Settings, verify: &VerifyArgs) -> Result<TrustAnchors, Failu
         trust = trust.with_key(key);
     }
     if let (Some(path), None) = (&settings.head_file, &verify.file) {
-        let kept = witness::read_head(path).map_err(StartError::HeadFile)?;
-        trust = kept.into_iter().fold(trust, TrustAnchors::with_known_head);
+        let known_head = witness::read_head(path).map_err(StartError::HeadFile)?;
+        trust = known_head
+            .into_iter()
+            .fold(trust, TrustAnchors::with_known_head);
     }
     for known in &verify.known_head {
         let text = text_or_file(known, |text| text.contains('\n'))?;

@@ -11,7 +11,7 @@ use super::super::ledger::{EntryPosition, Ledger, LogError, ReadBack};
 use super::super::message::{DraftSubject, EntryRequest, ReplySender};
 use super::super::snapshot::{HeadCopyState, HeadState};
 use super::super::state_seal::StateSeal;
-use super::super::witness;
+use super::super::witness::{self, HeadFileError};
 use super::Actor;
 use super::batch_writes::WrittenBatch;
 use crate::base::clock::{Boxed, Timestamp};
@@ -49,7 +49,7 @@ pub(in super::super) struct HeadCopies {
     head_file: Option<PathBuf>,
     state: HeadCopyState,
     /// The copy that is being written. Only one at a time, so that copies stay in order.
-    copying: Option<JoinHandle<Result<(), String>>>,
+    copying: Option<JoinHandle<Result<(), HeadFileError>>>,
     /// The newest head that is not copied yet.
     uncopied: Option<String>,
 }
@@ -139,14 +139,14 @@ impl HeadCopies {
     }
 
     /// Waits for the running copy, and returns its result. By then a newer head may exist.
-    pub(super) async fn next_result(&mut self) -> Result<(), String> {
+    pub(super) async fn next_result(&mut self) -> Result<(), HeadFileError> {
         let Some(copying) = &mut self.copying else {
             return std::future::pending().await;
         };
-        let kept = copying.await;
+        let written = copying.await;
         self.copying = None;
         self.copy();
-        kept.unwrap_or_else(|error| Err(error.to_string()))
+        written?
     }
 }
 
@@ -237,10 +237,11 @@ impl Actor {
         self.publish_changes();
     }
 
-    pub(super) fn on_head_copied(&mut self, kept: Result<(), String>) {
-        self.copies.state = match kept {
+    pub(super) fn on_head_copied(&mut self, written: Result<(), HeadFileError>) {
+        self.copies.state = match written {
             Ok(()) => HeadCopyState::Written,
-            Err(what) => {
+            Err(error) => {
+                let what = error.to_string();
                 tracing::error!(what, "the copy of the log head cannot be written");
                 HeadCopyState::Failed { what }
             }

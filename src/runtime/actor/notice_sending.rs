@@ -22,11 +22,11 @@ impl Actor {
     }
 
     /// Handles the result of sending a notice.
-    pub(super) fn on_notice_result(&mut self, came: NoticeResult) {
+    pub(super) fn on_notice_result(&mut self, result: NoticeResult) {
         if self.store_failure.is_some() {
             return;
         }
-        let Some(row) = self.outbox.handle_result(came, self.clock.now()) else {
+        let Some(row) = self.outbox.handle_result(result, self.clock.now()) else {
             return;
         };
         self.changed = true;
@@ -46,10 +46,10 @@ impl Actor {
         self.outbox.send_due(self.clock.now());
         let all = async {
             while self.outbox.is_running() {
-                let Some(came) = self.outbox.next_result().await else {
+                let Some(result) = self.outbox.next_result().await else {
                     return;
                 };
-                self.on_notice_result(came);
+                self.on_notice_result(result);
                 self.outbox.send_due(self.clock.now());
             }
         };

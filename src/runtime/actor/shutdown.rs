@@ -13,6 +13,7 @@ use super::Actor;
 use crate::base::clock::Timestamp;
 use crate::base::limits::HEAD_FILE_TIMEOUT;
 use crate::engine::command::Effect;
+use crate::runtime::witness::HeadFileError;
 use crate::store::{Batch, CommitError, StoreError};
 use crate::trace::event::StoreRecovered;
 
@@ -35,10 +36,10 @@ impl Actor {
     /// Stops recording because the record is unreadable. The store may know the reason: its files are
     /// missing or damaged.
     pub(super) async fn on_unreadable_record(&mut self, what: String) {
-        let looked = tokio::time::timeout(FILE_CHECK_TIME, async {
+        let files_checked = tokio::time::timeout(FILE_CHECK_TIME, async {
             self.store.append(Batch::default()).await?.await
         });
-        let error = if let Ok(Err(error)) = looked.await {
+        let error = if let Ok(Err(error)) = files_checked.await {
             error
         } else {
             self.store.note_outage(&what);
@@ -88,12 +89,12 @@ impl Actor {
         }
         while self.copies.is_copying() {
             // A file system that does not respond must not keep the console from ending.
-            let kept = tokio::time::timeout(HEAD_FILE_TIMEOUT, self.copies.next_result()).await;
-            let Ok(kept) = kept else {
-                self.on_head_copied(Err("it takes too long to write".to_owned()));
+            let written = tokio::time::timeout(HEAD_FILE_TIMEOUT, self.copies.next_result()).await;
+            let Ok(written) = written else {
+                self.on_head_copied(Err(HeadFileError::Timeout));
                 return;
             };
-            self.on_head_copied(kept);
+            self.on_head_copied(written);
         }
     }
 

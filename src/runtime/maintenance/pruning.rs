@@ -118,7 +118,7 @@ impl Maintenance {
                 let Some(rule) = rule.filter(|rule| is_older(rule.days)) else {
                     continue;
                 };
-                let longer = at_least.map(|kept| kept.days_for(envelope.event_type));
+                let longer = at_least.map(|stored| stored.days_for(envelope.event_type));
                 if longer.is_none_or(|days| days.is_some_and(is_older)) {
                     let of_session = old.entry(record.session.clone()).or_default();
                     of_session.old.note(record);
@@ -233,8 +233,8 @@ impl RetentionCache {
         if let Some(known) = self.0.get(hash) {
             return Ok(known.clone());
         }
-        let kept = upkeep.store.atlas(hash.to_owned()).await?;
-        let loaded = kept.and_then(|kept| load_str(&kept.atlas_id, &kept.text).ok());
+        let stored = upkeep.store.atlas(hash.to_owned()).await?;
+        let loaded = stored.and_then(|stored| load_str(&stored.atlas_id, &stored.text).ok());
         // The text has to be the one that was loaded.
         let loaded = loaded.filter(|loaded| loaded.atlas.hash.to_string() == hash);
         let schedule = loaded.and_then(|loaded| loaded.atlas.recording.retention);

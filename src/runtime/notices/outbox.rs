@@ -55,7 +55,7 @@ impl NoticeOutbox {
     /// solved before the restart.
     pub(in crate::runtime) fn new(webhooks: Webhooks, rows: &[StateRow], now: Timestamp) -> Self {
         // The channel has room for all running attempts, so sending a result never blocks.
-        let (back, came) = mpsc::channel(MAX_NOTICES_IN_DELIVERY);
+        let (back, results) = mpsc::channel(MAX_NOTICES_IN_DELIVERY);
         let post = match &webhooks {
             Webhooks::On(secret) => Some(NoticeSender::new(secret.clone())),
             Webhooks::Off(_) => None,
@@ -71,7 +71,7 @@ impl NoticeOutbox {
             last_error: None,
             state: Arc::default(),
             result_sender: back,
-            results: came,
+            results,
         };
         for row in rows {
             match StoredNotice::read(row) {
@@ -113,7 +113,7 @@ impl NoticeOutbox {
             .queues
             .get(&notice.address)
             .map_or(0, |lane| lane.count);
-        let same = |kept: &&StoredNotice| kept.address == notice.address;
+        let same = |stored: &&StoredNotice| stored.address == notice.address;
         if there + self.new_notices.iter().filter(same).count() >= MAX_NOTICES_PER_ADDRESS {
             tracing::error!(
                 notice.address,
@@ -123,9 +123,9 @@ impl NoticeOutbox {
             self.update_summary();
             return None;
         }
-        let kept = StoredNotice::new(notice, record, now);
-        let row = kept.row();
-        self.new_notices.push(kept);
+        let stored = StoredNotice::new(notice, record, now);
+        let row = stored.row();
+        self.new_notices.push(stored);
         Some(row)
     }
 
@@ -188,9 +188,9 @@ impl NoticeOutbox {
             let started = thread::Builder::new()
                 .name("notice".to_owned())
                 .spawn(move || {
-                    let came = post.send(&notice, now);
+                    let result = post.send(&notice, now);
                     // If the runtime has stopped, the notice is sent again after the next start.
-                    let _ = back.try_send((notice.id, came));
+                    let _ = back.try_send((notice.id, result));
                 });
             if let Err(error) = started {
                 let id = lane.running.clone().unwrap_or_default();
@@ -217,8 +217,8 @@ impl NoticeOutbox {
         (id, sent): NoticeResult,
         now: Timestamp,
     ) -> Option<StateRow> {
-        let kept = self.notices.get_mut(&id)?;
-        let lane = self.queues.get_mut(&kept.address)?;
+        let stored = self.notices.get_mut(&id)?;
+        let lane = self.queues.get_mut(&stored.address)?;
         lane.running = None;
         let failure = match sent {
             SendResult::Delivered => None,
@@ -230,21 +230,21 @@ impl NoticeOutbox {
         };
         let row = match failure {
             None => {
-                let row = kept.no_row();
+                let row = stored.no_row();
                 lane.count = lane.count.saturating_sub(1);
                 self.notices.remove(&id);
                 row
             }
             Some((what, then)) => {
-                kept.note_failure(&what, then, now);
-                match kept.state {
+                stored.note_failure(&what, then, now);
+                match stored.state {
                     DeliveryState::Waiting { next_at } => drop(lane.waiting.insert((next_at, id))),
                     DeliveryState::Failed { .. } => {
-                        tracing::error!(id, kept.address, what, "a notice was given up");
+                        tracing::error!(id, stored.address, what, "a notice was given up");
                     }
                 }
                 self.last_error = Some(what);
-                kept.row()
+                stored.row()
             }
         };
         self.update_summary();
@@ -384,10 +384,10 @@ mod tests {
         let step = ClockStep::from_micros(-600_000_000);
         outbox.clock_moved(step);
         assert_eq!(outbox.due(), Some(step.apply(due)));
-        let kept = outbox.notices.values().next().unwrap();
-        assert_eq!(kept.since, step.apply(now));
+        let stored = outbox.notices.values().next().unwrap();
+        assert_eq!(stored.since, step.apply(now));
         assert_eq!(
-            kept.state,
+            stored.state,
             DeliveryState::Waiting {
                 next_at: step.apply(due)
             }

@@ -152,13 +152,13 @@ mod tests {
         assert_eq!(found.mode() & 0o777, 0o600);
         assert_eq!(format!("{made:?}"), "Secret { .. }");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        let told = source.secret().unwrap_err();
-        assert!(told.contains("can be read by other users"), "{told}");
+        let problem = source.secret().unwrap_err();
+        assert!(problem.contains("can be read by other users"), "{problem}");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         fs::write(&path, "whsec_short").unwrap();
-        let told = source.secret().unwrap_err();
-        assert!(told.contains("24 to 64 bytes"), "{told}");
-        assert!(!told.contains("whsec_short"), "{told}");
+        let problem = source.secret().unwrap_err();
+        assert!(problem.contains("24 to 64 bytes"), "{problem}");
+        assert!(!problem.contains("whsec_short"), "{problem}");
     }
 
     #[test]

@@ -159,8 +159,11 @@ mod tests {
             ("", "turn: "),
         ];
         for (text, wanted) in table {
-            let told = read(text).unwrap_err();
-            assert!(told.contains(wanted), "`{wanted}` in {told}, for {text}");
+            let problem = read(text).unwrap_err();
+            assert!(
+                problem.contains(wanted),
+                "`{wanted}` in {problem}, for {text}"
+            );
         }
     }
 }

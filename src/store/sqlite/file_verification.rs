@@ -48,28 +48,34 @@ pub(super) fn verify(
     // All reads must see one snapshot of the file: otherwise events that a console writes between reading
     // the acknowledged heads and the events would look unacknowledged. The head file is read before the
     // snapshot: the store is never behind it.
-    let kept = read_head(&reader.path)?;
+    let known_head = read_head(&reader.path)?;
     let moment = reader.connection.unchecked_transaction();
     let _moment = moment.map_err(|error| damaged(&error))?;
-    let report = verify_on_threads(reader, trust.clone(), kept.as_deref(), threads, progress)?;
+    let report = verify_on_threads(
+        reader,
+        trust.clone(),
+        known_head.as_deref(),
+        threads,
+        progress,
+    )?;
     if report.is_sound() || threads == 1 {
         return Ok(report);
     }
     // Other connections may have seen a later snapshot. The final verdict is about one snapshot.
-    verify_on_threads(reader, trust, kept.as_deref(), 1, progress)
+    verify_on_threads(reader, trust, known_head.as_deref(), 1, progress)
 }
 
 /// Verifies the whole record on this many threads.
 fn verify_on_threads(
     reader: &SqliteReader,
     trust: TrustAnchors,
-    kept: Option<&str>,
+    known_head: Option<&str>,
     threads: usize,
     progress: &VerificationProgress,
 ) -> Result<VerificationReport, StoreError> {
     let log = reader.log()?.log;
     let mut head_faults = HeadFaults::default();
-    let seals = heads::signed_heads(reader, &log, kept, &mut head_faults)?;
+    let seals = heads::signed_heads(reader, &log, known_head, &mut head_faults)?;
     let mut faults = head_faults.tables;
     head_faults.log.extend(atlases::faults(reader, &log)?);
     let mut verifier = LogVerifier::new(trust.with_log(log).with_signed_heads(seals));

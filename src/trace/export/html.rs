@@ -2,7 +2,9 @@
 //! events, and the proof of the record.
 //!
 //! The page has no script and fetches nothing: its content security policy forbids both and allows only
-//! its own style. Text from outside is escaped, and invisible characters are written out.
+//! its own style. All text goes through templates, which escape it; [`VisibleText`] also writes out
+//! invisible characters. Only tags without text are written by hand, where a part stays open while records
+//! are read.
 //!
 //! For each session only the span tree and the held requests are kept in memory; the rest is written as
 //! it is read.
@@ -11,26 +13,27 @@ use std::fmt::{self, Write};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
 use super::{ExportError, export_events};
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
+use crate::trace::details::Details;
 use crate::trace::event::Event;
 use crate::trace::replay::ReplayState;
 use crate::trace::source::EventSource;
 use crate::trace::spans::{MAX_DEPTH, SpanDepths, SpanTree};
-use crate::trace::summary::truncate_text;
+use crate::trace::summary::{sentence, truncate_text};
 use crate::trace::verification::ChainVerification;
 
 mod decisions;
-mod log;
 mod text;
 mod timeline;
 mod verdict_text;
 
 use decisions::DecisionWriter;
-use text::{EscapedText, count_noun, format_duration, format_time};
+use text::{VisibleText, count_noun, format_duration, format_time};
 use timeline::Timeline;
 use verdict_text::{VerdictClass, meaning};
 
@@ -77,7 +80,9 @@ pub fn write<S: EventSource>(
     for (number, overview) in overviews.iter().enumerate() {
         write_session(source, number, overview, out)?;
     }
-    log::write(out, &report.log)?;
+    if !report.log.is_empty() {
+        write_log(out, &report.log)?;
+    }
     write_footer(out)?;
     Ok(())
 }
@@ -109,36 +114,60 @@ fn write_head(
 ) -> fmt::Result {
     let style = style();
     let hash = STANDARD.encode(Sha256::digest(&style));
-    write!(
-        out,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
-         style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"referrer\" content=\"no-referrer\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>Record of agent sessions</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n"
-    )?;
-    let made = format_time(report.made_at);
-    let version = env!("CARGO_PKG_VERSION");
+    let policy = format!(
+        "default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'"
+    );
+    let head = html! {
+        meta charset="utf-8";
+        meta http-equiv="Content-Security-Policy" content=(policy);
+        meta name="viewport" content="width=device-width, initial-scale=1";
+        meta name="referrer" content="no-referrer";
+        meta name="color-scheme" content="light dark";
+        title { "Record of agent sessions" }
+        // The program's own constant; the policy names its digest.
+        style { (PreEscaped(style)) }
+    };
+    writeln!(out, "{}", DOCTYPE.into_string())?;
+    // `html`, `body` and `main` stay open: the sessions are written as they are read.
     writeln!(
         out,
-        "<header><h1>Record of agent sessions</h1>\n\
-         <p class=\"meta\">made by cra {version} on {made} UTC</p></header>"
+        "<html lang=\"en\">\n<head>{}</head>\n<body>\n<main>",
+        head.into_string()
     )?;
-    let standing = overviews
+    let made = format_time(report.made_at);
+    let (class, verdict) = overall_verdict(overviews);
+    write_markup(
+        out,
+        html! {
+            header {
+                h1 { "Record of agent sessions" }
+                p class="meta" { "made by cra " (env!("CARGO_PKG_VERSION")) " on " (made) " UTC" }
+            }
+            p class={ "verdict " (class) } { strong { (verdict) } }
+        },
+    )?;
+    write_markup(out, figures(overviews))?;
+    if !report.facts.is_empty() {
+        write_markup(out, facts(&report.facts))?;
+    }
+    write_contents(out, overviews)
+}
+
+/// Writes a rendered part of the page on lines of its own.
+fn write_markup(out: &mut impl Write, markup: Markup) -> fmt::Result {
+    writeln!(out, "{}", markup.into_string())
+}
+
+/// Returns the colour class and the text of the verdict about all sessions.
+fn overall_verdict(overviews: &[SessionOverview]) -> (&'static str, String) {
+    let classes = overviews
         .iter()
         .map(|one| VerdictClass::of(one.checked.as_ref()));
-    let broken = standing
-        .clone()
-        .filter(|one| *one == VerdictClass::Broken)
-        .count();
-    let imported = standing
-        .clone()
-        .filter(|one| *one == VerdictClass::Imported)
-        .count();
-    let open = standing.filter(|one| *one == VerdictClass::Open).count();
-    let (class, verdict) = match (overviews.len(), broken, open, imported) {
+    let count = |class: VerdictClass| classes.clone().filter(|one| *one == class).count();
+    let broken = count(VerdictClass::Broken);
+    let imported = count(VerdictClass::Imported);
+    let open = count(VerdictClass::Open);
+    match (overviews.len(), broken, open, imported) {
         (0, ..) => ("care", "No sessions recorded.".to_owned()),
         (_, 0, 0, 0) => ("good", "All records verified.".to_owned()),
         (all, 0, open, 0) => (
@@ -156,17 +185,10 @@ fn write_head(
             "stop",
             format!("{broken} of {all} chains FAILED verification."),
         ),
-    };
-    writeln!(
-        out,
-        "<p class=\"verdict {class}\"><strong>{verdict}</strong></p>"
-    )?;
-    write_figures(out, overviews)?;
-    write_facts(out, &report.facts)?;
-    write_contents(out, overviews)
+    }
 }
 
-fn write_figures(out: &mut impl Write, overviews: &[SessionOverview]) -> fmt::Result {
+fn figures(overviews: &[SessionOverview]) -> Markup {
     let sum =
         |of: &dyn Fn(&ReplayState) -> u64| overviews.iter().map(|one| of(&one.state)).sum::<u64>();
     let figures = [
@@ -195,55 +217,64 @@ fn write_figures(out: &mut impl Write, overviews: &[SessionOverview]) -> fmt::Re
         ("override", "overrides", sum(&|state| state.overrides.count)),
         ("error", "errors", sum(&|state| state.errors.count)),
     ];
-    out.write_str("<dl class=\"figures\">")?;
-    for (one, many, figure) in figures {
-        let name = if figure == 1 { one } else { many };
-        write!(out, "<div><dt>{name}</dt><dd>{figure}</dd></div>")?;
+    html! {
+        dl class="figures" {
+            @for (one, many, figure) in figures {
+                div {
+                    dt { @if figure == 1 { (one) } @else { (many) } }
+                    dd { (figure) }
+                }
+            }
+        }
     }
-    out.write_str("</dl>\n")
 }
 
-fn write_facts(out: &mut impl Write, facts: &[(String, String)]) -> fmt::Result {
-    if facts.is_empty() {
-        return Ok(());
+fn facts(facts: &[(String, String)]) -> Markup {
+    html! {
+        dl class="facts" {
+            @for (name, fact) in facts {
+                dt { (VisibleText(name)) }
+                dd { code { (VisibleText(fact)) } }
+            }
+        }
     }
-    out.write_str("<dl class=\"facts\">")?;
-    for (name, fact) in facts {
-        let (name, fact) = (EscapedText(name), EscapedText(fact));
-        write!(out, "<dt>{name}</dt><dd><code>{fact}</code></dd>")?;
-    }
-    out.write_str("</dl>\n")
 }
 
+/// Writes the table of all sessions, if there are several.
 fn write_contents(out: &mut impl Write, overviews: &[SessionOverview]) -> fmt::Result {
     if overviews.len() < 2 {
         return Ok(());
     }
-    out.write_str(
-        "<nav><table><thead><tr><th>Session</th><th>Agent</th><th>Started</th><th>Events</th>\
-         <th>State</th><th>Chain</th></tr></thead><tbody>\n",
-    )?;
+    let headings = html! {
+        tr { th { "Session" } th { "Agent" } th { "Started" } th { "Events" } th { "State" } th { "Chain" } }
+    };
+    let headings = headings.into_string();
+    writeln!(out, "<nav><table><thead>{headings}</thead><tbody>")?;
     for (number, one) in overviews.iter().enumerate() {
-        let state = &one.state;
-        let class = VerdictClass::of(one.checked.as_ref()).class();
-        let chain = one
-            .checked
-            .as_ref()
-            .map_or("not checked", |checked| checked.verdict.label());
-        let agent = truncate_text(&state.agent.name, 60);
-        let began = state.agent.started_at.map(format_time).unwrap_or_default();
-        writeln!(
-            out,
-            "<tr><td class=\"name\"><a href=\"#s{number}\">{}</a></td><td>{}</td><td class=\"when\">{began}</td><td>{}</td>\
-             <td>{}</td><td><span class=\"tag {class}\">{}</span></td></tr>",
-            EscapedText(one.session.as_str()),
-            EscapedText(&agent),
-            state.events,
-            state.phase.text(),
-            EscapedText(chain),
-        )?;
+        write_markup(out, contents_row(number, one))?;
     }
     out.write_str("</tbody></table></nav>\n")
+}
+
+fn contents_row(number: usize, overview: &SessionOverview) -> Markup {
+    let state = &overview.state;
+    let checked = overview.checked.as_ref();
+    let class = VerdictClass::of(checked).class();
+    let chain = checked.map_or("not checked", |checked| checked.verdict.label());
+    let agent = truncate_text(&state.agent.name, 60);
+    let began = state.agent.started_at.map(format_time).unwrap_or_default();
+    html! {
+        tr {
+            td class="name" {
+                a href={ "#s" (number) } { (VisibleText(overview.session.as_str())) }
+            }
+            td { (VisibleText(&agent)) }
+            td class="when" { (began) }
+            td { (state.events) }
+            td { (state.phase.text()) }
+            td { span class={ "tag " (class) } { (VisibleText(chain)) } }
+        }
+    }
 }
 
 fn write_session<S: EventSource>(
@@ -252,8 +283,10 @@ fn write_session<S: EventSource>(
     overview: &SessionOverview,
     out: &mut impl Write,
 ) -> Result<(), ExportError<S::Error>> {
-    write_session_head(out, number, overview)?;
-    out.write_str("<h3>Decisions</h3>\n")?;
+    // `section` stays open: its events are written as they are read.
+    writeln!(out, "<section id=\"s{number}\">")?;
+    write_markup(out, session_head(overview))?;
+    write_markup(out, html! { h3 { "Decisions" } })?;
     let mut spans = SpanTree::default();
     let mut decisions = DecisionWriter::default();
     let mut state = ReplayState::default();
@@ -269,7 +302,8 @@ fn write_session<S: EventSource>(
     })?;
     decisions.close(out, &state)?;
     spans.resolve_parents();
-    out.write_str("<h3>Events</h3>\n<div class=\"events\">\n")?;
+    write_markup(out, html! { h3 { "Events" } })?;
+    out.write_str("<div class=\"events\">\n")?;
     let (start, end) = covered.unwrap_or((Timestamp::from_micros(0), Timestamp::from_micros(0)));
     let mut timeline = Timeline {
         spans: &spans,
@@ -278,18 +312,14 @@ fn write_session<S: EventSource>(
         depths: SpanDepths::default(),
     };
     export_events(source, &overview.session, overview.end, |event| {
-        timeline.write(out, &event)?;
+        write_markup(out, timeline.event(&event))?;
         Ok(())
     })?;
     out.write_str("</div>\n</section>\n")?;
     Ok(())
 }
 
-fn write_session_head(
-    out: &mut impl Write,
-    number: usize,
-    overview: &SessionOverview,
-) -> fmt::Result {
+fn session_head(overview: &SessionOverview) -> Markup {
     let SessionOverview {
         session,
         checked,
@@ -297,11 +327,6 @@ fn write_session_head(
         ..
     } = overview;
     let checked = checked.as_ref();
-    writeln!(
-        out,
-        "<section id=\"s{number}\"><h2>{}</h2>",
-        EscapedText(session.as_str())
-    )?;
     let agent = &state.agent;
     let mut name = agent.name.clone();
     if let Some(version) = &agent.version {
@@ -333,43 +358,83 @@ fn write_session_head(
         ("duration", &duration),
         ("events", &count_noun(state.events, "event")),
     ];
-    out.write_str("<dl class=\"head\">")?;
-    for (name, value) in named {
-        let value = truncate_text(value, MAX_HEAD_CHARS);
-        write!(out, "<dt>{name}</dt><dd>{}</dd>", EscapedText(&value))?;
-    }
-    write!(out, "<dt>last hash</dt><dd><code>{hash}</code></dd>")?;
-    out.write_str("</dl>\n")?;
     let class = VerdictClass::of(checked).class();
     let verdict = checked.map_or_else(|| "NOT CHECKED".to_owned(), ToString::to_string);
-    writeln!(
-        out,
-        "<p class=\"verdict {class}\"><strong>{}</strong> {}</p>",
-        EscapedText(&verdict),
-        meaning(checked)
-    )?;
-    match state.pruned {
-        0 => Ok(()),
-        pruned => writeln!(
-            out,
-            "<p class=\"verdict care\">The details of {} were pruned. Their position, time and hash \
-             are kept.</p>",
-            count_noun(pruned, "event")
-        ),
+    html! {
+        h2 { (VisibleText(session.as_str())) }
+        dl class="head" {
+            @for (name, value) in named {
+                dt { (name) }
+                dd { (VisibleText(&truncate_text(value, MAX_HEAD_CHARS))) }
+            }
+            dt { "last hash" }
+            dd { code { (hash) } }
+        }
+        p class={ "verdict " (class) } {
+            strong { (VisibleText(&verdict)) } " " (meaning(checked))
+        }
+        @if state.pruned > 0 {
+            p class="verdict care" {
+                "The details of " (count_noun(state.pruned, "event")) " were pruned. Their position, time \
+                 and hash are kept."
+            }
+        }
     }
 }
 
+/// Writes the governance log: changes to the record and to the governance of agents, with their actors.
+fn write_log(out: &mut impl Write, entries: &[Event]) -> fmt::Result {
+    out.write_str("<section id=\"log\">\n")?;
+    write_markup(
+        out,
+        html! {
+            h2 { "Governance log" }
+            p {
+                "Atlases, imports, prunes, legal holds, edits of mementos, alarms, keys and operators. \
+                 Names of operators are claimed, not proven."
+            }
+        },
+    )?;
+    let headings = html! { tr { th { "Entry" } th { "Time" } th { "By" } th { "What" } } };
+    let headings = headings.into_string();
+    writeln!(out, "<table><thead>{headings}</thead><tbody>")?;
+    for entry in entries {
+        let by = Details::of(entry).text("by").unwrap_or("not recorded");
+        let row = html! {
+            tr {
+                td { (entry.sequence) }
+                td class="when" { (format_time(entry.timestamp)) }
+                td { (VisibleText(by)) }
+                td { code { (VisibleText(&entry.event_type)) } " " (VisibleText(&sentence(entry))) }
+            }
+        };
+        write_markup(out, row)?;
+    }
+    out.write_str("</tbody></table></section>\n")
+}
+
 fn write_footer(out: &mut impl Write) -> fmt::Result {
-    out.write_str(
-        "<footer><h3>How to read this report</h3>\n<p>A <em>gate</em> is a checkpoint that stops an agent \
-         until an operator or the agent answers its questions. Events are in the order of their chain. \
-         Each event is indented below its cause. The bar on the right shows when the event started and \
-         how long it lasted within its session. All times are UTC. Names of operators are claimed, not \
-         proven: operators enter their own names, and cra does not verify them.</p>\n<p>This page is a \
-         copy for reading, and a copy can be changed. The proof is the record: check it with \
-         <code>cra trace verify</code>, and compare the last hash above with the record or with a \
-         witness (a head of the log that is kept elsewhere).</p></footer>\n</main>\n</body>\n</html>\n",
-    )
+    write_markup(
+        out,
+        html! {
+            footer {
+                h3 { "How to read this report" }
+                p {
+                    "A " em { "gate" } " is a checkpoint that stops an agent until an operator or the agent \
+                     answers its questions. Events are in the order of their chain. Each event is indented \
+                     below its cause. The bar on the right shows when the event started and how long it \
+                     lasted within its session. All times are UTC. Names of operators are claimed, not \
+                     proven: operators enter their own names, and cra does not verify them."
+                }
+                p {
+                    "This page is a copy for reading, and a copy can be changed. The proof is the record: \
+                     check it with " code { "cra trace verify" } ", and compare the last hash above with \
+                     the record or with a witness (a head of the log that is kept elsewhere)."
+                }
+            }
+        },
+    )?;
+    out.write_str("</main>\n</body>\n</html>\n")
 }
 
 /// Complete style: the base style plus rules for bar positions (in percent) and levels.

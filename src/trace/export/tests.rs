@@ -112,7 +112,7 @@ fn assert_otlp(events: &[Event]) {
     let mut text = String::new();
     otlp::write(&source, &sessions(events), &mut text).unwrap();
     let whole: Value = serde_json::from_str(&text).unwrap();
-    let mut told = 0;
+    let mut event_count = 0;
     for resource in whole["resourceSpans"].as_array().unwrap() {
         assert_eq!(
             attribute(&resource["resource"], "service.name")["stringValue"],
@@ -143,7 +143,7 @@ fn assert_otlp(events: &[Event]) {
                     known.sequence == sequence && event["name"] == known.event_type.as_str()
                 });
                 assert!(known, "{event}");
-                told += 1;
+                event_count += 1;
             }
             if let Some(status) = span.get("status") {
                 assert_eq!(status["code"], 2);
@@ -166,7 +166,7 @@ fn assert_otlp(events: &[Event]) {
             }
         }
     }
-    assert_eq!(told, events.len());
+    assert_eq!(event_count, events.len());
 }
 
 /// Elements that the report may contain.
@@ -226,10 +226,14 @@ fn assert_html(events: &[Event]) {
 }
 
 fn report(events: &[Event], facts: Vec<(String, String)>) -> String {
+    report_with_log(events, facts, Vec::new())
+}
+
+fn report_with_log(events: &[Event], facts: Vec<(String, String)>, log: Vec<Event>) -> String {
     let report = HtmlReport {
         made_at: Timestamp::from_micros(0),
         facts,
-        log: Vec::new(),
+        log,
     };
     let source = MemorySource::new(events.to_vec());
     let mut text = String::new();
@@ -369,6 +373,62 @@ fn a_report_lists_decisions_first_and_explains_verdicts() {
     let held = report(&story()[..3], Vec::new());
     assert!(held.contains("<span class=\"tag\">still held</span> g"));
     assert!(report(&story()[..1], Vec::new()).contains("No gate decisions"));
+}
+
+/// Tags of a report with their attributes, in order. The marks of hidden characters are left out.
+fn tags(report: &str) -> Vec<&str> {
+    let parts = report.split('<').skip(1);
+    let tags = parts.map(|part| part.split_once('>').unwrap().0);
+    tags.filter(|tag| !matches!(*tag, "b class=\"x\"" | "/b"))
+        .collect()
+}
+
+/// The events with another text in place of [`HOSTILE`].
+fn with_text(events: &[Event], text: &str) -> Vec<Event> {
+    let replaced = |json: &str| {
+        let quoted = |text: &str| Value::from(text).to_string();
+        json.replace(&quoted(HOSTILE), &quoted(text))
+    };
+    let mut events = events.to_vec();
+    for event in &mut events {
+        let payload = Value::Object(event.payload.clone()).to_string();
+        event.payload = serde_json::from_str(&replaced(&payload)).unwrap();
+    }
+    events
+}
+
+#[test]
+fn hostile_text_adds_no_element_and_no_attribute_to_a_report() {
+    let log = [event(
+        9,
+        "alarm_raised",
+        json!({"alarm": HOSTILE, "what": HOSTILE, "by": HOSTILE}),
+    )];
+    let report_of = |text: &str| {
+        let facts = vec![(text.to_owned(), text.to_owned())];
+        report_with_log(&with_text(&story(), text), facts, with_text(&log, text))
+    };
+    let plain = report_of("plain");
+    for hostile in [
+        HOSTILE,
+        "<script>alert(1)</script>",
+        "\"><script>alert(1)</script>",
+        "' onmouseover='alert(1)",
+        "\" onmouseover=\"alert(1)",
+        "</code></dd></dl></section><iframe srcdoc=x>",
+        "<!-- ",
+        "]]>",
+        "&lt;script&gt;",
+        "\u{202e}<\u{2066}script\u{200b}>",
+    ] {
+        let report = report_of(hostile);
+        assert_eq!(tags(&report), tags(&plain), "{hostile:?}");
+        let mut shown = report.chars().filter(|c| *c != '\n');
+        assert!(!shown.any(is_deceptive), "{hostile:?}");
+    }
+    // An entity in a text is shown as it was written.
+    assert!(report_of("&lt;b&gt;").contains("&amp;lt;b&amp;gt;"));
+    assert!(report_of("a\u{202e}b").contains("a<b class=\"x\">\\u{202e}</b>b"));
 }
 
 #[test]

@@ -21,18 +21,18 @@ impl StateCache {
     /// State at exactly this position, if cached.
     #[must_use]
     pub fn at(&self, wanted: u64) -> Option<&ReplayState> {
-        let stand = self.last_query.as_ref().filter(|(at, _)| *at == wanted);
-        let stand = stand.map(|(_, state)| state);
-        stand.or_else(|| self.states.get(&wanted))
+        let last_state = self.last_query.as_ref().filter(|(at, _)| *at == wanted);
+        let last_state = last_state.map(|(_, state)| state);
+        last_state.or_else(|| self.states.get(&wanted))
     }
 
     /// Latest cached state at or before `wanted`, and its position.
     #[must_use]
     pub fn nearest(&self, wanted: u64) -> (u64, ReplayState) {
-        let kept = self.states.range(..=wanted).next_back();
-        let kept = kept.map(|(at, state)| (*at, state));
-        let stand = self.last_query.as_ref().map(|(at, state)| (*at, state));
-        let known = kept.into_iter().chain(stand);
+        let cached = self.states.range(..=wanted).next_back();
+        let cached = cached.map(|(at, state)| (*at, state));
+        let last_state = self.last_query.as_ref().map(|(at, state)| (*at, state));
+        let known = cached.into_iter().chain(last_state);
         let best = known
             .filter(|(at, _)| *at <= wanted)
             .max_by_key(|(at, _)| *at);

@@ -129,9 +129,9 @@ fn steps_go_forward_and_back_and_stop_at_the_ends() {
     let mut replay = Replay::load(&source, session()).unwrap().unwrap();
     assert_eq!((replay.at(), replay.end()), (None, 2_500));
     assert_eq!(replay.back().unwrap(), None);
-    let mut told = Vec::new();
-    replay.step(|event| told.push(event.sequence)).unwrap();
-    assert_eq!(told, (0..2_500).collect::<Vec<_>>());
+    let mut summaries = Vec::new();
+    replay.step(|event| summaries.push(event.sequence)).unwrap();
+    assert_eq!(summaries, (0..2_500).collect::<Vec<_>>());
     assert_eq!(replay.forward().unwrap(), None);
     assert_eq!(replay.at(), Some(2_499));
     for before in (0..2_499).rev() {

@@ -1,6 +1,6 @@
 use super::*;
 
-fn wish(text: &str) -> String {
+fn notifications(text: &str) -> String {
     format!("steward:\n  id: acme\n  notifications: {text}\n")
 }
 
@@ -46,7 +46,7 @@ fn undeliverable_notifications_are_errors_at_load_time() {
             "steward.notifications.trigger",
         ),
     ] {
-        let error = load_str("test.yaml", &manifest(&wish(&text))).unwrap_err();
+        let error = load_str("test.yaml", &manifest(&notifications(&text))).unwrap_err();
         let first = &error.diagnostics()[0];
         assert_eq!((first.code, first.path.as_str()), (code, path), "{text}");
         assert!(first.help.is_some() && first.span.is_some(), "{text}");
@@ -67,17 +67,23 @@ fn notifications_without_triggers_are_only_a_warning() {
             "steward.notifications.triggers",
         ),
     ] {
-        let loaded = load(&wish(text));
+        let loaded = load(&notifications(text));
         assert_eq!(codes(&loaded.warnings), [Code::NoEffect], "{text}");
         assert_eq!(loaded.warnings[0].path, path, "{text}");
-        let wish = loaded.atlas.steward.unwrap().notifications.unwrap();
-        assert_eq!(wish.address_for(NoticeTrigger::PolicyOverride), None);
+        let notifications = loaded.atlas.steward.unwrap().notifications.unwrap();
+        assert_eq!(
+            notifications.address_for(NoticeTrigger::PolicyOverride),
+            None
+        );
     }
     let local = "{ channels: { webhook: 'http://127.0.0.1:9/x' }, triggers: [high_risk_action] }";
-    let loaded = load(&wish(local));
+    let loaded = load(&notifications(local));
     assert_eq!(loaded.warnings, []);
-    let wish = loaded.atlas.steward.unwrap().notifications.unwrap();
-    let to = wish.address_for(NoticeTrigger::HighRiskAction);
+    let notifications = loaded.atlas.steward.unwrap().notifications.unwrap();
+    let to = notifications.address_for(NoticeTrigger::HighRiskAction);
     assert_eq!(to, Some("http://127.0.0.1:9/x"));
-    assert_eq!(wish.address_for(NoticeTrigger::PolicyOverride), None);
+    assert_eq!(
+        notifications.address_for(NoticeTrigger::PolicyOverride),
+        None
+    );
 }

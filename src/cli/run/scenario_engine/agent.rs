@@ -25,11 +25,11 @@ impl ScenarioEngine {
             HeldSubject::Action(call) => Some(call.action.clone()),
             HeldSubject::SessionStart | HeldSubject::Moment(_) => None,
         };
-        let wish = OpenRequest {
+        let request = OpenRequest {
             session: session.clone(),
             action,
         };
-        self.open_requests.insert(ReplyId(self.asks + 1), wish);
+        self.open_requests.insert(ReplyId(self.asks + 1), request);
         let answer = AgentAnswer {
             session: session.clone(),
             gate: held.id.clone(),

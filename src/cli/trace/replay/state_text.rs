@@ -81,11 +81,14 @@ fn write_actions(out: &mut impl Write, state: &ReplayState) -> io::Result<()> {
     );
     line(out, "actions", &text)?;
     for going in actions.going.iter().rev().take(MAX_LINES) {
-        let way = match going.way {
+        let direction = match going.way {
             ReleaseKind::Open => "running",
             ReleaseKind::Released => "released: runs, or waits for its agent",
         };
-        let text = format!("{} ({way}), since event {}", going.action, going.sequence);
+        let text = format!(
+            "{} ({direction}), since event {}",
+            going.action, going.sequence
+        );
         line(out, "  open", &text)?;
     }
     for done in actions.recent.iter().rev().take(MAX_LINES) {

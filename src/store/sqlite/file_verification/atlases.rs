@@ -24,7 +24,7 @@ const HASH_CHARS: usize = 65;
 pub(super) fn faults(reader: &SqliteReader, log: &SessionId) -> Result<Vec<String>, StoreError> {
     let loaded = loaded(reader, log)?;
     let query = "SELECT hash, atlas_id, version, text FROM atlases ORDER BY hash";
-    let kept = reader.query_rows(query, params![], |row| {
+    let atlas_texts = reader.query_rows(query, params![], |row| {
         let text: String = row.get(3)?;
         Ok(Kept {
             hash: row.get(0)?,
@@ -35,9 +35,9 @@ pub(super) fn faults(reader: &SqliteReader, log: &SessionId) -> Result<Vec<Strin
     })?;
     let mut faults = Vec::new();
     let mut there = BTreeSet::new();
-    for kept in kept {
-        faults.extend(kept.fault(loaded.get(&kept.hash)));
-        there.insert(kept.hash);
+    for atlas_texts in atlas_texts {
+        faults.extend(atlas_texts.fault(loaded.get(&atlas_texts.hash)));
+        there.insert(atlas_texts.hash);
     }
     for (hash, atlas) in loaded {
         if !there.contains(&hash) {

@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::{self, Write};
 
+use maud::{Markup, html};
 use serde_json::{Map, Value};
 
-use super::text::{EscapedText, format_duration, format_time};
+use super::text::{VisibleText, format_duration, format_time};
+use super::write_markup;
 use crate::base::clock::Timestamp;
 use crate::base::id::SpanId;
 use crate::trace::details::Details;
@@ -46,6 +48,14 @@ struct DecisionEntry<'d> {
     checkpoint: &'d str,
     by: Option<&'d str>,
     reason: Option<&'d str>,
+}
+
+/// Position of an entry among the entries about one request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RequestMention {
+    First,
+    /// Directly after another entry about the request.
+    Repeated,
 }
 
 impl DecisionWriter {
@@ -116,16 +126,22 @@ impl DecisionWriter {
         for held in &end.held {
             for gate in &held.gates {
                 self.begin(out)?;
-                self.head(out, ("care", "still held"), &gate.checkpoint, Some(held))?;
-                let since = format_time(held.since);
-                write!(out, "<p class=\"meta\">since {since} UTC, event ")?;
-                writeln!(out, "{}</p>", gate.sequence)?;
-                write_reason(out, Some(gate))?;
-                out.write_str("</li>\n")?;
+                let mention = self.mention_request(Some(held));
+                let entry = html! {
+                    li class=(item_class("care", mention)) {
+                        (self.heading("still held", &gate.checkpoint, Some(held), mention))
+                        p class="meta" {
+                            "since " (format_time(held.since)) " UTC, event " (gate.sequence)
+                        }
+                        (gate_reason(Some(gate)))
+                    }
+                };
+                write_markup(out, entry)?;
             }
         }
         if self.count == 0 {
-            return out.write_str("<p class=\"none\">No gate decisions in this session.</p>\n");
+            let none = html! { p class="none" { "No gate decisions in this session." } };
+            return write_markup(out, none);
         }
         out.write_str("</ol>\n")
     }
@@ -167,72 +183,74 @@ impl DecisionWriter {
         let gate = event.parent_span_id.as_ref();
         let answered = gate.and_then(|gate| self.answers.remove(gate));
         self.begin(out)?;
-        let outcome = (decision.class, decision.outcome);
-        self.head(out, outcome, decision.checkpoint, held)?;
-        out.write_str("<p class=\"meta\">")?;
-        match decision.by {
-            Some(by) => write!(out, "by <strong>{}</strong>, ", EscapedText(&clip_text(by)))?,
-            None => out.write_str("no operator decided, ")?,
-        }
-        write!(out, "{} UTC", format_time(event.timestamp))?;
-        if let Some(held) = held {
-            write!(out, ", after {}", wait_time(held.since, event.timestamp))?;
-        }
-        writeln!(out, ", event {}</p>", event.sequence)?;
-        write_reason(out, found.map(|(_, gate)| gate))?;
-        if let Some(reason) = decision.reason {
-            writeln!(
-                out,
-                "<p class=\"said\">{}</p>",
-                EscapedText(&clip_text(reason))
-            )?;
-        }
-        if let Some(answered) = answered {
-            write_answers(out, &answered)?;
-        }
-        out.write_str("</li>\n")
+        let mention = self.mention_request(held);
+        let entry = html! {
+            li class=(item_class(decision.class, mention)) {
+                (self.heading(decision.outcome, decision.checkpoint, held, mention))
+                p class="meta" {
+                    @match decision.by {
+                        Some(by) => { "by " strong { (VisibleText(&clip_text(by))) } ", " }
+                        None => "no operator decided, ",
+                    }
+                    (format_time(event.timestamp)) " UTC"
+                    @if let Some(held) = held {
+                        ", after " (wait_time(held.since, event.timestamp))
+                    }
+                    ", event " (event.sequence)
+                }
+                (gate_reason(found.map(|(_, gate)| gate)))
+                @if let Some(reason) = decision.reason {
+                    p class="said" { (VisibleText(&clip_text(reason))) }
+                }
+                @if let Some(answered) = &answered { (gate_answers(answered)) }
+            }
+        };
+        write_markup(out, entry)
     }
 
-    fn head(
-        &mut self,
-        out: &mut impl Write,
-        (class, outcome): (&str, &str),
+    /// Returns whether the previous entry was about the same request. `held` becomes the last request.
+    fn mention_request(&mut self, held: Option<&HeldRequest>) -> RequestMention {
+        let span = held.and_then(|held| held.span_id.as_ref());
+        let mention = if span.is_some() && self.last_request.as_ref() == span {
+            RequestMention::Repeated
+        } else {
+            RequestMention::First
+        };
+        self.last_request = span.cloned();
+        mention
+    }
+
+    /// Renders the outcome, the checkpoint and the request. The parameters are not repeated.
+    fn heading(
+        &self,
+        outcome: &str,
         checkpoint: &str,
         held: Option<&HeldRequest>,
-    ) -> fmt::Result {
-        let (outcome, checkpoint) = (clip_text(outcome), clip_text(checkpoint));
+        mention: RequestMention,
+    ) -> Markup {
         let span = held.and_then(|held| held.span_id.as_ref());
-        let again = if span.is_some() && self.last_request.as_ref() == span {
-            " again"
-        } else {
-            ""
-        };
-        write!(
-            out,
-            "<li class=\"{class}{again}\"><h4><span class=\"tag\">{}</span> {}",
-            EscapedText(&outcome),
-            EscapedText(&checkpoint)
-        )?;
-        if let Some(held) = held {
-            write!(
-                out,
-                " <span class=\"for\">for {}</span>",
-                EscapedText(&clip_text(&held.what))
-            )?;
+        let params = span
+            .filter(|_| mention == RequestMention::First)
+            .and_then(|span| self.params.get(span));
+        html! {
+            h4 {
+                span class="tag" { (VisibleText(&clip_text(outcome))) }
+                " " (VisibleText(&clip_text(checkpoint)))
+                @if let Some(held) = held {
+                    " " span class="for" { "for " (VisibleText(&clip_text(&held.what))) }
+                }
+            }
+            @if let Some(params) = params {
+                p class="params" { code { (VisibleText(params)) } }
+            }
         }
-        out.write_str("</h4>\n")?;
-        self.last_request = span.cloned();
-        if !again.is_empty() {
-            return Ok(());
-        }
-        match span.and_then(|span| self.params.get(span)) {
-            Some(params) => writeln!(
-                out,
-                "<p class=\"params\"><code>{}</code></p>",
-                EscapedText(params)
-            ),
-            None => Ok(()),
-        }
+    }
+}
+
+fn item_class(class: &str, mention: RequestMention) -> String {
+    match mention {
+        RequestMention::First => class.to_owned(),
+        RequestMention::Repeated => format!("{class} again"),
     }
 }
 
@@ -248,33 +266,36 @@ impl ReplayState {
     }
 }
 
-fn write_reason(out: &mut impl Write, gate: Option<&HeldGate>) -> fmt::Result {
-    match gate
-        .map(|gate| gate.why.as_str())
-        .filter(|why| !why.is_empty())
-    {
-        Some(why) => writeln!(out, "<p class=\"why\">{}</p>", EscapedText(&clip_text(why))),
-        None => Ok(()),
+fn gate_reason(gate: Option<&HeldGate>) -> Markup {
+    let reason = gate.map(|gate| gate.why.as_str());
+    html! {
+        @if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
+            p class="why" { (VisibleText(&clip_text(reason))) }
+        }
     }
 }
 
-fn write_answers(out: &mut impl Write, answered: &GateAnswers) -> fmt::Result {
-    out.write_str("<dl class=\"answers\">\n")?;
-    for (question, answer) in &answered.answers {
-        let answer = match answer {
-            Value::String(text) if text.starts_with("sha256:") => {
-                Cow::Borrowed("(sensitive: only a salted hash is recorded)")
+fn gate_answers(answered: &GateAnswers) -> Markup {
+    html! {
+        dl class="answers" {
+            @for (question, answer) in &answered.answers {
+                dt { (VisibleText(&clip_text(question))) }
+                dd { (VisibleText(&answer_text(answer))) }
             }
-            Value::String(text) => clip_text(text),
-            other => clip_text(&other.to_string()).into_owned().into(),
-        };
-        let (question, answer) = (clip_text(question), EscapedText(&answer));
-        writeln!(out, "<dt>{}</dt><dd>{answer}</dd>", EscapedText(&question))?;
+        }
+        @if answered.wrong > 0 {
+            p class="meta" { "invalid answers before: " (answered.wrong) }
+        }
     }
-    out.write_str("</dl>\n")?;
-    match answered.wrong {
-        0 => Ok(()),
-        wrong => writeln!(out, "<p class=\"meta\">invalid answers before: {wrong}</p>"),
+}
+
+fn answer_text(answer: &Value) -> Cow<'_, str> {
+    match answer {
+        Value::String(text) if text.starts_with("sha256:") => {
+            Cow::Borrowed("(sensitive: only a salted hash is recorded)")
+        }
+        Value::String(text) => clip_text(text),
+        other => clip_text(&other.to_string()).into_owned().into(),
     }
 }
 

@@ -1,31 +1,34 @@
-//! Escaping of untrusted text: no markup, no hidden characters.
+//! Untrusted text as the report shows it, and times, durations and counts in words.
 
-use std::fmt::{self, Write};
 use std::time::Duration;
+
+use maud::{Render, html};
 
 use crate::base::clock::Timestamp;
 use crate::base::text::is_deceptive;
 
-/// Untrusted text as it is shown. Markup is escaped; control, invisible and reordering characters are
-/// written out and marked. For the content of elements, never for attributes.
-pub(super) struct EscapedText<'t>(pub(super) &'t str);
+/// Untrusted text as it is shown. The template escapes markup; control, invisible and reordering characters
+/// are written out and marked.
+///
+/// For the content of elements only: the marks are elements.
+pub(super) struct VisibleText<'t>(pub(super) &'t str);
 
-impl fmt::Display for EscapedText<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for c in self.0.chars() {
-            match c {
-                '&' => f.write_str("&amp;")?,
-                '<' => f.write_str("&lt;")?,
-                '>' => f.write_str("&gt;")?,
-                '"' => f.write_str("&quot;")?,
-                '\'' => f.write_str("&#39;")?,
-                '\n' => f.write_char(c)?,
-                c if is_deceptive(c) => write!(f, "<b class=\"x\">{}</b>", c.escape_default())?,
-                c => f.write_char(c)?,
-            }
+impl Render for VisibleText<'_> {
+    fn render_to(&self, buffer: &mut String) {
+        let mut rest = self.0;
+        while let Some((start, hidden)) = rest.char_indices().find(|(_, c)| is_hidden(*c)) {
+            let (shown, tail) = rest.split_at(start);
+            shown.render_to(buffer);
+            html! { b class="x" { (hidden.escape_default()) } }.render_to(buffer);
+            rest = tail.get(hidden.len_utf8()..).unwrap_or_default();
         }
-        Ok(())
+        rest.render_to(buffer);
     }
+}
+
+/// Returns true if a character would hide, reorder or change the text around it.
+fn is_hidden(c: char) -> bool {
+    c != '\n' && is_deceptive(c)
 }
 
 /// Formats a timestamp to the millisecond: `2026-01-31 23:59:59.000`.

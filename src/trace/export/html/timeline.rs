@@ -1,11 +1,10 @@
 //! Timeline section: every event of a session with its depth, time and summary, and its full details
 //! folded.
 
-use std::fmt::{self, Write};
-
+use maud::{Markup, html};
 use serde_json::Value;
 
-use super::text::{EscapedText, format_duration, format_time};
+use super::text::{VisibleText, format_duration, format_time};
 use crate::base::clock::Timestamp;
 use crate::trace::event::Event;
 use crate::trace::spans::{SpanDepths, SpanTree};
@@ -20,7 +19,8 @@ pub(super) struct Timeline<'t> {
 }
 
 impl Timeline<'_> {
-    pub(super) fn write(&mut self, out: &mut impl Write, event: &Event) -> fmt::Result {
+    /// Renders the next event.
+    pub(super) fn event(&mut self, event: &Event) -> Markup {
         let depth = self.depths.of(event);
         let class = match tone(event) {
             Tone::Plain => "plain",
@@ -30,19 +30,20 @@ impl Timeline<'_> {
         };
         let (left, width) = self.bar(event);
         let after = format_duration(event.timestamp.since(self.start));
-        writeln!(
-            out,
-            "<details class=\"{class}\"><summary><span class=\"seq\">{}</span>\
-             <span class=\"time\">+{after}</span><span class=\"what d{depth}\">\
-             <code>{}</code> {}</span>\
-             <span class=\"lane\"><i class=\"l{left} w{width}\"></i></span></summary>",
-            event.sequence,
-            EscapedText(&event.event_type),
-            EscapedText(&sentence(event)),
-        )?;
-        envelope(out, event)?;
-        content(out, event)?;
-        out.write_str("</details>\n")
+        html! {
+            details class=(class) {
+                summary {
+                    span class="seq" { (event.sequence) }
+                    span class="time" { "+" (after) }
+                    span class={ "what d" (depth) } {
+                        code { (VisibleText(&event.event_type)) } " " (VisibleText(&sentence(event)))
+                    }
+                    span class="lane" { i class={ "l" (left) " w" (width) } {} }
+                }
+                (envelope(event))
+                (content(event))
+            }
+        }
     }
 
     /// Start and length of a span's bar, in percent of the session.
@@ -64,7 +65,7 @@ impl Timeline<'_> {
     }
 }
 
-fn envelope(out: &mut impl Write, event: &Event) -> fmt::Result {
+fn envelope(event: &Event) -> Markup {
     let parent = event.parent_span_id.as_ref();
     let previous = event.previous_hash.to_string();
     let hash = event.hash.to_string();
@@ -81,24 +82,25 @@ fn envelope(out: &mut impl Write, event: &Event) -> fmt::Result {
         ("previous hash", &previous),
         ("hash", &hash),
     ];
-    out.write_str("<dl>")?;
-    for (name, value) in named {
-        write!(
-            out,
-            "<dt>{name}</dt><dd><code>{}</code></dd>",
-            EscapedText(value)
-        )?;
+    html! {
+        dl {
+            @for (name, value) in named {
+                dt { (name) }
+                dd { code { (VisibleText(value)) } }
+            }
+        }
     }
-    out.write_str("</dl>\n")
 }
 
-fn content(out: &mut impl Write, event: &Event) -> fmt::Result {
+fn content(event: &Event) -> Markup {
     if event.pruned {
-        return out.write_str(
-            "<p class=\"none\">The details were pruned. The hash still covers them: a reviewer who kept \
-             a copy can prove that it is unchanged.</p>\n",
-        );
+        return html! {
+            p class="none" {
+                "The details were pruned. The hash still covers them: a reviewer who kept a copy can prove \
+                 that it is unchanged."
+            }
+        };
     }
     let content = Value::Object(event.payload.clone());
-    writeln!(out, "<pre>{}</pre>", EscapedText(&format!("{content:#}")))
+    html! { pre { (VisibleText(&format!("{content:#}"))) } }
 }
