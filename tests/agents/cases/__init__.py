@@ -1,0 +1,2 @@
+"""Importing this package fills the list of cases."""
+from cases import shared  # noqa: F401

@@ -1,0 +1,107 @@
+"""The interface of an agent: everything that the shared cases need to know about one."""
+import json
+import os
+import platform
+import shutil
+from pathlib import Path
+
+from lib.model import call
+
+HERE = Path(__file__).resolve().parent
+VERSIONS = json.loads((HERE.parent / "versions.json").read_text())
+
+
+def machine():
+    """The processor, as npm calls it."""
+    return {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+
+
+class Agent:
+    """One agent in one version. Cases know an agent by this class alone."""
+
+    name = ""  # in the names of cases
+    installed_as = None  # key in versions.json, if it is not the name
+    connects_as = None  # argument of `cra connect`, if it is not the name
+    needs_node = False
+    settings_file = ""  # in a project, what `cra connect` writes
+    in_short_set = True
+    shows_reason_of_blocked_prompt = True
+    without = {}  # shared cases that do not apply, with the reason
+
+    # Tools, by the names that this agent gives them.
+    shell_tool = ""
+    read_tool = None
+
+    def __init__(self, cache):
+        key = self.installed_as or self.name
+        self.package, self.version = VERSIONS[key]["package"], VERSIONS[key]["version"]
+        self.folder = Path(cache) / f"{key}-{self.version}"
+        self.modules = self.folder / "node_modules"
+        self.connects_as = self.connects_as or self.name
+
+    def binary(self):
+        raise NotImplementedError
+
+    @staticmethod
+    def node_folder():
+        return os.path.dirname(os.path.realpath(shutil.which("node") or "/usr/bin/node"))
+
+    # --- The place
+
+    def environment(self, workspace):
+        """Variables of this agent: a fake key, and the address of the model."""
+        raise NotImplementedError
+
+    def prepare(self, workspace):
+        """Writes what a user of this agent has in the home after the first start."""
+
+    def prepare_project(self, workspace, project):
+        """Writes what a project needs beside the connection."""
+
+    def trust(self, workspace, project):
+        """Trusts a folder, and what is connected there, as its user does."""
+
+    # --- The command line
+
+    def headless(self, prompt, *options):
+        """The command that works on one prompt without asking its own user anything."""
+        raise NotImplementedError
+
+    def interactive(self, workspace, project):
+        """The command that starts it in a terminal."""
+        raise NotImplementedError
+
+    # --- Calls that the model makes
+
+    def shell(self, command):
+        return call(self.shell_tool, {"command": command})
+
+    def delete(self, folder):
+        """Deletes a folder of the home: `destroy-files` of the rules for coding agents holds it."""
+        return self.shell(f"find ~/{folder.name} -delete")
+
+    def write(self, path, text):
+        raise NotImplementedError
+
+    def read_before_write(self, path):
+        """What this agent wants before it writes over a file."""
+        return self.shell("true")
+
+    def read(self, path):
+        raise NotImplementedError
+
+    def search(self, path, pattern):
+        """Prints the lines of a file that match."""
+        raise NotImplementedError
+
+    def mcp(self, arguments):
+        """Calls `touch` of the MCP server `suite`."""
+        raise NotImplementedError
+
+    def connect_mcp(self, workspace, project):
+        """Makes the MCP server `suite` known. Returns options for the command line."""
+        return []
+
+    def subagent(self, prompt):
+        """The steps of a model that hands a prompt to a subagent and waits for it."""
+        raise NotImplementedError
