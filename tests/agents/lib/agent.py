@@ -5,10 +5,10 @@ import platform
 import shutil
 from pathlib import Path
 
-from lib.model import call
+from lib.model import call, calls
 
-HERE = Path(__file__).resolve().parent
-VERSIONS = json.loads((HERE.parent / "versions.json").read_text())
+LIB = Path(__file__).resolve().parent
+VERSIONS = json.loads((LIB.parent / "versions.json").read_text())
 
 
 def machine():
@@ -22,15 +22,16 @@ class Agent:
     name = ""  # in the names of cases
     installed_as = None  # key in versions.json, if it is not the name
     connects_as = None  # argument of `cra connect`, if it is not the name
-    needs_node = False
+    program = ""  # the command that starts it
     settings_file = ""  # in a project, what `cra connect` writes
     in_short_set = True
     shows_reason_of_blocked_prompt = True
     without = {}  # shared cases that do not apply, with the reason
 
+    subagent_options = ()  # on the command line, to have subagents
+
     # Tools, by the names that this agent gives them.
     shell_tool = ""
-    read_tool = None
 
     def __init__(self, cache):
         key = self.installed_as or self.name
@@ -75,6 +76,10 @@ class Agent:
 
     def shell(self, command):
         return call(self.shell_tool, {"command": command})
+
+    def side_by_side(self, *commands):
+        """A step that runs several commands at once."""
+        return calls(*[self.shell(command) for command in commands])
 
     def delete(self, folder):
         """Deletes a folder of the home: `destroy-files` of the rules for coding agents holds it."""

@@ -48,12 +48,12 @@ class Screen:
 
     def type(self, text):
         """Types a text and waits until it is on the screen."""
-        def shown():
+        def count():
             # A narrow field breaks lines: compare without spaces and frames.
-            return re.sub(r"[\s│]", "", text)[-20:] in re.sub(r"[\s│]", "", self.text())
-        if not happens(shown, 0.01):
-            self.tmux.run("send-keys", "-t", self.name, "-l", text)
-        until(f"`{text}` on the screen of {self.name}", shown, 20)
+            return re.sub(r"[\s│]", "", self.text()).count(re.sub(r"[\s│]", "", text)[-20:])
+        before = count()
+        self.tmux.run("send-keys", "-t", self.name, "-l", text)
+        until(f"`{text}` on the screen of {self.name}", lambda: count() > before, 20)
 
     def shows(self, pattern):
         return re.search(pattern, self.text())

@@ -60,6 +60,8 @@ class Workspace:
             os.link(os.path.realpath(cra), self.cra)
         except OSError:
             shutil.copy2(cra, self.cra)
+        # By the name that a user types: cra and the agents' own scripts look for it there.
+        (self.bin / agent.program).symlink_to(agent.binary())
         self.model = Model()
         self.runs, self.screens = [], []
         self.env = {

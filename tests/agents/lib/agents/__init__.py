@@ -1,4 +1,5 @@
 """Every agent that the suite knows."""
 from lib.agents.claude_code import ClaudeCode
+from lib.agents.codex import Codex, CodexCodeMode
 
-AGENTS = [ClaudeCode]
+AGENTS = [ClaudeCode, Codex, CodexCodeMode]

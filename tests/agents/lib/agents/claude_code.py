@@ -8,6 +8,7 @@ from lib.model import call, calls, says
 
 class ClaudeCode(Agent):
     name = "claude-code"
+    program = "claude"
     settings_file = ".claude/settings.local.json"
     shell_tool = "Bash"
 
