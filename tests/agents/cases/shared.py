@@ -47,8 +47,18 @@ def held_command_runs_after_pass(w):
     code = run.finish()
     w.check("it runs after the pass", not precious.exists())
     w.check("the agent ends well", code == 0, run.out[-500:])
-    w.check("the guidance of the gate reaches the model", "Check the path for variables" in w.model.everything())
     w.check_record("checkpoint_triggered", "checkpoint_response", "checkpoint_passed", "action_completed")
+
+
+@case()
+def guidance_of_a_gate_reaches_the_model(w):
+    """When a gate is passed, the model is told the guidance of that gate."""
+    project = w.connected_project()
+    precious, run = start_delete(w, project)
+    w.console.approve(w.check_held(run)["id"])
+    run.finish()
+    w.check("it runs after the pass", not precious.exists())
+    w.check("the guidance reaches the model", "Check the path for variables" in w.model.everything())
 
 
 @case(short=True)
@@ -94,6 +104,9 @@ def nothing_runs_without_a_console(w):
                 run.out[-500:] + str(w.model.results()))
     code, text = w.doctor(project)
     w.check("`cra doctor` reports the missing console", code == 1 and "console" in text, text)
+    w.start_console()
+    w.start("[[main]] please say hello", project).finish()
+    w.check("the same command runs once a console is there", (project / "out.txt").exists())
 
 
 @case(short=True)

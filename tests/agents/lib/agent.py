@@ -5,7 +5,7 @@ import platform
 import shutil
 from pathlib import Path
 
-from lib.model import call, calls
+from lib.model import call, calls, says
 
 LIB = Path(__file__).resolve().parent
 VERSIONS = json.loads((LIB.parent / "versions.json").read_text())
@@ -110,3 +110,7 @@ class Agent:
     def subagent(self, prompt):
         """The steps of a model that hands a prompt to a subagent and waits for it."""
         raise NotImplementedError
+
+    def end_of_subagent(self):
+        """The step by which a subagent ends."""
+        return says("a part is done")

@@ -92,7 +92,8 @@ class Workspace:
         parts = []
         for screen in self.screens:
             if not screen.closed:
-                parts.append((f"screen of {screen.name}", screen.text().rstrip()))
+                rows = [row for row in screen.text().splitlines() if row.strip(" │╭╮╰╯─")]
+                parts.append((f"screen of {screen.name}", "\n".join(rows)))
         for run in self.runs[-2:]:
             state = "runs" if not run.ended() else f"exit {run.process.returncode}"
             parts.append((f"output of the agent ({state})", run.out[-2500:]))
