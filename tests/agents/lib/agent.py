@@ -5,7 +5,7 @@ import platform
 import shutil
 from pathlib import Path
 
-from lib.model import call, calls, says
+from lib.model import calls, says
 
 LIB = Path(__file__).resolve().parent
 VERSIONS = json.loads((LIB.parent / "versions.json").read_text())
@@ -28,10 +28,11 @@ class Agent:
     shows_reason_of_blocked_prompt = True
     without = {}  # shared cases that do not apply, with the reason
 
+    odd_settings = None  # a settings file in a hand of its own, or nothing where the file is cra's alone
+    untrusted_options = ()  # on the command line, to start in a folder that is not trusted
+    waiting = None  # what its screen says while a call is held
+    working = None  # what its screen says once it has taken a prompt
     subagent_options = ()  # on the command line, to have subagents
-
-    # Tools, by the names that this agent gives them.
-    shell_tool = ""
 
     def __init__(self, cache):
         key = self.installed_as or self.name
@@ -72,10 +73,17 @@ class Agent:
         """The command that starts it in a terminal."""
         raise NotImplementedError
 
+    def await_prompt(self, screen):
+        """Waits until it takes a prompt in its terminal, and answers what it asks before."""
+        raise NotImplementedError
+
+    def confirm(self, screen):
+        """Answers its own question about a call that was passed, if it asks one."""
+
     # --- Calls that the model makes
 
     def shell(self, command):
-        return call(self.shell_tool, {"command": command})
+        raise NotImplementedError
 
     def side_by_side(self, *commands):
         """A step that runs several commands at once."""

@@ -10,7 +10,10 @@ class ClaudeCode(Agent):
     name = "claude-code"
     program = "claude"
     settings_file = ".claude/settings.local.json"
-    shell_tool = "Bash"
+    odd_settings = '{\n\t"permissions": { "allow": ["Bash(ls:*)"],   "deny": [] },\n\t"hooks": {"PreToolUse": [ ' \
+                   '{"matcher":"Bash", "hooks":[{"type":"command","command":"true"}]} ]},\n\t"model": "opus"}'
+    waiting = r"Waiting for the operator"
+    working = r"esc to interrupt|Waiting|❯ \[\[main\]\]"
 
     def binary(self):
         return self.modules / f"@anthropic-ai/claude-code-linux-{machine()}/claude"
@@ -45,6 +48,9 @@ class ClaudeCode(Agent):
 
     def interactive(self, workspace, project):
         return [self.binary(), "--permission-mode", "default"]
+
+    def await_prompt(self, screen):
+        screen.wait(r"\? for shortcuts|bypass permissions|❯")
 
     def shell(self, command, **more):
         return call("Bash", {"command": command, "description": "a test", **more})

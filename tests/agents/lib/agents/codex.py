@@ -30,6 +30,9 @@ class Codex(Agent):
     settings_file = ".codex/hooks.json"
     # `codex exec` prints that a prompt was blocked, and not why.
     shows_reason_of_blocked_prompt = False
+    odd_settings = '{"hooks":{ "Stop":[{"hooks":[{"type":"command",\t"command":"true"}]}] } }'
+    waiting = r"Waiting for the operator"
+    working = r"esc to interrupt|Waiting|Working"
     without = {
         "reading_secrets_is_held": "it reads files by the shell alone",
         "searching_secrets_is_held": "it searches by the shell alone",
@@ -89,6 +92,9 @@ class Codex(Agent):
     def interactive(self, workspace, project):
         # With an older model it begins by offering a newer one.
         return [self.binary(), "--no-daemon", "-m", CodexCodeMode.model, "--dangerously-bypass-approvals-and-sandbox"]
+
+    def await_prompt(self, screen):
+        screen.wait(r"Ask Codex|›")
 
     def shell(self, command, **more):
         return call("exec_command", {"cmd": command, **more})

@@ -10,6 +10,7 @@ class Copilot(Agent):
     program = "copilot"
     settings_file = ".github/hooks/cra.json"
     acp = ["--acp"]
+    working = r"Working|Esc to"
 
     def binary(self):
         return self.modules / f"@github/copilot-linux-{machine()}/copilot"
@@ -32,6 +33,9 @@ class Copilot(Agent):
 
     def interactive(self, workspace, project):
         return [self.binary()]
+
+    def await_prompt(self, screen):
+        screen.wait(r"for commands|Enter @|❯")
 
     def shell(self, command):
         return call("bash", {"command": command, "description": "a test"})

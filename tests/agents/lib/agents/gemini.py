@@ -10,6 +10,11 @@ class Gemini(Agent):
     program = "gemini"
     settings_file = ".gemini/settings.json"
     acp = ["--acp"]
+    untrusted_options = ("--skip-trust",)
+    odd_settings = '{\n    "theme":"x" ,\n\t"hooks" : { "BeforeTool":[ {"matcher":"x", "hooks":[{"type":"command",' \
+                   '"command":"true"}]} ] },"ui":{ }\n}'
+    waiting = r"Executing Hook: cra"
+    working = r"esc to cancel"
 
     def binary(self):
         return self.modules / ".bin/gemini"
@@ -40,6 +45,14 @@ class Gemini(Agent):
 
     def interactive(self, workspace, project):
         return [self.binary()]
+
+    def await_prompt(self, screen):
+        screen.wait(r"Type your message")
+
+    def confirm(self, screen):
+        screen.wait(r"Allow once|ALL DONE")
+        if not screen.shows("ALL DONE"):
+            screen.keys("Enter")
 
     def shell(self, command):
         return call("run_shell_command", {"command": command, "description": "a test"})

@@ -10,6 +10,8 @@ class OpenCode(Agent):
     program = "opencode"
     settings_file = ".opencode/plugin/cra.js"
 
+    working = r"esc interrupt"
+
     def binary(self):
         return self.modules / f"opencode-linux-{machine()}/bin/opencode"
 
@@ -38,6 +40,9 @@ class OpenCode(Agent):
 
     def interactive(self, workspace, project):
         return [self.binary()]
+
+    def await_prompt(self, screen):
+        screen.wait(r"Ask anything|commands")
 
     def shell(self, command):
         return call("bash", {"command": command, "description": "a test"})

@@ -10,6 +10,10 @@ class Qwen(Agent):
     program = "qwen"
     settings_file = ".qwen/settings.json"
 
+    odd_settings = '{\n    "theme":"x" ,\n\t"hooks" : { "PreToolUse":[ {"matcher":"x", "hooks":[{"type":"command",' \
+                   '"command":"true"}]} ] },"ui":{ }\n}'
+    working = r"esc to cancel"
+
     def binary(self):
         return self.modules / ".bin/qwen"
 
@@ -35,6 +39,9 @@ class Qwen(Agent):
 
     def interactive(self, workspace, project):
         return [self.binary()]
+
+    def await_prompt(self, screen):
+        screen.wait(r"Type your message")
 
     def shell(self, command):
         return call("run_shell_command", {"command": command, "description": "a test", "is_background": False})
