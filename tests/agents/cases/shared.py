@@ -574,7 +574,7 @@ def record_names_the_agent(w):
 @case()
 def reason_of_silence_is_whole_sentences(w):
     """The text that an agent gets after silence is made of whole sentences."""
-    project = w.connected_project("--timeout", "8")
+    project = w.connected_project("--timeout", "10")
     _, run = start_delete(w, project)
     w.check_held(run)
     run.finish()

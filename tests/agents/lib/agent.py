@@ -32,6 +32,7 @@ class Agent:
     untrusted_options = ()  # on the command line, to start in a folder that is not trusted
     waiting = None  # what its screen says while a call is held
     working = None  # what its screen says once it has taken a prompt
+    has_read_tool = True  # and one to search; otherwise both go by the shell
     subagent_options = ()  # on the command line, to have subagents
 
     def __init__(self, cache):
@@ -118,6 +119,16 @@ class Agent:
     def subagent(self, prompt):
         """The steps of a model that hands a prompt to a subagent and waits for it."""
         raise NotImplementedError
+
+    # --- For the recorder
+
+    def more_tools(self, project):
+        """Calls of tools that only this agent has."""
+        return []
+
+    def asking(self, prompt):
+        """The command that works on one prompt and would ask its own user, or nothing."""
+        return None
 
     def end_of_subagent(self):
         """The step by which a subagent ends."""

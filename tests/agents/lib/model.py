@@ -61,7 +61,7 @@ class Request:
     def text(self):
         return json.dumps(self.body, ensure_ascii=False)
 
-    def __str__(self):
+    def __repr__(self):
         results = [result[:400] for result in self.results]
         answer = json.dumps(self.answer, ensure_ascii=False)[:400]
         return f"#{self.number} {self.path} script {self.script} turn {self.turn} results {results} -> {answer}"

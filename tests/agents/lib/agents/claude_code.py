@@ -79,3 +79,10 @@ class ClaudeCode(Agent):
     def subagent(self, prompt):
         return [calls(call("Agent", {"description": "a part", "prompt": prompt, "subagent_type": "general-purpose",
                                      "run_in_background": False})), says("done")]
+
+    def more_tools(self, project):
+        return [call("Edit", {"file_path": str(project / "new.txt"), "old_string": "one", "new_string": "two"}),
+                call("TaskList", {}), call("WebFetch", {"url": "http://127.0.0.1:9/x", "prompt": "what is there?"})]
+
+    def asking(self, prompt):
+        return [self.binary(), "-p", prompt]

@@ -20,6 +20,8 @@ stream_max_retries = 0
 [analytics]
 enabled = false
 """
+# What is below this line is written by `trust`.
+TRUST = "\n# What the user trusts\n"
 TRIPLE = {"x64": "x86_64-unknown-linux-musl", "arm64": "aarch64-unknown-linux-musl"}
 
 
@@ -30,6 +32,7 @@ class Codex(Agent):
     settings_file = ".codex/hooks.json"
     # `codex exec` prints that a prompt was blocked, and not why.
     shows_reason_of_blocked_prompt = False
+    has_read_tool = False
     odd_settings = '{"hooks":{ "Stop":[{"hooks":[{"type":"command",\t"command":"true"}]}] } }'
     waiting = r"Waiting for the operator"
     working = r"esc to interrupt|Waiting|Working"
@@ -53,20 +56,20 @@ class Codex(Agent):
         self.config(workspace).parent.mkdir()
         self.config(workspace).write_text(CONFIG.format(model=self.model, url=workspace.model.url))
 
+    def edit(self, workspace, tables, trust):
+        """Writes the configuration anew: what it had, more tables, and what the user trusts at its end."""
+        config = self.config(workspace)
+        kept = config.read_text().split(TRUST)[0]
+        config.write_text(kept + tables + TRUST + trust)
+
     def trust(self, workspace, project):
         """Trusts the folder and then each hook, by the hash that Codex itself tells."""
-        with open(self.config(workspace), "a", encoding="utf-8") as config:
-            if str(project) not in self.config(workspace).read_text():
-                config.write(f'\n[projects."{project}"]\ntrust_level = "trusted"\n')
-        self.forget_trust(workspace)
-        with open(self.config(workspace), "a", encoding="utf-8") as config:
-            for hook in self.hooks(workspace, project):
-                config.write(f'\n[hooks.state."{hook["key"]}"]\ntrusted_hash = "{hook["currentHash"]}"\n')
-
-    def forget_trust(self, workspace):
-        """Takes out what was trusted before: a table must not be there twice."""
-        text = self.config(workspace).read_text()
-        self.config(workspace).write_text(text.split("\n[hooks.state.")[0] + "\n")
+        self.trusted = [*getattr(self, "trusted", []), str(project)]
+        folders = "".join(f'\n[projects."{folder}"]\ntrust_level = "trusted"\n' for folder in dict.fromkeys(self.trusted))
+        self.edit(workspace, "", folders)
+        known = {hook["key"]: hook["currentHash"] for folder in self.trusted for hook in self.hooks(workspace, folder)}
+        hooks = "".join(f'\n[hooks.state."{key}"]\ntrusted_hash = "{value}"\n' for key, value in known.items())
+        self.edit(workspace, "", folders + hooks)
 
     def hooks(self, workspace, project):
         """The hooks of that folder and their state, as Codex tells them to an editor."""
@@ -111,14 +114,17 @@ class Codex(Agent):
 
     def connect_mcp(self, workspace, project):
         command, *arguments = workspace.mcp_server()
-        with open(self.config(workspace), "a", encoding="utf-8") as config:
-            config.write(f"\n[mcp_servers.suite]\ncommand = {json.dumps(command)}\nargs = {json.dumps(arguments)}\n")
+        self.edit(workspace, f"\n[mcp_servers.suite]\ncommand = {json.dumps(command)}\nargs = {json.dumps(arguments)}\n", "")
         return []
 
     def subagent(self, prompt):
         wait = {"targets": [r"{{re:agent_id\W+([0-9a-f-]{36})}}"], "timeout_ms": 15000}
         return [calls(call("spawn_agent", {"message": prompt}, namespace="multi_agent_v1")),
                 calls(call("wait_agent", wait, namespace="multi_agent_v1")), says("done")]
+
+    def more_tools(self, project):
+        return [call("update_plan", {"plan": [{"step": "a", "status": "pending"}]}),
+                call("view_image", {"path": "readme.txt"}), call("list_mcp_resources", {})]
 
     # A model that has the tools to work with subagents.
     subagent_options = ("-m", "gpt-5.1-codex")
@@ -148,6 +154,9 @@ class CodexCodeMode(Codex):
 
     def mcp(self, arguments):
         return self.script(f"text(await tools.mcp__suite__touch({json.dumps(arguments)}));")
+
+    def more_tools(self, project):
+        return []
 
     def subagent(self, prompt):
         spawn = {"message": prompt, "task_name": "tidy"}

@@ -60,3 +60,11 @@ class Copilot(Agent):
     def subagent(self, prompt):
         return [calls(call("task", {"name": "part", "prompt": prompt, "agent_type": "task", "description": "a part"})),
                 says("done")]
+
+    def more_tools(self, project):
+        return [call("edit", {"path": str(project / "new.txt"), "old_str": "one", "new_str": "two"}),
+                call("glob", {"pattern": "*.txt"}), call("report_intent", {"intent": "a test"}),
+                call("sql", {"description": "todo", "query": "select 1"})]
+
+    def asking(self, prompt):
+        return [self.binary(), "-p", prompt]

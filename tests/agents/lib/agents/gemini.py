@@ -80,3 +80,9 @@ class Gemini(Agent):
 
     def end_of_subagent(self):
         return calls(call("complete_task", {"response": "done", "result": "done"}))
+
+    def more_tools(self, project):
+        edit = {"file_path": str(project / "new.txt"), "old_string": "one", "new_string": "two", "instruction": "a test"}
+        return [call("replace", edit), call("list_directory", {"dir_path": str(project)}),
+                call("glob", {"pattern": "*.txt"}),
+                call("update_topic", {"title": "t", "summary": "s", "strategic_intent": "i"})]

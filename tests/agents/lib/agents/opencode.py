@@ -70,3 +70,7 @@ class OpenCode(Agent):
     def subagent(self, prompt):
         return [calls(call("task", {"description": "a part", "prompt": prompt, "subagent_type": "general"})),
                 says("done")]
+
+    def more_tools(self, project):
+        edit = {"filePath": str(project / "new.txt"), "oldString": "one", "newString": "two"}
+        return [call("edit", edit), call("glob", {"pattern": "*.txt"}), call("todowrite", {"todos": []})]

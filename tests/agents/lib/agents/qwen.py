@@ -70,3 +70,10 @@ class Qwen(Agent):
     def subagent(self, prompt):
         return [calls(call("agent", {"description": "a part", "prompt": prompt, "subagent_type": "general-purpose"})),
                 says("done")]
+
+    def more_tools(self, project):
+        edit = {"file_path": str(project / "new.txt"), "old_string": "one", "new_string": "two"}
+        return [self.read(project / "new.txt"), call("edit", edit), call("glob", {"pattern": "*.txt"})]
+
+    def asking(self, prompt):
+        return [self.binary(), "-p", prompt]
