@@ -3,7 +3,6 @@ from cases.claude_code import second_agent, tools_are_not_held
 from cases.shared import DONE, hold_or_report
 from lib.cases import case
 from lib.model import call, calls
-from lib.wait import until
 
 BOTH = ("codex", "codex-code-mode")
 
@@ -136,8 +135,10 @@ def trust_by_keys_is_asked_for_and_holds(w):
     screen = w.start_screen(w.agent.interactive(w, project), project)
     screen.wait(r"Trust this folder|Do you trust")
     screen.press("Enter", r"Hooks need review")
-    screen.press("2", r"Ask Codex|Trust all and continue\s+enter|›")
-    until("the hooks to be trusted", lambda: trusted(w, screen, project), 40, every=1)
+    screen.press("2", r"› 2\. Trust all")
+    screen.press("Enter", r"permissions:")
+    states = [hook["trustStatus"] for hook in w.agent.hooks(w, project)]
+    w.check("every hook is trusted", states and set(states) == {"trusted"}, states)
     screen.close()
     code, text = w.doctor(project)
     w.check("`cra doctor` finds no problem then", code == 0, text)
@@ -145,15 +146,6 @@ def trust_by_keys_is_asked_for_and_holds(w):
     w.model.play(main=[calls(w.agent.delete(precious)), DONE])
     w.check("the call is held", w.deny_all(w.start("[[main]] please tidy up", project)))
     w.check("it does not run", precious.exists())
-
-
-def trusted(w, screen, project):
-    """Whether every hook is trusted. Confirms what Codex asks until it is so."""
-    if all(hook["trustStatus"] == "trusted" for hook in w.agent.hooks(w, project)):
-        return True
-    if screen.shows("Hooks need review"):
-        screen.keys("Enter")
-    return False
 
 
 @case("codex")
@@ -178,11 +170,10 @@ def second_agent_without_hooks_is_held(w, variant):
 
 
 @case("codex", variants={
-    "update_plan": call("update_plan", {"plan": [{"step": "a", "status": "pending"}]}),
     "view_image": call("view_image", {"path": "readme.txt"}),
-    "list_mcp_resources": call("list_mcp_resources", {}),
     "get_goal": call("get_goal", {}),
     "create_goal": call("create_goal", {"objective": "a test"}),
+    "update_goal": call("update_goal", {"status": "complete"}),
 })
 def everyday_tool_is_not_held(w, variant):
     """A tool that the agent keeps its own work with is known, and not held."""

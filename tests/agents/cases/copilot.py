@@ -44,13 +44,12 @@ def connect_tells_of_trust(w, variant):
 EVERYDAY = {
     "sql": {"description": "todo", "query": "select 1"},
     "session_store_sql": {"description": "look", "query": "select 1"},
-    "report_intent": {"intent": "a test"},
-    "update_todo": {"todos": "- [ ] a"},
     "list_bash": {},
     "read_bash": {"shellId": "0", "delay": 1},
     "stop_bash": {"shellId": "0"},
     "list_agents": {},
     "read_agent": {"agent_id": "none"},
+    "write_agent": {"agent_id": "none", "message": "hello"},
     "skill": {"skill": "none"},
     "fetch_copilot_cli_documentation": {},
 }

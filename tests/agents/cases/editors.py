@@ -73,10 +73,11 @@ def editor_harmless_call_runs(w):
 
 @case(*AGENTS)
 def editor_secrets_are_held(w):
-    """An agent in an editor that reads `.env` is held, whoever reads the file for it."""
+    """An agent in an editor that reads a file of secrets is held, whoever reads the file for it."""
     project, client = editor(w)
-    (project / ".env").write_text("TOKEN=the-secret-value\n")
-    w.model.play(main=[calls(w.agent.read(project / ".env")), DONE])
+    secret = project / w.agent.secret_file
+    secret.write_text("TOKEN=the-secret-value\n")
+    w.model.play(main=[calls(w.agent.read(secret)), DONE])
     client.prompt("[[main]] please look")
     w.check("it is held", deny_all(w, client, "that is a secret"))
     client.finish()

@@ -40,7 +40,6 @@ LIST = ".gemini/trustedFolders.json"
 
 @case(AGENT, variants={
     "list of trusted folders, by the shell": lambda w: w.agent.shell(f"echo '{{}}' > ~/{LIST}"),
-    "list of trusted folders, by the tool": lambda w: w.agent.write(w.home / LIST, "{}"),
     "extension, by the shell": lambda w: w.agent.shell("mkdir -p ~/.gemini/extensions/x && echo '{}' > ~/.gemini/extensions/x/a.json"),
     "settings of the user, after cd": lambda w: w.agent.shell("cd ~/.gemini && echo '{}' > settings.json"),
 })
@@ -56,14 +55,9 @@ EVERYDAY = {
     "update_topic": {"title": "t", "summary": "s", "strategic_intent": "i"},
     "write_todos": {"todos": []},
     "enter_plan_mode": {"reason": "a test"},
-    "exit_plan_mode": {"plan_filename": "plan.md"},
     "list_background_processes": {},
     "read_background_output": {"pid": 1},
-    "get_internal_docs": {},
-    "list_mcp_resources": {},
-    "read_mcp_resource": {"uri": "none://x"},
     "activate_skill": {"name": "none"},
-    "tracker_list_tasks": {},
 }
 
 

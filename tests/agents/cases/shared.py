@@ -426,7 +426,10 @@ def one_pass_runs_one_of_two_identical_calls(w):
     command = "git push --force origin main; echo x >> runs.txt"
     w.model.play(main=[w.agent.side_by_side(command, command), DONE])
     run = w.start("[[main]] please do it twice", project)
-    w.console.approve(w.check_held(run)["id"])
+    first = w.check_held(run)
+    # Where the agent asks for both at once, both hooks wait before one is passed.
+    happens(lambda: len(w.hooks()) > 1, 3)
+    w.console.approve(first["id"])
     others = w.deny_all(run, "once is enough")
     runs = (project / "runs.txt").read_text().count("x") if (project / "runs.txt").exists() else 0
     w.check("one of them ran", runs == 1, f"{runs} ran")
@@ -450,13 +453,13 @@ def identical_harmless_calls_are_both_recorded(w):
 
 @case()
 def reading_secrets_is_held(w):
-    """Reading `.env` by the read tool is held, and the content does not reach the model."""
+    """Reading a file of secrets by the read tool is held, and the content does not reach the model."""
     hold_secret(w, lambda path: w.agent.read(path))
 
 
 @case()
 def searching_secrets_is_held(w):
-    """Printing lines of `.env` by the search tool is held, and the content does not reach the model."""
+    """Printing lines of a file of secrets by the search tool is held, and the content does not reach the model."""
     hold_secret(w, lambda path: w.agent.search(path, "TOKEN"))
 
 
@@ -471,8 +474,9 @@ def printing_secrets_is_held(w):
 
 def hold_secret(w, tool):
     project = w.connected_project()
-    (project / ".env").write_text("TOKEN=the-secret-value\n")
-    w.model.play(main=[calls(tool(project / ".env")), DONE])
+    secret = project / w.agent.secret_file
+    secret.write_text("TOKEN=the-secret-value\n")
+    w.model.play(main=[calls(tool(secret)), DONE])
     run = w.start("[[main]] please look", project)
     held = w.deny_all(run, "that is a secret")
     w.check("it is held", len(held) == 1, f"{held} {w.actions()}")

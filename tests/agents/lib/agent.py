@@ -29,6 +29,8 @@ class Agent:
     without = {}  # shared cases that do not apply, with the reason
 
     odd_settings = None  # a settings file in a hand of its own, or nothing where the file is cra's alone
+    secret_file = ".env"  # a file of secrets that the agent itself would read
+    hides_environment = False  # from the commands that it runs
     untrusted_options = ()  # on the command line, to start in a folder that is not trusted
     waiting = None  # what its screen says while a call is held
     working = None  # what its screen says once it has taken a prompt

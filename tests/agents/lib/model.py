@@ -56,6 +56,8 @@ class Request:
         self.script, self.turn = position(turns)
         self.results = last_results(turns)
         self.answer = None
+        # A request without tools is an aside (a title, a summary). Codex may keep its tools to itself.
+        self.of_conversation = bool(self.tools) or self.api == "responses"
 
     @property
     def text(self):
@@ -89,9 +91,9 @@ class Model:
             return len(self.log)
 
     def requests(self, since=0):
-        """The requests of conversations: those that offer tools."""
+        """The requests of conversations."""
         with self.lock:
-            return [entry for entry in self.log[since:] if entry.tools]
+            return [entry for entry in self.log[since:] if entry.of_conversation]
 
     def everything(self, since=0):
         """The text of all that agents sent."""
@@ -116,7 +118,7 @@ class Model:
             return entry
 
     def step(self, entry):
-        if not entry.tools or entry.script is None:
+        if not entry.of_conversation or entry.script is None:
             return {"text": "ok"}
         steps = self.scripts.get(entry.script, [])
         step = steps[entry.turn] if entry.turn < len(steps) else END

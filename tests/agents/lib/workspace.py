@@ -73,6 +73,8 @@ class Workspace:
             "GIT_COMMITTER_EMAIL": "tester@localhost", "GIT_PAGER": "cat", "PAGER": "cat",
             **agent.environment(self),
         }
+        # Some agents run commands in a login shell.
+        (self.home / ".profile").write_text(f'export PATH="{self.env["PATH"]}"\n')
         self.tmux = Tmux(self.folder / "tmux", self.env)
         self.console = None
         agent.prepare(self)

@@ -10,6 +10,7 @@ class Copilot(Agent):
     program = "copilot"
     settings_file = ".github/hooks/cra.json"
     acp = ["--acp"]
+    hides_environment = True
     working = r"Working|Esc to"
 
     def binary(self):

@@ -10,6 +10,7 @@ class Gemini(Agent):
     program = "gemini"
     settings_file = ".gemini/settings.json"
     acp = ["--acp"]
+    secret_file = "secrets.yaml"
     untrusted_options = ("--skip-trust",)
     odd_settings = '{\n    "theme":"x" ,\n\t"hooks" : { "BeforeTool":[ {"matcher":"x", "hooks":[{"type":"command",' \
                    '"command":"true"}]} ] },"ui":{ }\n}'

@@ -20,6 +20,8 @@ class OpenCode(Agent):
                 "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}
 
     def prepare(self, workspace):
+        # It installs a package beside its plugins, and tries for more than a minute where there is no network.
+        (workspace.home / ".npmrc").write_text("offline=true\nfetch-retries=0\n")
         options = {"baseURL": f"{workspace.model.url}/v1", "apiKey": "sk-test-fake"}
         model = {"name": "Mock", "limit": {"context": 100000, "output": 8000}}
         self.edit(workspace, lambda known: known.update({
