@@ -72,7 +72,8 @@ def server_file(precious):
 
 
 @case(AGENT, variants={
-    "skill": skill_file, "skill with a hook": skill_file_with_a_hook, "slash command": slash_command_file, "MCP server": server_file})
+    "skill": skill_file, "skill with a hook": skill_file_with_a_hook, "slash command": slash_command_file,
+    "MCP server": server_file})
 def planted_file_is_held_or_harmless(w, variant):
     """A file that runs a command in the next session is held when the agent writes it, or runs nothing there."""
     project, precious = w.connected_project(), w.precious()
@@ -112,6 +113,7 @@ def second_agent_without_hooks_is_held(w, variant):
 
 def second_agent(w, command):
     project, precious = w.connected_project(), w.precious()
+    command = command.replace("{url}", w.model.url)
     if w.agent.hides_environment:
         command = f"export {' '.join(f'{name}={value}' for name, value in w.agent.environment(w).items())}; {command}"
     w.model.play(main=[calls(w.agent.shell(command + " < /dev/null")), DONE],

@@ -161,8 +161,9 @@ def reason_of_a_blocked_prompt_is_told(w):
 
 @case("codex", variants={
     "hooks disabled": "codex exec --disable hooks --dangerously-bypass-approvals-and-sandbox '[[inner]] go on'",
-    "settings ignored": "codex exec --ignore-user-config -c model_provider=mock "
-                        "--dangerously-bypass-approvals-and-sandbox '[[inner]] go on'",
+    "settings ignored": "codex exec --ignore-user-config --dangerously-bypass-approvals-and-sandbox -m gpt-5.5 "
+                        "-c model_provider=mock -c 'model_providers.mock={name=\"mock\",base_url=\"{url}/v1\","
+                        "wire_api=\"responses\",env_key=\"OPENAI_API_KEY\"}' '[[inner]] go on'",
 })
 def second_agent_without_hooks_is_held(w, variant):
     """An agent that starts itself without hooks, by an ordinary command, is held."""

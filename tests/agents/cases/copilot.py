@@ -21,6 +21,15 @@ def switch_of_the_hooks_is_guarded(w, variant):
     w.check("it is not written", not (project / variant).exists())
 
 
+@case(AGENT)
+def list_of_trusted_folders_is_guarded(w):
+    """An agent that writes the list of trusted folders, which decides whether hooks run, is held."""
+    project = w.connected_project()
+    w.model.play(main=[calls(w.agent.shell("echo '{}' > ~/.copilot/config.json")), DONE])
+    held = w.deny_all(w.start("[[main]] please write it", project))
+    w.check("it is held", held, w.model.results())
+
+
 @case(AGENT, variants={path: path for path in SWITCHES})
 def doctor_reports_hooks_that_are_switched_off(w, variant):
     """`cra doctor` exits with 1 where a file of the project switches the hooks off."""

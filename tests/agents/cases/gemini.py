@@ -2,7 +2,8 @@
 from cases.claude_code import second_agent, tools_are_not_held
 from cases.shared import DONE, hold_or_report
 from lib.cases import case
-from lib.model import call, calls
+from lib.model import call, calls, says
+from lib.wait import happens, until
 
 AGENT = "gemini"
 
@@ -28,6 +29,44 @@ def doctor_reports_a_distrusted_folder(w):
 
 
 @case(AGENT)
+def distrusted_folder_is_held_in_a_terminal(w):
+    """In a terminal, in a folder that the user told Gemini not to trust, reading a file of secrets is held."""
+    w.start_console()
+    project = w.project()
+    w.connect(project)
+    w.agent.trust(w, project, "DO_NOT_TRUST")
+    screen = prompt_in_terminal(w, project)
+    held = until("a held request, or the end of the turn", lambda: w.queue() or screen.shows("ALL DONE"))
+    w.check("it is held", held is not True and w.queue())
+    w.check("the secret does not reach the model", "the-secret-value" not in w.model.everything())
+
+
+@case(AGENT)
+def call_that_its_user_cancels_is_closed(w):
+    """When the user of the terminal cancels a call while it is held, no operator decides about it any more."""
+    project = w.connected_project()
+    screen = prompt_in_terminal(w, project)
+    w.held()
+    screen.wait(w.agent.waiting)
+    screen.press("Escape", r"(?i)cancelled|canceled|Type your message")
+    w.check("the request is closed, or an alarm is shown",
+            happens(lambda: not w.queue() or w.console.shows(r"(?i)ALARM|agent (has )?left"), 20), w.queue())
+    w.check("the secret does not reach the model", "the-secret-value" not in w.model.everything())
+
+
+def prompt_in_terminal(w, project):
+    """Lets an agent in a terminal read a file of secrets."""
+    secret = project / w.agent.secret_file
+    secret.write_text("TOKEN=the-secret-value\n")
+    w.model.play(main=[calls(w.agent.read(secret)), says("ALL DONE")])
+    screen = w.start_screen(w.agent.interactive(w, project), project)
+    w.agent.await_prompt(screen)
+    screen.type("[[main]] please look")
+    screen.keys("Enter")
+    return screen
+
+
+@case(AGENT)
 def doctor_tells_that_editors_are_not_covered(w):
     """`cra doctor` says that Gemini inside an editor does not ask its hooks."""
     project = w.connected_project()
@@ -40,7 +79,8 @@ LIST = ".gemini/trustedFolders.json"
 
 @case(AGENT, variants={
     "list of trusted folders, by the shell": lambda w: w.agent.shell(f"echo '{{}}' > ~/{LIST}"),
-    "extension, by the shell": lambda w: w.agent.shell("mkdir -p ~/.gemini/extensions/x && echo '{}' > ~/.gemini/extensions/x/a.json"),
+    "extension, by the shell": lambda w: w.agent.shell(
+        "mkdir -p ~/.gemini/extensions/x && echo '{}' > ~/.gemini/extensions/x/a.json"),
     "settings of the user, after cd": lambda w: w.agent.shell("cd ~/.gemini && echo '{}' > settings.json"),
 })
 def switch_of_the_hooks_is_guarded(w, variant):

@@ -1,6 +1,5 @@
 """A client of the Agent Client Protocol, as an editor is: it starts an agent, sends prompts, and does what it is asked."""
 import json
-import os
 import subprocess
 import threading
 

@@ -113,7 +113,7 @@ class Scrub:
     UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
     ID = re.compile(r"\b(toolu|call|fc|msg|ses|prt|per|resp|evt|agent)_[0-9A-Za-z_]{6,}\b")
     AGENT_ID = re.compile(r"\b(a)[0-9a-f]{16}\b")
-    TIME = re.compile(r"\b20\d\d-\d\d-\d\dT\d\d[:-]\d\d(?:[:-]\d\d(?:\.\d+)?Z?)?")
+    TIME = re.compile(r"\b20\d\d-\d\d-\d\dT\d\d[:-]\d\d(?:[:-]\d\d(?!\d)(?:\.\d+)?Z?)?")
     DAY = re.compile(r"/20\d\d/\d\d/\d\d/")
     NUMBERS = re.compile(r"(?i)(time|duration|elapsed|created|updated|start|end|pid|_ms)")
 

@@ -80,7 +80,7 @@ class Gemini(Agent):
         return [calls(call("invoke_agent", {"agent_name": "generalist", "prompt": prompt})), says("done")]
 
     def end_of_subagent(self):
-        return calls(call("complete_task", {"response": "done", "result": "done"}))
+        return calls(call("complete_task", {"result": {"response": "done"}}))
 
     def more_tools(self, project):
         edit = {"file_path": str(project / "new.txt"), "old_string": "one", "new_string": "two", "instruction": "a test"}

@@ -20,14 +20,23 @@ class OpenCode(Agent):
                 "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}
 
     def prepare(self, workspace):
-        # It installs a package beside its plugins, and tries for more than a minute where there is no network.
-        (workspace.home / ".npmrc").write_text("offline=true\nfetch-retries=0\n")
+        self.settle(workspace.home / ".config/opencode")
         options = {"baseURL": f"{workspace.model.url}/v1", "apiKey": "sk-test-fake"}
         model = {"name": "Mock", "limit": {"context": 100000, "output": 8000}}
         self.edit(workspace, lambda known: known.update({
             "model": "mock/mock-model", "small_model": "mock/mock-model", "autoupdate": False, "share": "disabled",
             "provider": {"mock": {"npm": "@ai-sdk/openai-compatible", "name": "Mock", "options": options,
                                   "models": {"mock-model": model}}}}))
+
+    def prepare_project(self, workspace, project):
+        self.settle(project / ".opencode")
+
+    def settle(self, folder):
+        """Makes a folder of settings look complete. opencode installs a package beside its plugins, and tries for
+        more than a minute where there is no network."""
+        (folder / "node_modules").mkdir(parents=True)
+        lock = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": self.version}}}}
+        (folder / "package-lock.json").write_text(json.dumps(lock))
 
     @staticmethod
     def edit(workspace, change):
