@@ -19,7 +19,7 @@ def install(agent):
         # A folder of its own until it is complete: two runs of the suite may install at the same time.
         folder = tempfile.mkdtemp(prefix=f".{agent.folder.name}-", dir=agent.folder.parent)
         command = ["npm", "install", "--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund",
-                   "--no-package-lock", "--loglevel", "error", f"{agent.package}@{agent.version}"]
+                   "--no-package-lock", "--loglevel", "error", "--fetch-retries", "1", "--fetch-retry-mintimeout", "2000", f"{agent.package}@{agent.version}"]
         print(f"installing {agent.package}@{agent.version}", file=sys.stderr, flush=True)
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode == 0:
@@ -30,6 +30,6 @@ def install(agent):
                 return None
             return f"{agent.package}@{agent.version} has no program for this machine"
         shutil.rmtree(folder, ignore_errors=True)
-        said = (done.stderr or done.stdout).strip().splitlines()
-        print(f"attempt {attempt} of {TRIES}: {said[0] if said else 'npm failed'}", file=sys.stderr, flush=True)
-    return f"{agent.package}@{agent.version} cannot be installed: the registry does not answer"
+        said = ((done.stderr or done.stdout).strip().splitlines() or ["npm failed"])[0]
+        print(f"attempt {attempt} of {TRIES}: {said}", file=sys.stderr, flush=True)
+    return f"{agent.package}@{agent.version} cannot be installed from npm ({said})"
