@@ -146,7 +146,7 @@ def resumed_session_is_held(w):
 
 
 EVERYDAY = {
-    "ListAgents": {}, "TaskList": {}, "CronList": {}, "SendMessage": {"to": "main", "message": "hello"},
+    "ListAgents": {}, "CronList": {}, "SendMessage": {"to": "main", "message": "hello"},
     "ReportFindings": {"findings": []}, "ScheduleWakeup": {"delaySeconds": 60, "reason": "a test", "prompt": "hello"},
     "EnterWorktree": {}, "TaskStop": {"task_id": "none"}, "Workflow": {},
 }
