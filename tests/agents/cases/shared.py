@@ -30,7 +30,8 @@ def harmless_command_runs(w):
     w.check("the command ran", (project / "out.txt").exists())
     w.check("the agent ends well", code == 0, run.out[-500:])
     w.check("the model is told the result", len(w.model.results()) == 1, w.model.results())
-    w.check_record("session_started", "input_received", "action_attempted", "action_completed", "session_ended",
+    end = ["session_ended"] if w.agent.tells_end_of_session else []
+    w.check_record("session_started", "input_received", "action_attempted", "action_completed", *end,
                    without=["checkpoint_triggered", "action_blocked"])
     w.check("the action is called `shell.run`", w.actions() == ["shell.run"], w.actions())
 
@@ -597,8 +598,6 @@ def disconnect_restores_the_file_byte_for_byte(w):
     w.start_console()
     project = w.project()
     settings = project / w.agent.settings_file
-    if w.agent.odd_settings is None:
-        return
     settings.parent.mkdir(parents=True, exist_ok=True)
     settings.write_text(w.agent.odd_settings)
     w.connect(project)
@@ -648,19 +647,20 @@ def interactive_call_is_held(w):
 
 @case()
 def hooks_cost_little(w):
-    """The hooks add less than a quarter of a second to a tool call, in the median."""
+    """The hooks add less than a quarter of a second to a tool call. The fastest call of each run counts, because
+    the machine may be busy."""
     w.start_console()
     plain = w.project("plain")
     w.agent.trust(w, plain)
     held = w.connected_project()
     w.model.play(main=[calls(w.agent.shell(f"echo {at} > out{at}.txt")) for at in range(12)] + [DONE])
-    cost = {}
-    for project in (plain, held):
+    cost = {"plain": [], "project": []}
+    for project in (plain, held, plain, held):
         mark = w.model.mark()
         w.start("[[main]] please count", project).finish()
         w.check(f"all commands run in {project.name}", (project / "out11.txt").exists())
         times = [request.at for request in w.model.requests(mark) if request.script == "main"]
-        gaps = sorted(after - before for before, after in zip(times, times[1:]))
-        cost[project.name] = 1000 * gaps[len(gaps) // 2]
-    w.note = f"median ms of a call: {cost['plain']:.0f} without hooks, {cost['project']:.0f} with"
-    w.check("the hooks add less than 250 ms", cost["project"] - cost["plain"] < 250, w.note)
+        cost[project.name] += [1000 * (after - before) for before, after in zip(times, times[1:])]
+    without, with_hooks = min(cost["plain"]), min(cost["project"])
+    w.check("the hooks add less than 250 ms", with_hooks - without < 250,
+            f"ms of the fastest call: {without:.0f} without hooks, {with_hooks:.0f} with")

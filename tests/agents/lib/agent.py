@@ -34,6 +34,7 @@ class Agent:
     untrusted_options = ()  # on the command line, to start in a folder that is not trusted
     waiting = None  # what its screen says while a call is held
     working = None  # what its screen says once it has taken a prompt
+    tells_end_of_session = True  # to a hook, when it has worked on its prompt
     has_read_tool = True  # and one to search; otherwise both go by the shell
     subagent_options = ()  # on the command line, to have subagents
 

@@ -10,6 +10,7 @@ class Copilot(Agent):
     program = "copilot"
     settings_file = ".github/hooks/cra.json"
     acp = ["--acp"]
+    without = {"disconnect_restores_the_file_byte_for_byte": "the file is of cra alone"}
     hides_environment = True
     working = r"Working|Esc to"
 

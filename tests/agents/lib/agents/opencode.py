@@ -11,6 +11,11 @@ class OpenCode(Agent):
     settings_file = ".opencode/plugin/cra.js"
 
     working = r"esc interrupt"
+    tells_end_of_session = False
+    without = {
+        "disconnect_restores_the_file_byte_for_byte": "the file is of cra alone",
+        "sessions_of_subagents_end": "it does not tell the end of a session",
+    }
 
     def binary(self):
         return self.modules / f"opencode-linux-{machine()}/bin/opencode"

@@ -13,6 +13,8 @@ class Qwen(Agent):
     odd_settings = '{\n    "theme":"x" ,\n\t"hooks" : { "PreToolUse":[ {"matcher":"x", "hooks":[{"type":"command",' \
                    '"command":"true"}]} ] },"ui":{ }\n}'
     working = r"esc to cancel"
+    tells_end_of_session = False
+    without = {"sessions_of_subagents_end": "it does not tell the end of a session"}
 
     def binary(self):
         return self.modules / ".bin/qwen"
