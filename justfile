@@ -14,6 +14,10 @@ test *FILTER:
 e2e *FILTER:
     cargo test --locked --test e2e {{FILTER}}
 
+# Runs real coding agents against the real program, offline.
+agents *FLAGS:
+    tests/agents/run {{FLAGS}}
+
 # Writes generated files anew. Read `git diff` afterwards.
 bless:
     UPDATE_CONFORMANCE=1 UPDATE_DOCS=1 UPDATE_MODULE=1 UPDATE_SNAPSHOTS=1 INSTA_UPDATE=always cargo test --locked --test suite
