@@ -159,6 +159,10 @@ class TestConsole:
         self._wait_until(f"{count} held requests", enough)
         return found
 
+    def wait_for_joined(self, times: int) -> None:
+        """Waits until the only held request was joined this many times."""
+        self._wait_until(f"joined {times} times", lambda: [held["joined"] for held in self.held()] == [times])
+
     def pass_request(self, gate: Optional[str] = None) -> str:
         """Passes a request, as an operator does it."""
         gate = gate or self.wait_for_held()[0]
@@ -177,7 +181,8 @@ class TestConsole:
 
     def events(self, session: str) -> List[Dict[str, Any]]:
         """Returns the record of a session."""
-        return [json.loads(line) for line in self.run("trace", "show", session, "--json").splitlines()]
+        lines = self.run("trace", "show", session, "--json").rstrip("\n").split("\n")
+        return [_with_numbers(json.loads(line)) for line in lines]
 
     def payloads(self, session: str, event_type: str) -> List[Dict[str, Any]]:
         """Returns the payloads of one type of event."""
@@ -216,6 +221,18 @@ class TestConsole:
         self.close()
 
 
+def _with_numbers(event: Dict[str, Any]) -> Dict[str, Any]:
+    """Returns an event with its numbers. The record writes numbers that other readers would round as text."""
+    payload = event["payload"]
+    for path in payload.get("numbers_as_text", []):
+        *parts, last = [int(part) if part.isdigit() else part for part in re.findall(r"[^.\[\]]+", path)]
+        place: Any = payload
+        for part in parts:
+            place = place[part]
+        place[last] = json.loads(place[last])
+    return event
+
+
 def _perform(console: TestConsole, command: Dict[str, Any]) -> Any:
     do = command["do"]
     if do == "pass":
@@ -224,8 +241,8 @@ def _perform(console: TestConsole, command: Dict[str, Any]) -> Any:
         return console.deny_request(command["reason"], command.get("gate"))
     if do == "held":
         return console.wait_for_held(command.get("count", 1), command.get("action"))
-    if do == "list":
-        return console.held()
+    if do == "joined":
+        return console.wait_for_joined(command["times"])
     if do == "payloads":
         return console.payloads(command["session"], command["type"])
     if do in ("start", "kill", "pause", "resume"):

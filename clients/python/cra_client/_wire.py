@@ -51,6 +51,9 @@ def plain_copy(value: Any, path: str = "", depth: int = 0) -> Any:
     if isinstance(value, str):
         return str(value)
     if isinstance(value, int):
+        # The console refuses other integers, and cannot sign a refusal of JSON that it cannot read exactly.
+        if not -(2**63) <= value < 2**64:
+            raise InvalidRequest(f"`{path}` is an integer of more than 64 bits: send it as text")
         return int(value)
     if isinstance(value, float):
         if not math.isfinite(value):

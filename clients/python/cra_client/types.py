@@ -144,7 +144,7 @@ class Resolution:
 
     resolution_id: str
     allowed: Tuple[str, ...]
-    denied: Tuple[str, ...]
+    denied: Tuple[Mapping[str, Any], ...]
     constraints: Tuple[Mapping[str, Any], ...]
     expires_at: str
     fields: Mapping[str, Any] = field(repr=False)
@@ -197,7 +197,7 @@ def resolution_in(result: Mapping[str, Any]) -> Resolution:
     return Resolution(
         str(result.get("id")),
         _texts(result.get("allowed")),
-        _texts(result.get("denied")),
+        tuple(_objects(result.get("denied"))),
         tuple(_objects(result.get("constraints"))),
         str(result.get("expires_at")),
         result,
