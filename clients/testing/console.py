@@ -241,6 +241,8 @@ def _perform(console: TestConsole, command: Dict[str, Any]) -> Any:
         return console.deny_request(command["reason"], command.get("gate"))
     if do == "held":
         return console.wait_for_held(command.get("count", 1), command.get("action"))
+    if do == "list":
+        return console.held()
     if do == "texts":
         [attempt] = console.payloads(command["session"], "action_attempted")
         return {name: str(value) for name, value in attempt["action_params"].items()}

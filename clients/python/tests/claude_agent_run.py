@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Dict
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT)]
 
-from scripted_model import serve, tool_results  # noqa: E402
+from tests.scripted_model import serve, tool_results  # noqa: E402
 
 
 def open_loopback() -> None:

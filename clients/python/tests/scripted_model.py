@@ -83,7 +83,8 @@ def serve(script: List[Reply]) -> Tuple[int, List[Dict[str, Any]]]:
             self.event("message_start", message={**message, "content": [], "stop_reason": None})
             for at, block in enumerate(blocks):
                 if block["type"] == "text":
-                    empty, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": block["text"]}
+                    empty: Dict[str, Any] = {"type": "text", "text": ""}
+                    delta = {"type": "text_delta", "text": block["text"]}
                 else:
                     empty = {**block, "input": {}}
                     delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import unittest
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 try:
     import claude_agent_sdk
@@ -144,7 +144,7 @@ class ClaudeAgent(ConsoleTest):
 
 class Translation(unittest.TestCase):
     def test_tools_become_the_actions_of_coding_agents(self) -> None:
-        for name, arguments, action, key, value in [
+        cases: List[Tuple[str, Dict[str, Any], str, str, str]] = [
             ("Bash", {"command": "ls"}, "shell.run", "command", "ls"),
             ("Read", {"file_path": "a/../b"}, "file.read", "path", "/w/b"),
             ("NotebookEdit", {"notebook_path": "/n"}, "file.write", "path", "/n"),
@@ -154,17 +154,19 @@ class Translation(unittest.TestCase):
             ("Task", {"prompt": "do"}, "agent.run", "prompt", "do"),
             ("mcp__files__read.all", {}, "mcp.files.read_all", "tool", "mcp__files__read.all"),
             ("TodoWrite", {}, "tool.TodoWrite", "tool", "TodoWrite"),
-        ]:
+        ]
+        for name, arguments, action, key, value in cases:
             found, params = claude_action(name, arguments, "/w")
             self.assertEqual((found, params[key]), (action, value))
         _, params = claude_action("Bash", {"command": "ls", "cwd": "/etc"}, "/w")
         self.assertEqual((params["cwd"], params["asked_cwd"]), ("/w", "/etc"))
-        for name, arguments in [("Bash", {}), ("Read", {"file_path": 3}), ("WebFetch", {"url": ""})]:
+        wrong: List[Tuple[str, Dict[str, Any]]] = [("Bash", {}), ("Read", {"file_path": 3}), ("WebFetch", {"url": ""})]
+        for name, arguments in wrong:
             with self.assertRaises(InvalidRequest):
                 claude_action(name, arguments, "/w")
 
     def test_two_decisions_are_not_combined(self) -> None:
-        options = claude_agent_sdk.ClaudeAgentOptions(can_use_tool=lambda *_: None)  # type: ignore[arg-type, return-value]
+        options = claude_agent_sdk.ClaudeAgentOptions(can_use_tool=lambda *_: None)  # type: ignore[arg-type]
         with self.assertRaises(InvalidRequest):
             gate_options(options, session=None)  # type: ignore[arg-type]
 

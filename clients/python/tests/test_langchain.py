@@ -13,7 +13,7 @@ except ImportError:
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -64,7 +64,7 @@ class LangChain(ConsoleTest):
                 raise ValueError("the pencil broke")
             return f"noted {text}"
 
-        messages: List[BaseMessage] = [AIMessage(content="", tool_calls=calls) for calls in turns]
+        messages: List[Any] = [AIMessage(content="", tool_calls=calls) for calls in turns]
         model = ScriptedChatModel(messages=iter([*messages, AIMessage(content="bye")]))
         gate = HumanInTheLoopMiddleware(
             interrupt_on={"refund": True, "read_secret": True, "note": True}, interrupt_mode=mode

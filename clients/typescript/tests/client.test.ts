@@ -3,9 +3,12 @@
  */
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 
 import {
   AnswersRejected,
@@ -20,7 +23,7 @@ import {
   type Run,
 } from "cra-client";
 
-import { Impostor, ROOT, TestConsole, waitUntil, type Trick } from "./support.js";
+import { Impostor, REPOSITORY, TestConsole, waitUntil, type Trick } from "./support.js";
 
 /** Part of a module that the package does not export. */
 interface Wire {
@@ -417,7 +420,7 @@ describe("impostors", () => {
   });
 
   test("the documented vector verifies", async () => {
-    const page = readFileSync(join(ROOT, "../../docs/src/reference/socket-api.md"), "utf8");
+    const page = readFileSync(join(REPOSITORY, "docs/src/reference/socket-api.md"), "utf8");
     const part = (name: string) => new RegExp(`^${name} +(\\S.*)$`, "m").exec(page)?.[1] ?? "";
     const { AnswerKey } = (await import("../dist/wire.js" as string)) as Wire;
     const key = new AnswerKey(part("key"));
@@ -433,6 +436,28 @@ describe("impostors", () => {
     }
     assert.throws(() => key.verify(Buffer.alloc(32), request, reply), UnverifiedAnswer);
     assert.throws(() => key.verify(challenge, Buffer.from("{}"), reply), UnverifiedAnswer);
+  });
+});
+
+describe("examples", () => {
+  test("the examples of the README and the guide run", async () => {
+    const pages = ["clients/typescript/README.md", "docs/src/guide/own-agents.md"];
+    for (const page of pages) {
+      const text = readFileSync(join(REPOSITORY, page), "utf8");
+      const examples = text.split("```ts example\n").slice(1);
+      assert.ok(examples.length > 0, page);
+      for (const [at, example] of examples.entries()) {
+        // In the package's folder, so that its name resolves.
+        const file = new URL(`example-${page.replaceAll("/", "-")}-${at}.mjs`, import.meta.url);
+        writeFileSync(file, example.split("```")[0] ?? "");
+        const environment = { CRA_SOCKET: console.ready.socket, CRA_ANSWER_KEY: console.ready.key };
+        const running = promisify(execFile)(process.execPath, [fileURLToPath(file)], {
+          env: { ...process.env, ...environment },
+        });
+        if (example.includes("payments.refund")) await console.pass();
+        await running;
+      }
+    }
   });
 });
 

@@ -12,8 +12,8 @@ import { fileURLToPath } from "node:url";
 
 import { CraConsole, type ConsoleOptions, type Session, type SessionOptions } from "cra-client";
 
-/** Folder of the package. */
-export const ROOT = fileURLToPath(new URL("..", import.meta.url));
+/** Folder of the repository. `clients/test` runs these tests in a copy of the package. */
+export const REPOSITORY = process.env["CRA_REPOSITORY"] ?? fileURLToPath(new URL("../../..", import.meta.url));
 
 /** Longest wait for a state. A test that passes never waits for it. */
 const DEADLINE_MS = 60_000;
@@ -39,20 +39,20 @@ export class TestConsole {
   ) {}
 
   static async start(): Promise<TestConsole> {
-    const helper = join(ROOT, "..", "testing", "console.py");
-    const process = spawn("python3", [helper], { stdio: ["pipe", "pipe", "inherit"] });
-    const lines = createInterface({ input: process.stdout });
+    const helper = join(REPOSITORY, "clients", "testing", "console.py");
+    const helperProcess = spawn("python3", [helper], { stdio: ["pipe", "pipe", "inherit"] });
+    const lines = createInterface({ input: helperProcess.stdout });
     return await new Promise((resolve, reject) => {
       let console: TestConsole | undefined;
       lines.on("line", (line) => {
         if (console === undefined) {
-          console = new TestConsole(JSON.parse(line) as Ready, process);
+          console = new TestConsole(JSON.parse(line) as Ready, helperProcess);
           resolve(console);
         } else {
           console.#waiting.shift()?.(JSON.parse(line) as Answer);
         }
       });
-      process.on("exit", () => {
+      helperProcess.on("exit", () => {
         reject(new Error("the helper ended"));
         if (console === undefined) return;
         for (const waiting of console.#waiting) waiting({ error: "the helper ended" });
