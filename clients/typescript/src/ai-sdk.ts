@@ -10,7 +10,7 @@
  *
  * Every tool with an `execute` function gets `needsApproval: true`, so that the SDK stops before it. The console is asked
  * about each stopped call, and its decision goes back as a `tool-approval-response`. The model gets the reason of a
- * denial. A tool runs only with a permission for exactly this call and this input, whatever else says "approved".
+ * denial. A tool runs only with a permission for exactly this call and this input, also where another source has approved it.
  * Tools without `execute`, and tools that the provider runs, are not held.
  */
 
