@@ -52,14 +52,14 @@ pub(super) fn parse_conditions(text: &str) -> Result<Vec<EventCondition>, EventF
             None => (false, term.as_str()),
         };
         let recorded: EventFilter = term.parse()?;
-        let names = types_of_term(positive);
+        let types = types_of_term(positive);
         let sign = if negated { "-" } else { "" };
-        let named: Option<EventFilter> = if names.is_empty() {
+        let by_words: Option<EventFilter> = if types.is_empty() {
             None
         } else {
-            Some(format!("{sign}{TYPE_FIELD}:{}", names.join("|")).parse()?)
+            Some(format!("{sign}{TYPE_FIELD}:{}", types.join("|")).parse()?)
         };
-        let both = [Some(recorded), named].into_iter().flatten();
+        let both = [Some(recorded), by_words].into_iter().flatten();
         if negated {
             conditions.extend(both.map(|filter| EventCondition {
                 alternatives: vec![filter],
