@@ -47,7 +47,7 @@ fn every_response_type_is_recorded_as_it_was_chosen_and_shown() {
     open(&mut terminal);
     terminal.wait_for("see the rules <https://acme.example/rules>");
     terminal.keys("\x1b[6~");
-    terminal.wait_for("1 action attempted: asks for ticket.delete");
+    terminal.wait_for("1 action requested: asks for ticket.delete");
     answer(&mut terminal);
     terminal.tabs(3);
     terminal.enter();

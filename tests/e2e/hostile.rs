@@ -91,7 +91,7 @@ fn hostile_text_is_escaped_and_never_interpreted() {
     });
     terminal.enter();
     terminal.wait_until("the record in its frame", |view| {
-        view.shows("action_attempted") && panes_are_whole(view, 3..35)
+        view.shows("action requested") && panes_are_whole(view, 3..35)
     });
     terminal.keys("1");
     terminal.wait_for("> [ ]  c-1 ");

@@ -58,13 +58,12 @@ impl App {
     fn wheel(&mut self, motion: Motion, now: Timestamp) -> Vec<ConsoleRequest> {
         let mut requests = Vec::new();
         for _ in 0..NOTCH {
-            match self.layers.last_mut() {
-                Some(layer) => layer.on_wheel(motion, now),
-                None => {
-                    let ((), sent) =
-                        self.call_screen(|screen, context| screen.on_wheel(motion, now, context));
-                    requests.extend(sent);
-                }
+            if let Some(layer) = self.layers.last_mut() {
+                layer.on_wheel(motion, now);
+            } else {
+                let ((), sent) =
+                    self.call_screen(|screen, context| screen.on_wheel(motion, now, context));
+                requests.extend(sent);
             }
         }
         requests

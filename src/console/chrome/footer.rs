@@ -55,13 +55,13 @@ impl FooterKey {
 }
 
 fn key_state(app: &App, action: KeyAction) -> KeyState {
-    let can = match app.layers.last() {
-        Some(layer) => layer.can(action),
-        None => {
+    let can = app.layers.last().map_or_else(
+        || {
             let screen = app.screens.get(app.screen);
             screen.is_enabled(action, &app.snapshot)
-        }
-    };
+        },
+        |layer| layer.can(action),
+    );
     if can {
         KeyState::Enabled
     } else {

@@ -322,9 +322,7 @@ fn count_if_matching(
     (types, named): (&mut NameCounts, &mut NameCounts),
 ) -> Result<(), String> {
     let envelope = record.envelope()?;
-    let wanted =
-        |filter: &crate::trace::filter::EventFilter| filter.matches(&envelope, &query.agent);
-    if !query.filters.iter().all(wanted) {
+    if !query.matches(&envelope) {
         return Ok(());
     }
     found.hits.extend(u32::try_from(record.sequence));

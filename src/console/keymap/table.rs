@@ -105,6 +105,7 @@ pub(super) static SHARED_BINDINGS: &[KeyBinding] = bindings! {
         ENTER => Press, Shown, "done", "accept the line";
         &[KeyCombination::plain(KeyCode::Up)] => Up, Shown, "earlier", "previous line of the history";
         &[KeyCombination::plain(KeyCode::Down)] => Down, Hidden, "later", "next line of the history";
+        &[KeyCombination::plain(KeyCode::Tab)] => Next, Hidden, "complete", "complete the event type in a filter of the record";
         ESC => Back, Shown, "close", "close the line without a change";
     }
     KeyScope::Global => {

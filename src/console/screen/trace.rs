@@ -26,6 +26,7 @@ use crate::trace::verification::{ChainVerification, LogVerification, Verificatio
 mod click;
 mod commands;
 mod comparison;
+mod event_condition;
 mod event_detail;
 mod explanation_request;
 mod keys;

@@ -161,7 +161,7 @@ fn a_high_risk_request_passes_by_review_hash_and_enter() {
     fill(&mut stage);
     assert_eq!(stage.press(KeyCode::Enter), [], "Pass opens the review");
     stage.shows("risk verified");
-    stage.shows("checkpoint passed");
+    stage.shows("gate passed");
     stage.press(KeyCode::PageDown);
     let item = ticket_delete();
     stage.type_text(&item.request_hash.short(4));

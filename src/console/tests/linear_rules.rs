@@ -401,7 +401,7 @@ fn the_first_of_two_approvals_is_reported_and_the_same_operator_cannot_give_the_
         &lines,
         &[
             "This is the first of two approvals. The request stays held",
-            "checkpoint approved",
+            "first approval",
         ],
     );
     let decide = decision(&listener.types(&["pass"]).1);
@@ -438,10 +438,7 @@ fn the_first_of_two_approvals_is_reported_and_the_same_operator_cannot_give_the_
     let mut listener = LineConsoleTester::new(picture);
     listener.hears(
         &lines,
-        &[
-            "second of two approvals, after op-1@ops",
-            "checkpoint passed",
-        ],
+        &["second of two approvals, after op-1@ops", "gate passed"],
     );
     assert_eq!(decision(&listener.types(&["pass"]).1).operator, "op-2@ops");
 }

@@ -66,8 +66,8 @@ fn two_operators_pass_a_gate_one_after_the_other() {
     live.press(KeyCode::Enter);
     live.stage
         .shows("APPROVAL  1 of 2: recorded; held until a second operator");
-    live.stage.shows("checkpoint approved");
-    live.stage.hides("checkpoint passed");
+    live.stage.shows("first approval");
+    live.stage.hides("gate passed");
     assert_snapshot!("first_of_two", live.picture());
     let held = live.held("c-1");
     live.types(&held.request_hash.short(4));

@@ -209,7 +209,7 @@ fn the_latest_events_are_read_once_per_request() {
         Ok(events("s-12", 14, 3)),
     );
     assert_eq!(stage.message(told), []);
-    stage.shows("LAST       16 checkpoint passed < 15 risk verified < 14 checkpoint triggered");
+    stage.shows("LAST       16 gate passed < 15 risk verified < 14 checkpoint fired");
     assert_eq!(stage.press(KeyCode::Char('o')), []);
 }
 

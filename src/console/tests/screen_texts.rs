@@ -145,7 +145,7 @@ fn page_down_shows_the_rest_of_the_review_and_of_a_changed_request() {
         stage.press(KeyCode::PageDown);
         stage.shows("PgUp");
         stage.presses(KeyCode::PageDown, 9);
-        stage.shows("checkpoint response");
+        stage.shows("gate answered");
         stage.shows("PgUp: more above");
         stage.shows("Pass now is disabled: type the hash first");
         stage.presses(KeyCode::PageUp, 9);
@@ -196,7 +196,7 @@ fn a_batch_passes_only_after_all_planned_records_were_on_screen() {
     stage.press(KeyCode::F(6));
     assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
     stage.presses(KeyCode::PageDown, 4);
-    stage.shows("checkpoint response");
+    stage.shows("gate answered");
     assert_eq!(decisions(stage.press(KeyCode::Enter)).len(), 3);
 }
 
@@ -254,7 +254,7 @@ fn a_filter_counts_unlisted_facets_and_leaves_room_for_the_rest() {
     let mut stage = TestConsole::new(busy(), WIDE);
     archive.open(&mut stage, "s-09");
     archive.enter(&mut stage, 'f', "type:checkpoint|risk actor:o2");
-    stage.shows("3 types: checkpoint_response 2, checkpoint_passed 1, +1");
+    stage.shows("3 types: gate answered 2, gate passed 1, +1");
 }
 
 #[test]

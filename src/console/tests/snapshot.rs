@@ -145,7 +145,7 @@ fn a_degraded_file_shows_a_warning_and_the_first_question() {
         }
         key(&mut stage, '3');
         stage.shows("[ ] Position");
-        stage.shows("missing: current_position.stage");
+        stage.shows("missing: current position > stage");
         assert_snapshot!(sized("degraded", size), stage.text());
         let mut seen = stage.text();
         for _ in 0..20 {

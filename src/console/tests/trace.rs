@@ -105,21 +105,21 @@ fn an_event_is_marked_with_a_letter_and_jumped_to_from_another_session() {
 fn a_fold_hides_its_children_and_folding_again_selects_the_parent() {
     let (archive, mut stage) = opened("s-09");
     archive.keys(&mut stage, "jjjjh");
-    stage.shows("▸ action_attempted ticket");
+    stage.shows("▸ action requested ticket");
     stage.shows("… +7 ");
-    stage.hides("policy_checked");
+    stage.hides("policy decided");
     archive.keys(&mut stage, "j");
     stage.shows(">   12");
     archive.keys(&mut stage, "kl");
-    stage.shows("policy_checked");
+    stage.shows("policy decided");
     archive.keys(&mut stage, "jhhhh");
-    stage.shows("▸ session_started");
+    stage.shows("▸ session started");
     stage.shows(" +14 ");
     stage.shows(">    0");
     archive.keys(&mut stage, "zzz");
     stage.shows("folded to level 3");
     archive.keys(&mut stage, "z");
-    stage.shows("checkpoint_passed");
+    stage.shows("gate passed");
     stage.hides("folded to");
 }
 
@@ -130,7 +130,7 @@ fn seeking_an_event_shows_it_despite_folds_and_filters() {
     archive.enter(&mut stage, ':', "seek 9");
     stage.shows(">    9");
     archive.enter(&mut stage, 'f', "type:session");
-    stage.hides("risk_verified ticket");
+    stage.hides("risk verified ticket");
     archive.enter(&mut stage, ':', "seek 9");
     stage.shows(">    9");
     stage.hides("filter type");
@@ -174,6 +174,14 @@ fn values_fold_and_their_path_is_shown_and_copied() {
     archive.enter(&mut stage, ':', "seek 9");
     archive.press(&mut stage, KeyCode::Tab);
     archive.press(&mut stage, KeyCode::End);
+    stage.shows("verified by  \"o2@ops\"");
+    stage.hides("path .payload");
+    stage.hides("risk_verified");
+    stage.hides("verified_by");
+    archive.keys(&mut stage, "R");
+    stage.shows("Event 9 raw");
+    stage.shows("type      risk_verified");
+    stage.shows("verified_by  \"o2@ops\"");
     stage.shows("path .payload.verified_by");
     assert_eq!(
         archive.press(&mut stage, KeyCode::Char('y')),
@@ -397,7 +405,7 @@ fn a_filter_is_remembered_edited_and_cleared() {
     stage.shows("filter risk>=high  3/15");
     archive.press(&mut stage, KeyCode::Esc);
     stage.shows("no filter");
-    stage.shows("wrapper_verified");
+    stage.shows("wrapper checked");
     archive.keys(&mut stage, "f");
     stage.type_text("risk>=");
     stage.event(&ratatui::crossterm::event::Event::Paste(
@@ -430,7 +438,7 @@ fn a_search_wraps_around_and_hides_nothing() {
     archive.enter(&mut stage, ':', "seek 7");
     archive.enter(&mut stage, '/', "high-risk");
     stage.shows("/high-risk  2/4");
-    stage.shows("session_ended");
+    stage.shows("session ended");
     for (key, shown) in [
         ("n", "3/4"),
         ("n", "4/4"),

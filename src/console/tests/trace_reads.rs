@@ -102,10 +102,10 @@ fn rows_show_their_type_before_they_are_read() {
     let (mut stage, asked) = opened(&archive);
     let asked = asks(asked);
     answer(&archive, &mut stage, asked[2].clone());
-    stage.shows("session_started");
-    stage.hides("session_started bot");
+    stage.shows("session started");
+    stage.hides("session started bot");
     answer(&archive, &mut stage, asked[0].clone());
-    stage.shows("session_started bot");
+    stage.shows("session started bot");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_filter_scans_in_windows_shows_partial_results_and_can_be_stopped() {
     archive.serve(&mut stage, again);
     stage.shows("119/12000");
     archive.press(&mut stage, KeyCode::End);
-    stage.shows("checkpoint_triggered g-1");
+    stage.shows("checkpoint fired g-1");
     stage.shows("> 11900");
 }
 
@@ -205,7 +205,7 @@ fn a_read_error_is_shown_and_retried_on_demand() {
     stage.shows("r: resume");
     let again = stage.press(KeyCode::Char('r'));
     archive.serve(&mut stage, again);
-    stage.shows("session_started bot");
+    stage.shows("session started bot");
     stage.hides("! no such session");
 }
 
@@ -276,7 +276,7 @@ fn a_click_focuses_a_pane_and_selects_a_row_but_opens_nothing() {
     assert_eq!(row_of(&stage, "> "), row_of(&stage, "s-09"));
     stage.hides(" Spans ");
     archive.press(&mut stage, KeyCode::Enter);
-    let row = row_of(&stage, "risk_verified");
+    let row = row_of(&stage, "risk verified");
     click(&archive, &mut stage, 10, row);
     assert_eq!(row_of(&stage, "> "), row);
     let before = stage.picture();

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::base::text::{LineFeeds, one_line, sanitize};
 use crate::console::cells::{break_exactly, clip, counted, fit, width, wrap};
+use crate::console::names::path_words;
 use crate::console::screen::queue::highlighted;
 use crate::console::theme::{Appearance, Mark, Meaning};
 use crate::reconstruct::{Artifact, Checklist, ChecklistItem, Inference, RetrievalStep};
@@ -320,7 +321,8 @@ fn step(step: &RetrievalStep, cells: usize, look: Appearance) -> Vec<Line<'stati
 
 fn inference(one: &Inference, cells: usize, look: Appearance) -> Vec<Line<'static>> {
     let name = format!("{}. {}", one.number, one.name);
-    let from = format!("from {}", one.inputs.join(", "));
+    let inputs: Vec<_> = one.inputs.iter().map(|path| path_words(path)).collect();
+    let from = format!("from {}", inputs.join(", "));
     let mut lines = heading(&name, &from, cells, look);
     let output = one_line(&one.output);
     lines.extend(hanging_indent("   ", &output, cells, look, Meaning::Text));
@@ -364,7 +366,7 @@ fn check(check: &ChecklistItem, cells: usize, look: Appearance) -> Vec<Line<'sta
     for missing in &check.missing {
         lines.extend(hanging_indent(
             "      missing: ",
-            missing,
+            &path_words(missing),
             cells,
             look,
             Meaning::Text,

@@ -6,6 +6,7 @@ use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::{Position, Rect};
 
+use super::event_condition::parse_conditions;
 use super::{
     ConsoleRequest, EventDirection, FoldState, FollowMode, LetterCommand, Meaning, Timestamp,
     TraceKey, TracePane, TracePrompt, TracePromptPurpose, TraceRead, TraceScreen, event_detail,
@@ -19,7 +20,6 @@ use crate::console::screen::{InputResult, Screen, ScreenContext, Visibility};
 use crate::console::theme::Appearance;
 use crate::runtime::snapshot::RuntimeSnapshot;
 use crate::trace::export::ExportFormatArg;
-use crate::trace::filter::EventFilter;
 
 impl Screen for TraceScreen {
     fn draw(
@@ -143,6 +143,7 @@ impl TraceScreen {
             | TraceKey::Play
             | TraceKey::StopOn
             | TraceKey::Follow
+            | TraceKey::Raw
             | TraceKey::Mark => {
                 if matches!(self.pane, TracePane::Spans | TracePane::Event) {
                     self.handle_session_command(browse, now);
@@ -185,6 +186,7 @@ impl TraceScreen {
                 }
             }
             TraceKey::Mark => self.letter = Some(LetterCommand::Mark),
+            TraceKey::Raw => opened.toggle_event_form(),
             TraceKey::Copy | TraceKey::Compare | TraceKey::Export | TraceKey::Jump => {}
         }
     }
@@ -299,13 +301,13 @@ impl TraceScreen {
             let help = error.help;
             format!("{error}. Allowed: {help}")
         };
-        let filter: EventFilter = text.parse().map_err(wrong)?;
+        let conditions = parse_conditions(text).map_err(wrong)?;
         let ticket = self.ticket();
         if let Some(opened) = &mut self.opened {
-            if filter.is_empty() {
+            if conditions.is_empty() {
                 opened.filter = None;
             } else {
-                opened.set_filter(text.to_owned(), filter, ticket);
+                opened.set_filter(text.to_owned(), conditions, ticket);
             }
         }
         Ok(Vec::new())

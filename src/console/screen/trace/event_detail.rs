@@ -11,6 +11,8 @@ use super::reads::{FullEvent, HashProof};
 use crate::base::text::{one_line, sanitize};
 use crate::console::cells::{break_exactly, counted};
 use crate::console::keymap::Motion;
+use crate::console::names::{event_field_words, event_words, value_words};
+use crate::trace::event::Payload;
 use crate::trace::jsonl;
 use crate::trace::outline::FoldState;
 
@@ -38,10 +40,21 @@ pub(super) struct EventLine {
     pointer: Option<String>,
 }
 
+/// Form in which an event is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum EventForm {
+    /// Words for its type and its fields.
+    #[default]
+    Words,
+    /// Names as they are recorded.
+    Raw,
+}
+
 /// View state of one event.
 #[derive(Debug, Default)]
 pub(super) struct EventDetail {
     lines: Vec<EventLine>,
+    pub(super) form: EventForm,
     /// Paths whose fold state differs from the default.
     turned: BTreeSet<String>,
     pub(super) at: usize,
@@ -125,13 +138,19 @@ impl EventDetail {
         let mut page = EventLayout {
             lines: Vec::new(),
             turned: &self.turned,
+            form: self.form,
+            event_type: &event.event_type,
             cells: self.cells.max(20),
             left_out: 0,
             escaped: 0,
         };
         let parent = event.parent_span_id.as_ref();
         page.plain("seq", "sequence", &event.sequence.to_string());
-        page.plain("type", "event_type", &event.event_type);
+        let event_type = match self.form {
+            EventForm::Words => event_words(&event.event_type),
+            EventForm::Raw => event.event_type.clone(),
+        };
+        page.plain("type", "event_type", &event_type);
         page.plain("time", "timestamp", &event.timestamp.to_string());
         page.plain("span", "span_id", event.span_id.as_str());
         let parent = parent.map_or("none", |id| id.as_str());
@@ -182,6 +201,8 @@ fn unescape(part: &str) -> String {
 struct EventLayout<'t> {
     lines: Vec<EventLine>,
     turned: &'t BTreeSet<String>,
+    form: EventForm,
+    event_type: &'t str,
     cells: usize,
     left_out: usize,
     escaped: usize,
@@ -190,9 +211,23 @@ struct EventLayout<'t> {
 /// Location of a value.
 struct ValueLocation {
     depth: usize,
+    /// Depth up to which names are fields of the record. Deeper names were written by the agent or the steward.
+    record_depth: usize,
     label: String,
     path: String,
     pointer: String,
+}
+
+/// Returns the depth up to which the names below a field are fields of the record. It is 0 for a field that a steward
+/// registered.
+fn record_depth(event_type: &str, field: &str) -> usize {
+    match field {
+        _ if !Payload::field_names(event_type).contains(&field) => 0,
+        // The agent, the operator or a plugin wrote the names below these fields.
+        "action_params" | "answers" | "data" | "metadata" => 1,
+        "trigger_data" => 2,
+        _ => usize::MAX,
+    }
 }
 
 impl EventLayout<'_> {
@@ -270,9 +305,29 @@ impl EventLayout<'_> {
         self.push(0, "payload", &keys, Some(fold), ".payload", Some(""));
         if fold == FoldState::Open {
             for (name, value) in payload {
-                let place = ValueLocation::named(1, name, ".payload", "");
-                self.value(value, &place);
+                let mut place = ValueLocation::named(1, name, ".payload", "");
+                place.record_depth = record_depth(self.event_type, name);
+                match (self.form, value) {
+                    (EventForm::Raw, _) => self.value(value, &place),
+                    (EventForm::Words, value) => {
+                        place.label = event_field_words(self.event_type, name);
+                        self.field(name, value, &place);
+                    }
+                }
             }
+        }
+    }
+
+    /// Adds a field of the record, with a value from a fixed list in words.
+    fn field(&mut self, name: &str, value: &Value, place: &ValueLocation) {
+        let is_built_in = place.record_depth > 0;
+        let words = value.as_str().filter(|_| is_built_in);
+        match words.and_then(|text| value_words(name, text)) {
+            Some(words) => {
+                let words = self.safe(&words);
+                self.leaf(place, &words, None);
+            }
+            None => self.value(value, place),
         }
     }
 
@@ -318,17 +373,23 @@ impl EventLayout<'_> {
                             self.left_out += fields.len() - at;
                             break;
                         }
-                        let place = ValueLocation::named(
-                            place.depth + 1,
-                            name,
-                            &place.path,
-                            &place.pointer,
-                        );
+                        let place = self.member(place, name);
                         self.value(field, &place);
                     }
                 }
             }
         }
+    }
+
+    /// Returns the location of an object's member.
+    fn member(&self, place: &ValueLocation, name: &str) -> ValueLocation {
+        let depth = place.depth + 1;
+        let mut member = ValueLocation::named(depth, name, &place.path, &place.pointer);
+        member.record_depth = place.record_depth;
+        if self.form == EventForm::Words && depth <= place.record_depth {
+            member.label = member.label.replace('_', " ");
+        }
+        member
     }
 
     fn branch(&mut self, place: &ValueLocation, words: &str) -> FoldState {
@@ -384,6 +445,7 @@ impl ValueLocation {
         let escaped = name.replace('~', "~0").replace('/', "~1");
         Self {
             depth,
+            record_depth: 0,
             path: format!("{path}.{label}"),
             pointer: format!("{pointer}/{escaped}"),
             label,
@@ -393,6 +455,7 @@ impl ValueLocation {
     fn item(&self, at: usize) -> Self {
         Self {
             depth: self.depth + 1,
+            record_depth: self.record_depth,
             label: at.to_string(),
             path: format!("{}[{at}]", self.path),
             pointer: format!("{}/{at}", self.pointer),

@@ -22,7 +22,7 @@ pub(crate) const DEFINITION: ScreenDefinition = ScreenDefinition {
             &[KeyCombination::plain(KeyCode::Char('l')), KeyCombination::plain(KeyCode::Right)] => Browse(TraceKey::Unfold), Hidden, "unfold", "expand the row";
             &[KeyCombination::plain(KeyCode::Char('z'))] => Browse(TraceKey::FoldLevel), Shown, "level", "collapse to one level, to the next, then expand all";
             &[KeyCombination::plain(KeyCode::Char('f'))] => Browse(TraceKey::Filter), Shown, "filter",
-                "filter: words, type:x, risk>=high, actor:x, after:x, -x";
+                "filter: words, type:x (Tab completes), risk>=high, actor:x";
             &[KeyCombination::plain(KeyCode::Char('/'))] => Browse(TraceKey::Search), Shown, "search", "search for a text; hides nothing";
             &[KeyCombination::plain(KeyCode::Char('n'))] => Browse(TraceKey::SearchNext), Hidden, "next hit", "next match";
             &[KeyCombination::plain(KeyCode::Char('N'))] => Browse(TraceKey::SearchPrevious), Hidden, "previous hit", "previous match";
@@ -39,6 +39,7 @@ pub(crate) const DEFINITION: ScreenDefinition = ScreenDefinition {
             &[KeyCombination::plain(KeyCode::Char('D'))] => Browse(TraceKey::Compare), Shown, "diff", "compare the session with another one";
             &[KeyCombination::plain(KeyCode::Char('y'))] => Browse(TraceKey::Copy), Shown, "copy", "copy the event, the value or the session's name";
             &[KeyCombination::plain(KeyCode::Char('E'))] => Browse(TraceKey::Export), Shown, "export", "export the session: jsonl, csv, html, otlp or golden";
+            &[KeyCombination::plain(KeyCode::Char('R'))] => Browse(TraceKey::Raw), Hidden, "raw", "show the event as recorded, or in words";
             WHY => Explain, Hidden, "why", "explain why the event's request was or would be held";
             NEXT => Next, Hidden, "next pane", "next pane: events, event";
             PREVIOUS => Previous, Hidden, "previous pane", "previous pane";
@@ -72,6 +73,8 @@ pub(crate) enum TraceKey {
     StopOn,
     Follow,
     Mark,
+    /// Shows the event as recorded, or in words.
+    Raw,
     Jump,
     Compare,
     Export,

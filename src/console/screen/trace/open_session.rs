@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use super::event_detail::EventDetail;
+use super::event_condition::{EventCondition, parse_conditions};
+use super::event_detail::{EventDetail, EventForm};
 use super::pages::EventPages;
 use super::reads::{FullEvent, TraceQuery};
 use super::rows::EventRows;
@@ -14,7 +15,6 @@ use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::console::keymap::Motion;
 use crate::runtime::RecordedSession;
-use crate::trace::filter::EventFilter;
 use crate::trace::outline::{EventMarks, FoldState, Outline, OutlineEntry};
 use crate::trace::replay::{ReplayState, StateCache};
 
@@ -298,6 +298,17 @@ impl OpenSession {
         }
     }
 
+    /// Switches between the words for the event and the names as they are recorded.
+    pub(super) fn toggle_event_form(&mut self) {
+        self.detail.form = match self.detail.form {
+            EventForm::Words => EventForm::Raw,
+            EventForm::Raw => EventForm::Words,
+        };
+        if let Some(whole) = self.whole.as_ref().and_then(ShownEvent::get) {
+            self.detail.lay_out(whole);
+        }
+    }
+
     /// Folds to the next level: 1, 2, 3, none.
     pub(super) fn fold_level(&mut self) {
         let next = match self.outline.fold_level() {
@@ -318,27 +329,32 @@ impl OpenSession {
         }
     }
 
-    pub(super) fn set_filter(&mut self, text: String, filter: EventFilter, ticket: u64) {
-        let query = self.query(vec![filter]);
+    pub(super) fn set_filter(
+        &mut self,
+        text: String,
+        conditions: Vec<EventCondition>,
+        ticket: u64,
+    ) {
+        let query = self.query(conditions);
         self.filter = Some(SessionScan::new(text, query, 0, ticket));
         self.search = None;
         self.top = 0;
     }
 
     pub(super) fn set_search(&mut self, text: String, ticket: u64) {
-        let mut filters = vec![EventFilter::text(&text)];
+        let mut conditions = vec![EventCondition::for_text(&text)];
         if let Some(filter) = &self.filter {
-            filters.extend(filter.text.parse::<EventFilter>());
+            conditions.extend(parse_conditions(&filter.text).unwrap_or_default());
         }
-        let query = self.query(filters);
+        let query = self.query(conditions);
         self.search = Some(SessionScan::new(text, query, self.place, ticket));
         self.seeking = Some(EventDirection::On);
     }
 
-    fn query(&self, filters: Vec<EventFilter>) -> TraceQuery {
+    fn query(&self, conditions: Vec<EventCondition>) -> TraceQuery {
         TraceQuery {
             agent: self.session.agent.clone(),
-            filters,
+            conditions,
         }
     }
 

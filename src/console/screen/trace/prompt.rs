@@ -3,6 +3,7 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::event_condition::{TypeCompletion, complete_type};
 use crate::base::text::is_deceptive;
 use crate::console::keymap::{KeyAction, KeyScope, find_action};
 
@@ -81,10 +82,27 @@ impl TracePrompt {
                 }
                 return PromptResult::Stays;
             }
+            Some(KeyAction::Next) => {
+                if let Some(found) = self.completion() {
+                    let after = self.parts().1.to_owned();
+                    let cursor = found.completed.graphemes(true).count();
+                    self.set(&format!("{}{after}", found.completed));
+                    self.cursor = cursor;
+                }
+                return PromptResult::Stays;
+            }
             Some(_) | None => {}
         }
         self.edit(key);
         PromptResult::Stays
+    }
+
+    /// Returns the completion of the event type before the cursor, if a filter is typed.
+    pub(super) fn completion(&self) -> Option<TypeCompletion> {
+        match self.purpose {
+            TracePromptPurpose::Filter => complete_type(self.parts().0),
+            TracePromptPurpose::Search | TracePromptPurpose::Export => None,
+        }
     }
 
     fn recall(&mut self, back: usize, past: &[String]) {

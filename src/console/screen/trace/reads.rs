@@ -6,14 +6,17 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::event_condition::EventCondition;
 use crate::base::id::SessionId;
+use crate::base::text::one_line;
+use crate::console::names::{description_words, event_words};
 use crate::trace::diff::SessionDiff;
-use crate::trace::event::{Event, canonical_type};
+use crate::trace::event::Event;
 use crate::trace::export::ExportFormatArg;
-use crate::trace::filter::EventFilter;
+use crate::trace::hash::Envelope;
 use crate::trace::outline::{EventMarks, OutlineWindow};
 use crate::trace::replay::ReplayState;
-use crate::trace::summary::{Tone, short_description, tone};
+use crate::trace::summary::{Tone, tone};
 
 /// Read request.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,7 +106,15 @@ pub(crate) enum TraceReadResult {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TraceQuery {
     pub(crate) agent: String,
-    pub(crate) filters: Vec<EventFilter>,
+    pub(crate) conditions: Vec<EventCondition>,
+}
+
+impl TraceQuery {
+    /// Returns true if an event meets all conditions.
+    pub(crate) fn matches(&self, envelope: &Envelope<'_>) -> bool {
+        let mut conditions = self.conditions.iter();
+        conditions.all(|condition| condition.matches(envelope, &self.agent))
+    }
 }
 
 /// Matches in one window.
@@ -123,8 +134,9 @@ pub(crate) struct WindowMatches {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EventRow {
     pub(crate) sequence: u64,
-    pub(crate) event_type: String,
-    /// Subject of the event, clipped and safe to show.
+    /// Type of the event in words, safe to show.
+    pub(crate) name: String,
+    /// Subject and outcome of the event, clipped and safe to show.
     pub(crate) about: String,
     pub(crate) marks: EventMarks,
     pub(crate) tone: Tone,
@@ -136,8 +148,8 @@ impl EventRow {
     pub(crate) fn of(event: &Event) -> Self {
         Self {
             sequence: event.sequence,
-            event_type: crate::base::text::one_line(canonical_type(&event.event_type)),
-            about: short_description(event),
+            name: one_line(&event_words(&event.event_type)),
+            about: description_words(event),
             marks: EventMarks::from_event(event),
             tone: tone(event),
             time_us: event.timestamp.micros(),

@@ -9,6 +9,7 @@ use super::open_session::{FollowMode, OpenSession};
 use super::{LetterCommand, TracePane, TracePrompt, TraceScreen, VerificationState};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, coordinate, counted, width, wrap_within};
+use crate::console::names::event_words;
 use crate::console::screen::queue::highlighted;
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 use crate::runtime::snapshot::RuntimeSnapshot;
@@ -201,11 +202,17 @@ fn typing(prompt: &TracePrompt, cells: usize, look: Appearance) -> Line<'static>
         None => (" ".to_owned(), String::new()),
     };
     let rest = clip(&rest, room.saturating_sub(width(start)), look);
+    let hint = prompt
+        .completion()
+        .map(|found| format!("   Tab: {}", found.words));
+    let used = width(&label) + width(start) + width(&under) + width(&rest);
+    let hint = clip(&hint.unwrap_or_default(), cells.saturating_sub(used), look);
     Line::from(vec![
         Span::styled(label, look.style(Meaning::Key)),
         Span::styled(start.to_owned(), look.style(Meaning::Strong)),
         Span::styled(under, look.style(Meaning::Selected)),
         Span::styled(rest, look.style(Meaning::Strong)),
+        Span::styled(hint, look.style(Meaning::Hint)),
     ])
 }
 
@@ -318,6 +325,14 @@ fn facets(opened: &OpenSession) -> String {
             more => format!("{}, +{more}", first.join(", ")),
         }
     };
+    let words = types
+        .iter()
+        .map(|(name, count)| (event_words(name), *count));
+    let words: Vec<_> = words.collect();
+    let types: Vec<_> = words
+        .iter()
+        .map(|(name, count)| (name.as_str(), *count))
+        .collect();
     let mut text = format!("   {}: {}", counted(types.len(), "type"), named(&types));
     if !actors.is_empty() {
         text = format!(

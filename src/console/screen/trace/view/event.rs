@@ -5,7 +5,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::super::event_detail;
+use super::super::event_detail::{self, EventForm};
 use super::super::open_session::{EventRead, OpenSession};
 use super::super::reads::HashProof;
 use super::super::{TracePane, TraceScreen};
@@ -26,7 +26,11 @@ pub(super) fn draw(
     look: Appearance,
 ) {
     let pane = Focus::from(trace.pane == TracePane::Event);
-    let title = format!(" Event {} ", opened.place);
+    let form = match opened.detail.form {
+        EventForm::Words => "",
+        EventForm::Raw => "raw ",
+    };
+    let title = format!(" Event {} {form}", opened.place);
     let mut block = look
         .panel(pane)
         .title(Line::styled(title, look.style(Meaning::Title)));
@@ -187,6 +191,10 @@ fn footing(
         None if trace.pane != TracePane::Event => {
             Line::styled("Enter: details", look.style(Meaning::Dim))
         }
+        None if opened.detail.form == EventForm::Words => Line::styled(
+            clip("R: raw record, with its field names", cells, look),
+            look.style(Meaning::Dim),
+        ),
         None => Line::from(vec![
             Span::styled("path ", look.style(Meaning::Dim)),
             Span::styled(

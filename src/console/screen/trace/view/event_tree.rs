@@ -12,6 +12,7 @@ use super::time::{TimeAxis, lasting};
 use super::{chosen, verdict};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, counted, fit, width, wrap};
+use crate::console::names::event_words;
 use crate::console::theme::{Appearance, Focus, Glyphs, Mark, Meaning};
 use crate::trace::outline::{EventMarks, OutlineEntry};
 use crate::trace::summary::Tone;
@@ -256,14 +257,14 @@ impl EventItem<'_> {
         let front = format!("{}{fold}", " ".repeat(indent));
         let known = entry.and_then(|entry| self.opened.outline.kind(entry));
         let name = match (row, known) {
-            (Some(row), _) => row.event_type.clone(),
+            (Some(row), _) => row.name.clone(),
             (None, _)
                 if marks.has_any(EventMarks::MISSING)
                     || self.opened.pages.is_read(self.sequence) =>
             {
                 "MISSING from the record".to_owned()
             }
-            (None, Some(known)) => one_line(known),
+            (None, Some(known)) => one_line(&event_words(known)),
             (None, None) => format!("reading{}", look.mark(Mark::Ellipsis)),
         };
         let below = self.next.unwrap_or(self.opened.outline.len());
