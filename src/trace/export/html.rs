@@ -2,7 +2,7 @@
 //! events, and the proof of the record.
 //!
 //! The page has no script and fetches nothing: its content security policy forbids both and allows only
-//! its own style. All text goes through templates, which escape it; [`VisibleText`] also writes out
+//! its own style. All text goes through templates, which escape it; `VisibleText` also writes out
 //! invisible characters. Only tags without text are written by hand, where a part stays open while records
 //! are read.
 //!
