@@ -72,8 +72,8 @@ const PARENT_CHECK_INTERVAL: Timespec = Timespec {
     tv_nsec: 250_000_000,
 };
 
-/// Waits until the agent cannot read the answer any more: its end of the pipe is closed, or the process that
-/// started the hook has ended.
+/// Waits until the agent cannot read the answer any more: its end of the pipe or socket is closed, or the
+/// process that started the hook has ended.
 fn wait_until_agent_left() {
     let parent = getppid();
     let stdout = io::stdout();
@@ -82,7 +82,7 @@ fn wait_until_agent_left() {
         let polled = poll(&mut pipe, Some(&PARENT_CHECK_INTERVAL));
         let closed = pipe
             .iter()
-            .any(|pipe| pipe.revents().contains(PollFlags::ERR));
+            .any(|pipe| pipe.revents().intersects(PollFlags::ERR | PollFlags::HUP));
         if closed || getppid() != parent {
             return;
         }

@@ -65,9 +65,16 @@ fn refusal_text(fault: &CallFault) -> String {
         .as_ref()
         .and_then(|data| data.get("gate")?.as_str());
     let gate = gate.map(|gate| format!(" (held as {gate})"));
-    let help = fault.help().map(|help| format!(". {help}"));
+    let help = fault.help().map(|help| format!(". {}", capitalized(help)));
     let (gate, help) = (gate.unwrap_or_default(), help.unwrap_or_default());
     format!("cra: {}{gate}{help}", fault.message)
+}
+
+/// Returns a sentence that follows another one. Some agents add the final period themselves.
+fn capitalized(sentence: &str) -> String {
+    let mut letters = sentence.trim_end_matches('.').chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).collect()
 }
 
 /// Returns the contexts and guidance that an answer injects.

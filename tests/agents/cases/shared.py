@@ -114,7 +114,7 @@ def nothing_runs_without_a_console(w):
 @case(short=True)
 def own_settings_are_guarded(w):
     """An agent that writes over the file with its own hooks is held, by its write tool and by the shell."""
-    project = w.connected_project()
+    project = w.connected_project("--scope", "project")
     settings = project / w.agent.settings_file
     before = settings.read_bytes()
     w.model.play(main=[calls(w.agent.read_before_write(settings)), calls(w.agent.write(settings, "{}")),
@@ -600,9 +600,9 @@ def disconnect_restores_the_file_byte_for_byte(w):
     settings = project / w.agent.settings_file
     settings.parent.mkdir(parents=True, exist_ok=True)
     settings.write_text(w.agent.odd_settings)
-    w.connect(project)
+    w.connect(project, "--scope", "project")
     w.check("connecting changes the file", settings.read_text() != w.agent.odd_settings)
-    w.run_cra("disconnect", w.agent.connects_as, "--yes", cwd=project)
+    w.run_cra("disconnect", w.agent.connects_as, "--scope", "project", "--yes", cwd=project)
     w.check("the file is as it was", settings.read_text() == w.agent.odd_settings, settings.read_text())
 
 
@@ -612,9 +612,9 @@ def disconnect_leaves_nothing_where_no_file_was(w):
     w.start_console()
     project = w.project()
     before = files(project)
-    w.connect(project)
+    w.connect(project, "--scope", "project")
     w.check("connecting writes a file", files(project) != before)
-    w.run_cra("disconnect", w.agent.connects_as, "--yes", cwd=project)
+    w.run_cra("disconnect", w.agent.connects_as, "--scope", "project", "--yes", cwd=project)
     w.check("no file is left", files(project) == before, files(project) - before)
 
 
