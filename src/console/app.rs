@@ -46,7 +46,7 @@ const QUIT_WINDOW: Duration = Duration::from_secs(1);
 /// State of the full-screen console.
 #[derive(Debug)]
 pub(crate) struct App {
-    pub(super) look: Appearance,
+    pub(super) appearance: Appearance,
     pub(super) snapshot: Arc<RuntimeSnapshot>,
     /// The current screen.
     pub(super) screen: ScreenId,
@@ -74,9 +74,9 @@ pub(crate) struct App {
 
 impl App {
     /// Creates a console that shows `snapshot` in a terminal of that size.
-    pub(crate) fn new(look: Appearance, snapshot: Arc<RuntimeSnapshot>, size: Rect) -> Self {
+    pub(crate) fn new(appearance: Appearance, snapshot: Arc<RuntimeSnapshot>, size: Rect) -> Self {
         let mut app = Self {
-            look,
+            appearance,
             snapshot,
             screen: ScreenId::Queue,
             screens: Screens::default(),
@@ -131,7 +131,7 @@ impl App {
         };
         self.lay_out();
         requests.extend(self.save_open_draft());
-        requests.extend(self.ask_rows());
+        requests.extend(self.request_layouts());
         requests
             .into_iter()
             .filter(|request| self.may_send(request))
@@ -200,7 +200,7 @@ impl App {
     /// Opens the dialog of a request, or restores it if it is minimised.
     fn open_held(&mut self, held: &Arc<Held>, entry: DialogEntry) -> Vec<ConsoleRequest> {
         self.screens.queue.clear_changed(&held.id);
-        if self.is_aside(&held.id) {
+        if self.is_minimised(&held.id) {
             self.restore_dialog();
             if let Some(dialog) = self
                 .layers
@@ -211,7 +211,7 @@ impl App {
             }
             return Vec::new();
         }
-        let mut requests: Vec<ConsoleRequest> = self.dismiss().into_iter().collect();
+        let mut requests: Vec<ConsoleRequest> = self.close_minimised_dialog().into_iter().collect();
         let draft = self.draft_of(held);
         let mut sessions = self.snapshot.sessions.iter();
         let session = sessions.find(|session| session.id == held.session);
@@ -262,9 +262,9 @@ impl App {
         }
         self.update_decision_contexts();
         self.lay_out();
-        let mut requests = self.leave_to(&before);
+        let mut requests = self.close_dialogs_of_previous_operator(&before);
         requests.extend(self.apply_screen_changes(changes));
-        requests.extend(self.ask_rows());
+        requests.extend(self.request_layouts());
         requests
     }
 
@@ -272,14 +272,14 @@ impl App {
     pub(crate) fn on_message(&mut self, message: ConsoleMessage) -> Vec<ConsoleRequest> {
         let mut requests = match message {
             ConsoleMessage::Decided(gate, reply) => self.on_reply(&gate, reply),
-            ConsoleMessage::Trail(gate, TrailPurpose::Glance, events) => {
-                self.screens.queue.on_last(&gate, &events);
+            ConsoleMessage::Trail(gate, TrailPurpose::LatestEvents, events) => {
+                self.screens.queue.on_latest_events(&gate, &events);
                 self.request_latest_events()
             }
             ConsoleMessage::Trail(gate, purpose, events) => {
-                let look = self.look;
+                let appearance = self.appearance;
                 for dialog in self.dialogs().filter(|dialog| *dialog.gate() == gate) {
-                    dialog.on_trail(purpose, &events, look);
+                    dialog.on_trail(purpose, &events, appearance);
                 }
                 Vec::new()
             }
@@ -292,19 +292,21 @@ impl App {
             ConsoleMessage::ThreadActed(thread, act, reply) => {
                 self.on_thread_acted(&thread, &act, &reply)
             }
-            ConsoleMessage::Snapshot(ticket, told) => self.on_snapshot_response(ticket, told),
+            ConsoleMessage::Snapshot(ticket, response) => {
+                self.on_snapshot_response(ticket, response)
+            }
             ConsoleMessage::EventFound(session, found) => self.on_event_found(&session, found),
             ConsoleMessage::LaidOut(laid) => {
                 self.on_laid_out(laid);
                 Vec::new()
             }
             ConsoleMessage::Sessions(sessions) => self.screens.trace.on_sessions(sessions),
-            ConsoleMessage::Read(told) => self.screens.trace.on_told(told),
-            ConsoleMessage::Explained(ticket, told) => self.on_explained(ticket, &told),
+            ConsoleMessage::Read(response) => self.screens.trace.on_read_result(response),
+            ConsoleMessage::Explained(ticket, response) => self.on_explained(ticket, &response),
             ConsoleMessage::FilesChecked(states) => self.on_files_checked(states),
             ConsoleMessage::FolderChecked(listed) => self.on_folder_listed(listed),
             ConsoleMessage::Loaded(loaded) => self.on_loaded(loaded),
-            ConsoleMessage::Studied(ticket, told) => self.on_studied(ticket, &told),
+            ConsoleMessage::Studied(ticket, response) => self.on_studied(ticket, &response),
             ConsoleMessage::FileEdited(edited) => self.on_file_edited(edited),
             ConsoleMessage::Verified(checked) => {
                 self.found_fault = record_faults::fault_in_report(&checked);
@@ -314,7 +316,7 @@ impl App {
             }
         };
         self.lay_out();
-        requests.extend(self.ask_rows());
+        requests.extend(self.request_layouts());
         requests
     }
 
@@ -331,7 +333,7 @@ impl App {
 
     /// Sets the background that the terminal reported.
     pub(crate) fn on_background(&mut self, ground: Background) -> Vec<ConsoleRequest> {
-        self.look.background = ground;
+        self.appearance.background = ground;
         Vec::new()
     }
 
@@ -346,7 +348,7 @@ impl App {
             self.screens.get_mut(*id).on_drawn(content);
         }
         match self.layers.last_mut() {
-            Some(layer) => layer.on_drawn(content, self.look, now),
+            Some(layer) => layer.on_drawn(content, self.appearance, now),
             None => Repaint::No,
         }
     }
@@ -356,12 +358,12 @@ impl App {
         let drafted = self.gates_with_draft();
         self.screens.queue.set_drafts(drafted);
         let content = chrome::content(self, self.size);
-        let look = self.look;
+        let appearance = self.appearance;
         for layer in &mut self.layers {
-            layer.lay_out(content, look);
+            layer.lay_out(content, appearance);
         }
         if let Some(minimised) = &mut self.dialog_history.minimised {
-            minimised.lay_out(content, look);
+            minimised.lay_out(content, appearance);
         }
     }
 

@@ -21,11 +21,11 @@ pub(crate) fn width(text: &str) -> usize {
 }
 
 /// Cuts `text` to at most `cells` cells. A cut text ends in an ellipsis.
-pub(crate) fn clip(text: &str, cells: usize, look: Appearance) -> String {
+pub(crate) fn clip(text: &str, cells: usize, appearance: Appearance) -> String {
     if width(text) <= cells {
         return text.to_owned();
     }
-    let mark = look.mark(Mark::Ellipsis);
+    let mark = appearance.mark(Mark::Ellipsis);
     let room = cells.saturating_sub(width(mark));
     let mut clipped = split_at_width(text, room).0.to_owned();
     if cells >= width(mark) {
@@ -35,8 +35,8 @@ pub(crate) fn clip(text: &str, cells: usize, look: Appearance) -> String {
 }
 
 /// Cuts or pads `text` to exactly `cells` cells.
-pub(crate) fn fit(text: &str, cells: usize, look: Appearance) -> String {
-    let mut fitted = clip(text, cells, look);
+pub(crate) fn fit(text: &str, cells: usize, appearance: Appearance) -> String {
+    let mut fitted = clip(text, cells, appearance);
     let missing = cells.saturating_sub(width(&fitted));
     fitted.extend(std::iter::repeat_n(' ', missing));
     fitted
@@ -132,17 +132,22 @@ pub(crate) fn wrap(text: &str, cells: usize) -> Vec<String> {
 }
 
 /// Like [`wrap`], but returns at most `most` rows; the last row shows that text was cut.
-pub(crate) fn wrap_within(text: &str, cells: usize, most: usize, look: Appearance) -> Vec<String> {
+pub(crate) fn wrap_within(
+    text: &str,
+    cells: usize,
+    most: usize,
+    appearance: Appearance,
+) -> Vec<String> {
     if most == 1 {
         // A single cut row shows more text than a row broken at a word.
-        return vec![clip(&text.replace('\n', " "), cells, look)];
+        return vec![clip(&text.replace('\n', " "), cells, appearance)];
     }
     let mut rows = wrap(text, cells);
     if rows.len() > most {
         rows.truncate(most);
         if let Some(last) = rows.last_mut() {
-            let full = format!("{last} {}", look.mark(Mark::Ellipsis));
-            *last = clip(&full, cells, look);
+            let full = format!("{last} {}", appearance.mark(Mark::Ellipsis));
+            *last = clip(&full, cells, appearance);
         }
     }
     rows
@@ -182,17 +187,17 @@ mod tests {
 
     #[test]
     fn wide_and_combining_characters_keep_their_column() {
-        let look = Appearance::default();
-        assert_eq!(fit("日本語", 4, look), "日… ");
-        assert_eq!(fit("e\u{301}tude", 3, look), "e\u{301}t…");
-        assert_eq!(fit("ab", 4, look), "ab  ");
+        let appearance = Appearance::default();
+        assert_eq!(fit("日本語", 4, appearance), "日… ");
+        assert_eq!(fit("e\u{301}tude", 3, appearance), "e\u{301}t…");
+        assert_eq!(fit("ab", 4, appearance), "ab  ");
     }
 
     #[test]
     fn spans_are_given_in_minutes_hours_or_days() {
-        let of = |seconds| span(Duration::from_secs(seconds));
+        let text_of = |seconds| span(Duration::from_secs(seconds));
         assert_eq!(
-            [of(9), of(170), of(7_500), of(187_200)],
+            [text_of(9), text_of(170), text_of(7_500), text_of(187_200)],
             ["00:09", "02:50", "2h05", "2d04h"]
         );
     }
@@ -230,9 +235,9 @@ mod tests {
 
     #[test]
     fn asker_leaves_out_the_agent_prefix_of_a_session() {
-        let of = |session: &str| asker_text("claude-code", &session.parse().unwrap());
-        assert_eq!(of("claude-code.abc"), "claude-code/abc");
-        assert_eq!(of("claude-codex"), "claude-code/claude-codex");
-        assert_eq!(of("s-1"), "claude-code/s-1");
+        let text_of = |session: &str| asker_text("claude-code", &session.parse().unwrap());
+        assert_eq!(text_of("claude-code.abc"), "claude-code/abc");
+        assert_eq!(text_of("claude-codex"), "claude-code/claude-codex");
+        assert_eq!(text_of("s-1"), "claude-code/s-1");
     }
 }

@@ -72,10 +72,10 @@ impl App {
         }
         let parts = screen_areas(self, area);
         let cells = usize::from(area.width);
-        frame.render_widget(header(self, cells, now), parts.header);
-        frame.render_widget(tabs(self, cells, now), parts.tabs);
+        frame.render_widget(header_line(self, cells, now), parts.header);
+        frame.render_widget(tab_row(self, cells, now), parts.tabs);
         for (banner, row) in self.banners().into_iter().zip(parts.banner.rows()) {
-            frame.render_widget(banner.line(cells, self.look), row);
+            frame.render_widget(banner.line(cells, self.appearance), row);
         }
         let covered = self
             .layers
@@ -85,17 +85,17 @@ impl App {
             self.draw_screen(frame, parts.content, now);
         }
         for layer in &self.layers {
-            layer.draw(frame, parts.content, self.look, now);
+            layer.draw(frame, parts.content, self.appearance, now);
         }
         if let Some(dialog) = &self.dialog_history.minimised {
-            frame.render_widget(dialog.bar(cells, self.look, now), parts.minimised);
+            frame.render_widget(dialog.bar(cells, self.appearance, now), parts.minimised);
         }
         frame.render_widget(footer::line(self, cells), parts.footer);
     }
 
     fn draw_screen(&self, frame: &mut Frame, area: Rect, now: Timestamp) {
         let screen = self.screens.get(self.screen);
-        screen.draw(&self.snapshot, frame, area, self.look, now);
+        screen.draw(&self.snapshot, frame, area, self.appearance, now);
     }
 }
 
@@ -103,19 +103,22 @@ fn draw_small(app: &App, frame: &mut Frame, area: Rect) {
     let (width, height) = MIN_TERMINAL;
     let held = counted(app.snapshot.held.len(), "request");
     let lines = vec![
-        Line::styled("terminal too small", app.look.style(Meaning::Warning)),
+        Line::styled("terminal too small", app.appearance.style(Meaning::Warning)),
         Line::from(format!(
             "needs {width}x{height}, is {}x{}",
             area.width, area.height
         )),
         Line::from(format!("{held} held; deciding is disabled")),
-        Line::styled("q quits; requests stay held", app.look.style(Meaning::Dim)),
+        Line::styled(
+            "q quits; requests stay held",
+            app.appearance.style(Meaning::Dim),
+        ),
     ];
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
-    let look = app.look;
+fn header_line(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
+    let appearance = app.appearance;
     let snapshot = &app.snapshot;
     let (agents, held) = (snapshot.sessions.len(), snapshot.held.len());
     let (access, access_meaning) = match (snapshot.access, &snapshot.store) {
@@ -126,7 +129,7 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
         (ConsoleAccess::Write, StoreState::Ready) => ("WRITE", Meaning::Passed),
     };
     let clock = clock_text(app, now);
-    let (verdict, verdict_meaning) = verdict(app);
+    let (verdict, verdict_meaning) = verdict_text(app);
     let wide = cells >= 100;
     let name = if wide { " CRA console" } else { " CRA" };
     let counts = if wide {
@@ -143,7 +146,7 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     let counts = (cells >= 80).then_some(counts);
     let queued = (app.queued_requests > 0).then(|| format!("queued {}", app.queued_requests));
     let dropped = dropped_text(snapshot.undelivered, cells);
-    let operator = clip(&one_line(&snapshot.operator), cells / 3, look);
+    let operator = clip(&one_line(&snapshot.operator), cells / 3, appearance);
     let fixed = counts.map(|text| (text, Meaning::Text));
     let fixed = fixed.into_iter().chain([(verdict, verdict_meaning)]);
     let queued = queued.map(|text| (text, Meaning::Waiting));
@@ -153,17 +156,23 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
         .chain(dropped.map(|text| (text, Meaning::Warning)));
     let right = access.len() + clock.len() + 3;
     let room = cells.saturating_sub(width(name) + right + 2);
-    let bar = format!(" {} ", look.mark(Mark::Separator));
-    let mut spans = vec![Span::styled(name, look.style(Meaning::Title))];
-    let parts = fitting_header_parts(&operator, fixed.collect(), extras.collect(), room, look);
+    let bar = format!(" {} ", appearance.mark(Mark::Separator));
+    let mut spans = vec![Span::styled(name, appearance.style(Meaning::Title))];
+    let parts = fitting_header_parts(
+        &operator,
+        fixed.collect(),
+        extras.collect(),
+        room,
+        appearance,
+    );
     for (text, meaning) in parts {
-        spans.push(Span::styled(bar.clone(), look.style(Meaning::Dim)));
-        spans.push(Span::styled(text, look.style(meaning)));
+        spans.push(Span::styled(bar.clone(), appearance.style(Meaning::Dim)));
+        spans.push(Span::styled(text, appearance.style(meaning)));
     }
     let used: usize = spans.iter().map(|part| width(&part.content)).sum();
     let gap = cells.saturating_sub(used + right).max(1);
     spans.push(Span::raw(" ".repeat(gap)));
-    spans.push(Span::styled(access, look.style(access_meaning)));
+    spans.push(Span::styled(access, appearance.style(access_meaning)));
     spans.push(Span::raw(format!("  {clock} ")));
     Line::from(spans)
 }
@@ -176,7 +185,7 @@ fn fitting_header_parts(
     fixed: Vec<(String, Meaning)>,
     mut extras: Vec<(String, Meaning)>,
     room: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Vec<(String, Meaning)> {
     const BAR: usize = 3;
     const NAME: usize = 7;
@@ -192,7 +201,7 @@ fn fitting_header_parts(
     let name = width(operator).min(NAME);
     while named(&extras) < name && extras.pop().is_some() {}
     let cells = named(&extras);
-    let operator = Some(clip(operator, cells, look)).filter(|_| cells >= LEAST);
+    let operator = Some(clip(operator, cells, appearance)).filter(|_| cells >= LEAST);
     let operator = operator.map(|text| (text, Meaning::Text));
     operator.into_iter().chain(fixed).chain(extras).collect()
 }
@@ -240,7 +249,7 @@ fn clock_text(app: &App, now: Timestamp) -> String {
     }
 }
 
-fn verdict(app: &App) -> (String, Meaning) {
+fn verdict_text(app: &App) -> (String, Meaning) {
     if app.snapshot.store.problem().is_some() {
         // An earlier verdict must not be shown as if recording continued.
         return ("NOT RECORDING".to_owned(), Meaning::Error);
@@ -318,15 +327,15 @@ pub(crate) fn tab_at(app: &App, area: Rect, at: Position) -> Option<ScreenId> {
     None
 }
 
-fn tabs(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
-    let look = app.look;
+fn tab_row(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
+    let appearance = app.appearance;
     let tab = |id: ScreenId, text: String| {
         let meaning = if app.screen == id {
             Meaning::TabActive
         } else {
             Meaning::Dim
         };
-        Span::styled(format!(" {text} "), look.style(meaning))
+        Span::styled(format!(" {text} "), appearance.style(meaning))
     };
     let mut spans = vec![Span::raw(" ")];
     for (at, (name, label)) in tab_labels(app, cells).into_iter().enumerate() {
@@ -337,7 +346,7 @@ fn tabs(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     }
     let used: usize = spans.iter().map(|part| width(&part.content)).sum();
     let room = cells.saturating_sub(used + 3);
-    let (text, meaning) = match (&app.notice, due(app, now, room)) {
+    let (text, meaning) = match (&app.notice, deadline_text(app, now, room)) {
         (Some((meaning, text)), _) => (text.clone(), *meaning),
         (None, due) => {
             let screen = app.screens.get(app.screen);
@@ -348,19 +357,19 @@ fn tabs(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
             }
         }
     };
-    let text = clip(&text, room, look);
+    let text = clip(&text, room, appearance);
     spans.push(Span::raw(" ".repeat(room.saturating_sub(width(&text)) + 2)));
-    spans.push(Span::styled(text, look.style(meaning)));
+    spans.push(Span::styled(text, appearance.style(meaning)));
     Line::from(spans)
 }
 
 /// Text for the next deadline and the new requests, shortened if there is little room.
-fn due(app: &App, now: Timestamp, room: usize) -> Option<String> {
-    let left = span(app.screens.queue.earliest()?.since(now));
+fn deadline_text(app: &App, now: Timestamp, room: usize) -> Option<String> {
+    let left = span(app.screens.queue.earliest_deadline()?.since(now));
     if !app.screens.queue.has_waiting() {
         return Some(format!("next due in {left}"));
     }
-    let waiting = app.screens.queue.waiting();
+    let waiting = app.screens.queue.waiting_count();
     let text = format!("{waiting} new (u)   next due in {left}");
     if width(&text) <= room {
         return Some(text);

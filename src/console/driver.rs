@@ -75,14 +75,14 @@ async fn run(
     let executor = RequestExecutor::new(operator_handle, sender, &options);
     let mut alarms = options.alarms.clone();
     let mut events = EventStream::new();
-    let mut picture = ScreenState::Outdated;
+    let mut screen_state = ScreenState::Outdated;
     executor.run(app.initial_requests(), &mut screen, outbox)?;
     loop {
         let now = options.clock.now();
         let requests = tokio::select! {
             biased;
             // A signal to end comes first: the terminal must be restored.
-            () = signals.any() => return Ok(()),
+            () = signals.next_signal() => return Ok(()),
             // Results of decisions and new snapshots come before keys: a key is judged against the
             // newest state, so that no settled request is decided again.
             Some(message) = messages.recv() => app.on_message(message),
@@ -107,10 +107,10 @@ async fn run(
             // Painting comes last, if nothing above is ready: a burst is painted once. Nothing above
             // can starve it, because keys and results arrive one at a time, from people and from
             // earlier requests.
-            () = std::future::ready(()), if picture == ScreenState::Outdated => {
+            () = std::future::ready(()), if screen_state == ScreenState::Outdated => {
                 app.on_queued(executor.operator_handle.queue_len());
                 let area = screen.paint(&app, now)?;
-                picture = match app.on_drawn(area, options.clock.now()) {
+                screen_state = match app.on_drawn(area, options.clock.now()) {
                     Repaint::Yes => ScreenState::Outdated,
                     Repaint::No => ScreenState::Current,
                 };
@@ -119,14 +119,17 @@ async fn run(
             // Only if the screen is current, so that this wait never delays a paint.
             () = options.clock.sleep_until(app.next_change(now)) => app.on_tick(options.clock.now()),
         };
-        picture = ScreenState::Outdated;
+        screen_state = ScreenState::Outdated;
         match executor.run(requests, &mut screen, outbox)? {
             LoopStep::Continue => {}
             LoopStep::Quit => return Ok(()),
             LoopStep::Edit(editing) => {
                 // A reader of keys here would take them from the editor.
                 drop(events);
-                let Some(edited) = screen.lend(signals.during(editing.run())).await? else {
+                let Some(edited) = screen
+                    .run_in_terminal(signals.wait_for_program(editing.run()))
+                    .await?
+                else {
                     return Ok(());
                 };
                 events = EventStream::new();
@@ -149,17 +152,17 @@ fn open(
     };
     let mut screen = TerminalScreen::set_up(options.toasts, mouse)?;
     let colorfgbg = std::env::var("COLORFGBG").ok();
-    let look = Appearance {
+    let appearance = Appearance {
         background: options.theme.background(None, colorfgbg.as_deref()),
         ..options.look
     };
-    let answer = if options.theme == Theme::Auto && look.colour == ColourMode::Ansi {
+    let answer = if options.theme == Theme::Auto && appearance.colour == ColourMode::Ansi {
         screen.send(background_query::BACKGROUND_QUERY)?;
         BackgroundQuery::with_query(options.clock.now())
     } else {
         BackgroundQuery::without_query()
     };
-    let mut app = App::new(look, first, screen.size()?);
+    let mut app = App::new(appearance, first, screen.size()?);
     app.set_mouse(mouse);
     if let Some(greeting) = &options.greeting {
         app.show_greeting(greeting);
@@ -185,7 +188,7 @@ impl QuitSignals {
 
     /// Waits for another program that uses the terminal. Returns `None` if a signal ends the console.
     /// An interrupt was meant for that program and is dropped.
-    async fn during<T>(&mut self, other: impl Future<Output = T>) -> Option<T> {
+    async fn wait_for_program<T>(&mut self, other: impl Future<Output = T>) -> Option<T> {
         let ended = tokio::select! {
             _ = self.terminate.recv() => None,
             _ = self.hangup.recv() => None,
@@ -195,7 +198,7 @@ impl QuitSignals {
         ended
     }
 
-    async fn any(&mut self) {
+    async fn next_signal(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.hangup.recv() => {}

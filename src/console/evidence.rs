@@ -35,13 +35,13 @@ struct EvidenceRow {
 pub(crate) fn render_result(
     result: &Result<Box<FullExplanation>, String>,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Vec<Line<'static>> {
     match result {
-        Ok(account) => render_account(account, cells, look),
+        Ok(account) => render_account(account, cells, appearance),
         Err(what) => {
             let rows = wrap(&one_line(what), cells).into_iter();
-            rows.map(|row| Line::styled(row, look.style(Meaning::Error)))
+            rows.map(|row| Line::styled(row, appearance.style(Meaning::Error)))
                 .collect()
         }
     }
@@ -51,9 +51,9 @@ pub(crate) fn render_result(
 pub(crate) fn render_account(
     account: &FullExplanation,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Vec<Line<'static>> {
-    let mut lines = head(account, cells, look);
+    let mut lines = heading_lines(account, cells, appearance);
     let ids = account
         .checkpoints
         .iter()
@@ -68,7 +68,7 @@ pub(crate) fn render_account(
     let (fired, unfired, skipped) = account.counts();
     if !account.checkpoints.is_empty() {
         let counts = format!("{fired} fired, {unfired} not fired, {skipped} skipped");
-        lines.push(title("CHECKPOINTS", &counts, cells, look));
+        lines.push(title("CHECKPOINTS", &counts, cells, appearance));
     }
     let mut rules: Vec<EvidenceRow> = account
         .checkpoints
@@ -76,7 +76,7 @@ pub(crate) fn render_account(
         .map(|evidence| checkpoint(account, evidence))
         .collect();
     rules.sort_by_key(|rule| (!rule.decides, rank(rule)));
-    push_all(&mut lines, rules, names, cells, look);
+    push_all(&mut lines, rules, names, cells, appearance);
     if !account.policies.is_empty() {
         let apply = account
             .policies
@@ -84,7 +84,7 @@ pub(crate) fn render_account(
             .filter(|evidence| evidence.applies)
             .count();
         let words = format!("{apply} of {} apply", account.policies.len());
-        lines.push(title("POLICIES", &words, cells, look));
+        lines.push(title("POLICIES", &words, cells, appearance));
     }
     let mut rules: Vec<EvidenceRow> = account
         .policies
@@ -92,15 +92,15 @@ pub(crate) fn render_account(
         .map(|evidence| policy(account, evidence))
         .collect();
     rules.sort_by_key(|rule| (!rule.decides, rank(rule)));
-    push_all(&mut lines, rules, names, cells, look);
+    push_all(&mut lines, rules, names, cells, appearance);
     let others = other_rows(account);
     if !others.is_empty() {
-        lines.push(title("OTHER", "", cells, look));
-        push_all(&mut lines, others, names, cells, look);
+        lines.push(title("OTHER", "", cells, appearance));
+        push_all(&mut lines, others, names, cells, appearance);
     }
     if account.left_out > 0 {
         let words = format!("and {} more, not kept", account.left_out);
-        lines.push(Line::styled(words, look.style(Meaning::Dim)));
+        lines.push(Line::styled(words, appearance.style(Meaning::Dim)));
     }
     lines
 }
@@ -120,11 +120,19 @@ pub(crate) fn verdict(verdict: &ExplainedVerdict) -> (String, Meaning) {
     }
 }
 
-fn head(account: &FullExplanation, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+fn heading_lines(
+    account: &FullExplanation,
+    cells: usize,
+    appearance: Appearance,
+) -> Vec<Line<'static>> {
     let (words, meaning) = verdict(&account.verdict);
     let mut spans = vec![Span::styled(
-        clip(&one_line(&account.subject), cells.saturating_sub(24), look),
-        look.style(Meaning::Strong),
+        clip(
+            &one_line(&account.subject),
+            cells.saturating_sub(24),
+            appearance,
+        ),
+        appearance.style(Meaning::Strong),
     )];
     if let Some((tier, source)) = account.tier {
         let source = match source {
@@ -133,22 +141,22 @@ fn head(account: &FullExplanation, cells: usize, look: Appearance) -> Vec<Line<'
         };
         spans.push(Span::styled(
             format!("  tier {tier} ({source})"),
-            look.style(of_tier(tier)),
+            appearance.style(of_tier(tier)),
         ));
     }
     let mut lines = vec![Line::from(spans)];
     let rows = wrap(&words, cells);
     lines.extend(
         rows.into_iter()
-            .map(|row| Line::styled(row, look.style(meaning))),
+            .map(|row| Line::styled(row, appearance.style(meaning))),
     );
     if let Some(waits) = &account.session_gates {
         let rows = wrap(&one_line(waits), cells).into_iter();
-        lines.extend(rows.map(|row| Line::styled(row, look.style(Meaning::Warning))));
+        lines.extend(rows.map(|row| Line::styled(row, appearance.style(Meaning::Warning))));
     }
     if has_deciding_rule(account) {
-        let words = format!("{} marks the deciding rule", look.mark(Mark::Arrow));
-        lines.push(Line::styled(words, look.style(Meaning::Dim)));
+        let words = format!("{} marks the deciding rule", appearance.mark(Mark::Arrow));
+        lines.push(Line::styled(words, appearance.style(Meaning::Dim)));
     }
     if let ExplainedVerdict::Denied(denied) = &account.verdict
         && let Some(help) = &denied.help
@@ -156,7 +164,7 @@ fn head(account: &FullExplanation, cells: usize, look: Appearance) -> Vec<Line<'
         let rows = wrap(&format!("help: {}", one_line(help)), cells);
         lines.extend(
             rows.into_iter()
-                .map(|row| Line::styled(row, look.style(Meaning::Hint))),
+                .map(|row| Line::styled(row, appearance.style(Meaning::Hint))),
         );
     }
     lines
@@ -178,15 +186,15 @@ fn has_deciding_rule(account: &FullExplanation) -> bool {
             .any(|capability| account.is_deciding_capability(capability))
 }
 
-fn title(name: &str, words: &str, cells: usize, look: Appearance) -> Line<'static> {
+fn title(name: &str, words: &str, cells: usize, appearance: Appearance) -> Line<'static> {
     let words = clip(
         &format!("  {words}"),
         cells.saturating_sub(width(name)),
-        look,
+        appearance,
     );
     Line::from(vec![
-        Span::styled(name.to_owned(), look.style(Meaning::Label)),
-        Span::styled(words, look.style(Meaning::Dim)),
+        Span::styled(name.to_owned(), appearance.style(Meaning::Label)),
+        Span::styled(words, appearance.style(Meaning::Dim)),
     ])
 }
 
@@ -209,7 +217,7 @@ fn checkpoint(account: &FullExplanation, evidence: &CheckpointEvidence) -> Evide
         CheckpointOutcome::Skipped { .. } => false,
     };
     if looked {
-        texts.extend(evidence.conditions.iter().map(leaf));
+        texts.extend(evidence.conditions.iter().map(condition_text));
     }
     EvidenceRow {
         decides: account.is_deciding_checkpoint(evidence),
@@ -222,7 +230,9 @@ fn checkpoint(account: &FullExplanation, evidence: &CheckpointEvidence) -> Evide
 
 fn outcome(outcome: &CheckpointOutcome) -> (&'static str, Meaning, Vec<(&'static str, String)>) {
     match outcome {
-        CheckpointOutcome::Fired { why } => ("FIRED", Meaning::Waiting, vec![("", why.clone())]),
+        CheckpointOutcome::Fired { why: reason } => {
+            ("FIRED", Meaning::Waiting, vec![("", reason.clone())])
+        }
         CheckpointOutcome::NotFired { wanted, actual } if wanted == CONDITION => {
             ("NOT FIRED", Meaning::Text, vec![("", actual.clone())])
         }
@@ -231,7 +241,9 @@ fn outcome(outcome: &CheckpointOutcome) -> (&'static str, Meaning, Vec<(&'static
             Meaning::Text,
             vec![("wanted ", wanted.clone()), ("actual ", actual.clone())],
         ),
-        CheckpointOutcome::Skipped { why } => ("SKIPPED", Meaning::Dim, vec![("", why.clone())]),
+        CheckpointOutcome::Skipped { why: reason } => {
+            ("SKIPPED", Meaning::Dim, vec![("", reason.clone())])
+        }
     }
 }
 
@@ -248,7 +260,7 @@ fn policy(account: &FullExplanation, evidence: &PolicyEvidence) -> EvidenceRow {
         None => vec![("", format!("{kind}: `{}` matches", evidence.rule))],
     };
     if rule.is_none() {
-        texts.extend(evidence.conditions.iter().map(leaf));
+        texts.extend(evidence.conditions.iter().map(condition_text));
     }
     EvidenceRow {
         decides: account.ruled_by(evidence),
@@ -319,7 +331,7 @@ fn other_rows(account: &FullExplanation) -> Vec<EvidenceRow> {
     rules
 }
 
-fn leaf(leaf: &LeafReport) -> (&'static str, String) {
+fn condition_text(leaf: &LeafReport) -> (&'static str, String) {
     let actual = leaf.actual.as_ref();
     let actual = actual.map_or_else(|| "no value".to_owned(), ToString::to_string);
     let truth = match leaf.truth {
@@ -342,9 +354,9 @@ fn push_all(
     rules: Vec<EvidenceRow>,
     names: usize,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) {
-    let mark = look.mark(Mark::Arrow);
+    let mark = appearance.mark(Mark::Arrow);
     let margin = width(mark) + 1;
     // Next to the name if there is room for both, otherwise below it.
     let same_row = cells >= margin + names + 1 + OUTCOME_CELLS + 30;
@@ -355,12 +367,15 @@ fn push_all(
     };
     for rule in rules {
         let lead = if rule.decides { mark } else { "" };
-        let id = fit(&one_line(&rule.id), names, look);
+        let id = fit(&one_line(&rule.id), names, appearance);
         let mut first = vec![
-            Span::styled(fit(lead, margin, look), look.style(Meaning::Key)),
+            Span::styled(
+                fit(lead, margin, appearance),
+                appearance.style(Meaning::Key),
+            ),
             Span::styled(
                 id,
-                look.style(if rule.decides {
+                appearance.style(if rule.decides {
                     Meaning::Strong
                 } else {
                     Meaning::Text
@@ -368,8 +383,8 @@ fn push_all(
             ),
             Span::raw(" "),
             Span::styled(
-                fit(rule.word, OUTCOME_CELLS, look),
-                look.style(rule.meaning),
+                fit(rule.word, OUTCOME_CELLS, appearance),
+                appearance.style(rule.meaning),
             ),
         ];
         if !same_row {
@@ -392,8 +407,8 @@ fn push_all(
                 } else {
                     " ".repeat(label.len())
                 };
-                spans.push(Span::styled(label, look.style(Meaning::Label)));
-                spans.push(Span::styled(row, look.style(faded)));
+                spans.push(Span::styled(label, appearance.style(Meaning::Label)));
+                spans.push(Span::styled(row, appearance.style(faded)));
                 lines.push(Line::from(spans));
             }
         }
@@ -401,7 +416,7 @@ fn push_all(
 }
 
 /// Text such as `2 fired, 5 not`: a short summary of an evaluation.
-pub(crate) fn counts((fired, unfired, _): (usize, usize, usize)) -> String {
+pub(crate) fn counts_text((fired, unfired, _): (usize, usize, usize)) -> String {
     match fired {
         0 => format!("0 fired, {unfired} not"),
         fired => format!("{fired} fired, {unfired} not"),

@@ -6,12 +6,12 @@ use ratatui::text::{Line, Span};
 use super::theme::{Appearance, Meaning};
 
 /// Renders the line, with its key styled as a label.
-pub(crate) fn line(text: &str, look: Appearance) -> Line<'static> {
+pub(crate) fn line(text: &str, appearance: Appearance) -> Line<'static> {
     match key_end(text) {
         Some(end) => {
             let (key, value) = text.split_at(end);
             Line::from(vec![
-                Span::styled(key.to_owned(), look.style(Meaning::Label)),
+                Span::styled(key.to_owned(), appearance.style(Meaning::Label)),
                 Span::raw(value.to_owned()),
             ])
         }

@@ -28,7 +28,7 @@ pub(crate) trait Dialog: Any + fmt::Debug {
     fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> KeyResult;
 
     /// Paints the dialog.
-    fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, now: Timestamp);
+    fn draw(&self, frame: &mut Frame, area: Rect, appearance: Appearance, now: Timestamp);
 
     /// Scope for the keys of the focused part, in addition to the dialog's own.
     fn inner_scope(&self) -> Option<KeyScope> {

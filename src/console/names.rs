@@ -22,7 +22,7 @@ pub(crate) fn trigger_words(kind: &str) -> String {
         "interactive" => "requested by name",
         "approval" => "policy approval",
         "override" => "override of a denial",
-        other => return spaced(other),
+        other => return with_blanks(other),
     };
     words.to_owned()
 }
@@ -30,8 +30,8 @@ pub(crate) fn trigger_words(kind: &str) -> String {
 /// Returns the words for what a request asks: its action on one line, or the session's start or end.
 pub(crate) fn action_words(held: &Held) -> String {
     match &held.subject {
-        HeldSubject::SessionStart => spaced(held.action()),
-        HeldSubject::Moment(moment) if moment.label == "session_end" => spaced(&moment.label),
+        HeldSubject::SessionStart => with_blanks(held.action()),
+        HeldSubject::Moment(moment) if moment.label == "session_end" => with_blanks(&moment.label),
         HeldSubject::Moment(_) | HeldSubject::Action(_) => one_line(held.action()),
     }
 }
@@ -50,7 +50,7 @@ pub(crate) fn event_words(event_type: &str) -> String {
         "policy_checked" => "policy decided",
         "wrapper_constructed" => "wrapper built",
         "wrapper_verified" => "wrapper checked",
-        other => return spaced(other),
+        other => return with_blanks(other),
     };
     words.to_owned()
 }
@@ -75,7 +75,7 @@ pub(crate) fn field_words(field: &str) -> String {
         "risk_tier" => "risk",
         "unlocked_capabilities" => "capabilities unlocked",
         "validation_result" => "validation",
-        other => return spaced(other),
+        other => return with_blanks(other),
     };
     words.to_owned()
 }
@@ -106,7 +106,7 @@ pub(crate) fn value_words(field: &str, value: &str) -> Option<String> {
         | "source"
         | "trigger"
         | "usage_outcome"
-        | "validation_result" => Some(spaced(value)),
+        | "validation_result" => Some(with_blanks(value)),
         _ => None,
     }
 }
@@ -117,19 +117,21 @@ pub(crate) fn description_words(event: &Event) -> String {
     let outcomes = ["decision", "outcome", "final_status"].into_iter();
     let mut outcomes = outcomes.filter_map(|field| event.payload.get(field)?.as_str());
     match outcomes.next() {
-        Some(outcome) if outcome.contains('_') => {
-            text.replacen(&format!(" {outcome}"), &format!(" {}", spaced(outcome)), 1)
-        }
+        Some(outcome) if outcome.contains('_') => text.replacen(
+            &format!(" {outcome}"),
+            &format!(" {}", with_blanks(outcome)),
+            1,
+        ),
         Some(_) | None => text,
     }
 }
 
 /// Returns the words for the path of a field in a snapshot file.
 pub(crate) fn path_words(path: &str) -> String {
-    spaced(path).replace("[]", "").replace('.', " > ")
+    with_blanks(path).replace("[]", "").replace('.', " > ")
 }
 
-fn spaced(name: &str) -> String {
+fn with_blanks(name: &str) -> String {
     name.replace('_', " ")
 }
 

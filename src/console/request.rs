@@ -101,7 +101,7 @@ pub(crate) enum TrailPurpose {
     /// Show the records on disk of a decision that could not be recorded.
     ReadBack,
     /// Show the last event in the queue.
-    Glance,
+    LatestEvents,
 }
 
 /// A text for the external editor.

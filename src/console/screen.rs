@@ -117,7 +117,7 @@ pub(crate) trait Screen: fmt::Debug {
         snapshot: &RuntimeSnapshot,
         frame: &mut Frame,
         area: Rect,
-        look: Appearance,
+        appearance: Appearance,
         now: Timestamp,
     );
 

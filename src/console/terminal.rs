@@ -132,7 +132,10 @@ impl TerminalScreen {
     }
 
     /// Hands the terminal to another program until `other` ends.
-    pub(crate) async fn lend<T>(&mut self, other: impl Future<Output = T>) -> io::Result<T> {
+    pub(crate) async fn run_in_terminal<T>(
+        &mut self,
+        other: impl Future<Output = T>,
+    ) -> io::Result<T> {
         restore();
         let done = other.await;
         enter()?;

@@ -368,7 +368,7 @@ mod tests {
 
     #[test]
     fn no_pale_colour_is_used_on_a_light_background() {
-        let look = Appearance {
+        let appearance = Appearance {
             background: Background::Light,
             ..Appearance::default()
         };
@@ -385,7 +385,7 @@ mod tests {
             Meaning::Frozen,
             Meaning::BorderFocused,
         ] {
-            let colour = look.style(meaning).fg;
+            let colour = appearance.style(meaning).fg;
             assert!(
                 !colour.is_some_and(|colour| pale.contains(&colour)),
                 "{meaning:?}"

@@ -21,8 +21,10 @@ pub(crate) fn thread_of_session<'s>(
         let owner = thread.owner.as_ref();
         thread.session == *session || owner.is_some_and(|owner| owner.session == *session)
     };
-    let its = || snapshot.threads.iter().map(AsRef::as_ref).filter(is_its);
-    its().find(|thread| thread.is_frozen()).or(its().next())
+    let threads = || snapshot.threads.iter().map(AsRef::as_ref).filter(is_its);
+    threads()
+        .find(|thread| thread.is_frozen())
+        .or(threads().next())
 }
 
 /// Text about refused writes of other sessions; `None` if there were none.
@@ -80,10 +82,10 @@ pub(crate) fn thread_lines(thread: &Thread) -> Vec<String> {
     if let Some(latest) = &thread.latest {
         lines.push(format!("arc: {}", one_line(latest.arc.as_str())));
     }
-    let heat = phase_and_intensity_text(phase_and_intensity(thread));
+    let phase_text = phase_and_intensity_text(phase_and_intensity(thread));
     lines.push(match frozen_text(thread) {
-        Some(frozen) => format!("{heat}, summary {frozen}"),
-        None => format!("{heat}, summary updates normally"),
+        Some(frozen) => format!("{phase_text}, summary {frozen}"),
+        None => format!("{phase_text}, summary updates normally"),
     });
     lines
 }

@@ -31,7 +31,7 @@ const COMMON: [&str; 11] = [
 ];
 
 /// Commands with the common options that apply to them. All apply to `cra` and `cra demo`.
-const APPLYING: [(&str, &[&str]); 42] = [
+const APPLYING: [(&str, &[&str]); 43] = [
     ("answer", CONSOLE),
     ("atlas", &[]),
     ("atlas explain", EXTENSIONS),
@@ -48,6 +48,7 @@ const APPLYING: [(&str, &[&str]); 42] = [
     ("man", &[]),
     ("mcp", CONSOLE),
     ("mcp-proxy", CONSOLE),
+    ("acp-proxy", CONSOLE),
     ("notices", &["data_dir", "read_only"]),
     ("notices forget", &["data_dir", "read_only"]),
     ("notices retry", &["data_dir", "read_only"]),

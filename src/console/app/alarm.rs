@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::App;
 use super::record_faults::Banner;
 use crate::base::text::one_line;
-use crate::console::alarm::new_ones;
+use crate::console::alarm::added_alarms;
 use crate::console::cells::counted;
 use crate::console::request::ConsoleRequest;
 use crate::console::theme::Meaning;
@@ -29,7 +29,7 @@ impl App {
         // An alarm that ended and comes again must be acknowledged again.
         self.known_alarms
             .retain(|alarm| self.alarms.contains(alarm));
-        let requests = match new_ones(&before, &self.alarms).first() {
+        let requests = match added_alarms(&before, &self.alarms).first() {
             Some(first) => vec![self.notify_alarm(&one_line(first))],
             None => Vec::new(),
         };
@@ -43,12 +43,12 @@ impl App {
         let new: Vec<_> = new
             .filter(|alarm| !self.known_alarms.contains(*alarm))
             .collect();
-        let said = match new.len() {
+        let message = match new.len() {
             0 => "no new alarms".to_owned(),
             count => format!("{} acknowledged", counted(count, "alarm")),
         };
         self.known_alarms = self.alarms.iter().cloned().collect();
-        self.show_notice(Meaning::Text, said);
+        self.show_notice(Meaning::Text, message);
     }
 
     /// Builds a row per unacknowledged alarm, as far as there is room, and one row for the
@@ -78,11 +78,11 @@ impl App {
 /// Builds one row per alarm, up to `most`. If there are more, the last row gives their number.
 fn new_rows(alarms: &[&String], most: usize) -> Vec<Banner> {
     let row = |text: &&String| {
-        let (text, way) = match text.strip_suffix(REMEDY) {
+        let (text, remedy) = match text.strip_suffix(REMEDY) {
             Some(text) => (text, REMEDY_AND_KEY),
             None => (text.as_str(), ACKNOWLEDGE_KEY),
         };
-        Banner::new(&format!("ALARM {text}"), way, Meaning::Banner)
+        Banner::new(&format!("ALARM {text}"), remedy, Meaning::Banner)
     };
     if alarms.len() <= most {
         return alarms.iter().map(row).collect();

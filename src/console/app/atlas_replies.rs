@@ -67,11 +67,11 @@ impl App {
                 let words = "loaded and recorded; U goes back".to_owned();
                 self.notice = Some((Meaning::Passed, words));
             }
-            Err(why) => {
-                self.notice = Some((Meaning::Error, format!("not loaded: {why}")));
+            Err(reason) => {
+                self.notice = Some((Meaning::Error, format!("not loaded: {reason}")));
                 for dialog in self.atlas_dialogs() {
                     if let AtlasDialog::Load(load) = dialog {
-                        load.on_refused(&why);
+                        load.on_refused(&reason);
                     }
                 }
             }
@@ -81,8 +81,8 @@ impl App {
 
     /// Handles the end of a file's editor: the file is checked first.
     pub(super) fn on_file_edited(&mut self, edited: Result<(), String>) -> Vec<ConsoleRequest> {
-        if let Err(why) = edited {
-            self.notice = Some((Meaning::Error, why));
+        if let Err(reason) = edited {
+            self.notice = Some((Meaning::Error, reason));
         }
         self.screens.atlas.schedule_check(&self.snapshot);
         Vec::new()

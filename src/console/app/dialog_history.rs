@@ -56,7 +56,7 @@ impl App {
     }
 
     /// Requests the layout of long requests in the background, so that no key press waits for it.
-    pub(super) fn ask_rows(&mut self) -> Vec<ConsoleRequest> {
+    pub(super) fn request_layouts(&mut self) -> Vec<ConsoleRequest> {
         let wanted = self.dialogs().filter_map(GateDialog::take_layout_job);
         wanted.map(ConsoleRequest::LayOut).collect()
     }
@@ -86,13 +86,13 @@ impl App {
     }
 
     /// Returns true if the dialog of this request is minimised.
-    pub(super) fn is_aside(&self, gate: &HeldRequestId) -> bool {
+    pub(super) fn is_minimised(&self, gate: &HeldRequestId) -> bool {
         let minimised = self.dialog_history.minimised.as_ref();
         minimised.is_some_and(|dialog| dialog.gate() == gate)
     }
 
     /// Closes the minimised dialog and keeps its draft.
-    pub(super) fn dismiss(&mut self) -> Option<ConsoleRequest> {
+    pub(super) fn close_minimised_dialog(&mut self) -> Option<ConsoleRequest> {
         let dialog = self.dialog_history.minimised.take()?;
         self.keep_draft(*dialog)
     }
@@ -192,7 +192,7 @@ impl App {
         let dialog = self.dialogs().find(|dialog| dialog.gate() == gate);
         match (dialog, edited) {
             (Some(dialog), edited) => dialog.on_edited(edited),
-            (None, Err(why)) => self.notice = Some((Meaning::Error, why)),
+            (None, Err(reason)) => self.notice = Some((Meaning::Error, reason)),
             (None, Ok(_)) => {}
         }
         self.save_open_draft()

@@ -37,15 +37,15 @@ impl App {
         }
         match event.kind {
             MouseEventKind::Down(MouseButton::Left) if self.layers.is_empty() => {
-                self.click(Position::new(event.column, event.row), now)
+                self.handle_click(Position::new(event.column, event.row), now)
             }
-            MouseEventKind::ScrollUp => self.wheel(Motion::Up, now),
-            MouseEventKind::ScrollDown => self.wheel(Motion::Down, now),
+            MouseEventKind::ScrollUp => self.scroll_by_wheel(Motion::Up, now),
+            MouseEventKind::ScrollDown => self.scroll_by_wheel(Motion::Down, now),
             _ => Vec::new(),
         }
     }
 
-    fn click(&mut self, at: Position, now: Timestamp) -> Vec<ConsoleRequest> {
+    fn handle_click(&mut self, at: Position, now: Timestamp) -> Vec<ConsoleRequest> {
         if let Some(screen) = chrome::tab_at(self, self.size, at) {
             return self.act(KeyAction::Show(screen), now);
         }
@@ -55,7 +55,7 @@ impl App {
         requests
     }
 
-    fn wheel(&mut self, motion: Motion, now: Timestamp) -> Vec<ConsoleRequest> {
+    fn scroll_by_wheel(&mut self, motion: Motion, now: Timestamp) -> Vec<ConsoleRequest> {
         let mut requests = Vec::new();
         for _ in 0..NOTCH {
             if let Some(layer) = self.layers.last_mut() {

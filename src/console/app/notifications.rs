@@ -38,13 +38,19 @@ impl App {
             action_words(riskiest),
             one_line(&riskiest.agent)
         );
-        self.notify(Bell::Ring, Some(clip(&text, MAX_TOAST_CHARS, self.look)))
+        self.notify(
+            Bell::Ring,
+            Some(clip(&text, MAX_TOAST_CHARS, self.appearance)),
+        )
     }
 
     /// Builds the notification for an alarm.
     pub(super) fn notify_alarm(&self, what: &str) -> ConsoleRequest {
         let text = format!("cra: ALARM {what}");
-        self.notify(Bell::Ring, Some(clip(&text, MAX_TOAST_CHARS, self.look)))
+        self.notify(
+            Bell::Ring,
+            Some(clip(&text, MAX_TOAST_CHARS, self.appearance)),
+        )
     }
 
     /// Builds the window title for the number of held requests, with the bell and the toast.

@@ -58,9 +58,9 @@ impl App {
             }
             Ok(_) if self.warn_if_read_only() => {}
             Ok(operator) => {
-                let seat = OperatorChange { operator, before };
+                let change = OperatorChange { operator, before };
                 return vec![ConsoleRequest::Operate(OperatorAction::ChangeOperator(
-                    seat,
+                    change,
                 ))];
             }
         }
@@ -69,11 +69,11 @@ impl App {
 
     /// Returns true if this console is read-only, and shows a notice in that case.
     pub(super) fn warn_if_read_only(&mut self) -> bool {
-        let looks = self.snapshot.access == ConsoleAccess::ReadOnly;
-        if looks {
+        let read_only = self.snapshot.access == ConsoleAccess::ReadOnly;
+        if read_only {
             self.show_notice(Meaning::Warning, "this console is read-only".to_owned());
         }
-        looks
+        read_only
     }
 
     /// Shows the result of an operator action.
@@ -90,11 +90,14 @@ impl App {
 
     /// Closes all dialogs if the operator changed: they belonged to the operator before. Drafts are
     /// kept.
-    pub(super) fn leave_to(&mut self, before: &RuntimeSnapshot) -> Vec<ConsoleRequest> {
+    pub(super) fn close_dialogs_of_previous_operator(
+        &mut self,
+        before: &RuntimeSnapshot,
+    ) -> Vec<ConsoleRequest> {
         if before.operator == self.snapshot.operator {
             return Vec::new();
         }
-        let mut requests: Vec<ConsoleRequest> = self.dismiss().into_iter().collect();
+        let mut requests: Vec<ConsoleRequest> = self.close_minimised_dialog().into_iter().collect();
         while !self.layers.is_empty() {
             requests.extend(self.close());
         }
@@ -122,8 +125,8 @@ fn success_text(operate: &OperatorAction) -> String {
                 )
             }
         },
-        OperatorAction::ChangeOperator(seat) => {
-            let name = one_line(&seat.operator);
+        OperatorAction::ChangeOperator(change) => {
+            let name = one_line(&change.operator);
             format!("operator is now {name} (not verified)")
         }
     }

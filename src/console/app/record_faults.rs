@@ -34,7 +34,7 @@ impl Banner {
     }
 
     /// Sets a shorter remedy for narrow terminals.
-    fn briefly(self, brief: &'static str) -> Self {
+    fn with_short_remedy(self, brief: &'static str) -> Self {
         Self {
             short_remedy: brief,
             ..self
@@ -42,22 +42,22 @@ impl Banner {
     }
 
     /// Renders the banner in exactly `cells` cells. It cuts the problem, never the remedy.
-    pub(in crate::console) fn line(&self, cells: usize, look: Appearance) -> Line<'static> {
+    pub(in crate::console) fn line(&self, cells: usize, appearance: Appearance) -> Line<'static> {
         let text = format!(" ! {}", one_line(&self.text));
         let fits = width(&text) + width(self.remedy) <= cells;
-        let way = if fits { self.remedy } else { self.short_remedy };
-        let text = clip(&text, cells.saturating_sub(width(way)), look);
-        let text = fit(&format!("{text}{way}"), cells, look);
-        Line::styled(text, look.style(self.meaning))
+        let remedy = if fits { self.remedy } else { self.short_remedy };
+        let text = clip(&text, cells.saturating_sub(width(remedy)), appearance);
+        let text = fit(&format!("{text}{remedy}"), cells, appearance);
+        Line::styled(text, appearance.style(self.meaning))
     }
 }
 
 impl App {
     /// Updates the open dialogs with the current operator, access and faults.
     pub(super) fn update_decision_contexts(&mut self) {
-        let around = self.decision_context();
+        let context = self.decision_context();
         for dialog in self.dialogs() {
-            dialog.set_decision_context(around.clone());
+            dialog.set_decision_context(context.clone());
         }
     }
 
@@ -99,7 +99,7 @@ impl App {
     pub(in crate::console) fn banners(&self) -> Vec<Banner> {
         let mut banners = Vec::new();
         if let Some(trouble) = self.record_trouble() {
-            let (text, way, brief) = match &trouble {
+            let (text, remedy, brief) = match &trouble {
                 RecordTrouble::Store(text) if self.snapshot.store.stall().is_some() => (
                     text,
                     ". Deciding is disabled until recording resumes",
@@ -121,7 +121,7 @@ impl App {
                     "; :ack-broken-chain to decide",
                 ),
             };
-            banners.push(Banner::new(text, way, Meaning::Banner).briefly(brief));
+            banners.push(Banner::new(text, remedy, Meaning::Banner).with_short_remedy(brief));
         }
         if let [others @ .., last] = self.snapshot.operator_acts.overruled.as_slice() {
             let (last, by) = (&last.gate, one_line(&last.by));

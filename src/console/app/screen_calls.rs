@@ -77,7 +77,7 @@ impl App {
                 ScreenChange::Open(layer) => self.layers.push(layer),
                 ScreenChange::Decide(held, entry) => requests.extend(self.open_held(&held, entry)),
                 ScreenChange::DecideBatch(members) => {
-                    requests.extend(self.dismiss());
+                    requests.extend(self.close_minimised_dialog());
                     let dialog = GateDialog::batch(members, self.decision_context());
                     self.layers.extend(dialog.map(Layer::new));
                 }

@@ -32,8 +32,8 @@ impl App {
                 self.show_notice(Meaning::Warning, text);
                 Vec::new()
             }
-            Err(why) => {
-                let text = format!("cannot read the record: {}", one_line(&why));
+            Err(reason) => {
+                let text = format!("cannot read the record: {}", one_line(&reason));
                 self.show_notice(Meaning::Error, text);
                 Vec::new()
             }
@@ -48,8 +48,8 @@ impl App {
     ) -> Vec<ConsoleRequest> {
         let text = match edited {
             Ok(text) => text,
-            Err(why) => {
-                self.show_notice(Meaning::Error, why);
+            Err(reason) => {
+                self.show_notice(Meaning::Error, reason);
                 return Vec::new();
             }
         };
@@ -57,29 +57,29 @@ impl App {
         let kept = latest.map(|memento| (memento.etag(), memento.shape()));
         let shape = match summary_text::read(&text) {
             Ok(shape) => shape,
-            Err(why) => {
-                let why = one_line(&why);
-                let kept = self
-                    .screens
-                    .threads
-                    .keep_typed(edit.thread, text, why.clone());
+            Err(reason) => {
+                let reason = one_line(&reason);
+                let kept =
+                    self.screens
+                        .threads
+                        .keep_rejected_edit(edit.thread, text, reason.clone());
                 self.show_notice(
                     Meaning::Error,
-                    format!("not accepted, e reopens your text: {why}"),
+                    format!("not accepted, e reopens your text: {reason}"),
                 );
                 return vec![kept];
             }
         };
         if kept == Some((edit.etag.clone(), shape.clone())) {
             self.show_notice(Meaning::Text, "no changes".to_owned());
-            let dropped = self.screens.threads.drop_edit(&edit.thread);
+            let dropped = self.screens.threads.discard_rejected_edit(&edit.thread);
             return dropped.into_iter().collect();
         }
         let act = ThreadAction::Edit {
             shape,
             if_match: edit.etag,
         };
-        let kept = self.screens.threads.keep_typed(
+        let kept = self.screens.threads.keep_rejected_edit(
             edit.thread.clone(),
             text,
             "cra did not reply".to_owned(),
@@ -96,7 +96,7 @@ impl App {
             self.show_notice(Meaning::Hint, text.to_owned());
             return Vec::new();
         }
-        let thread = self.screens.threads.chosen(&self.snapshot);
+        let thread = self.screens.threads.selected_thread(&self.snapshot);
         let Some(thread) = thread.map(|thread| thread.id.clone()) else {
             self.show_notice(Meaning::Hint, "no thread to hand over".to_owned());
             return Vec::new();
@@ -121,7 +121,7 @@ impl App {
         let mut kept = None;
         let (meaning, text) = match (acted, act) {
             (Ok(()), ThreadAction::Edit { .. }) => {
-                kept = self.screens.threads.drop_edit(thread);
+                kept = self.screens.threads.discard_rejected_edit(thread);
                 let text = format!("{name} edited and recorded: next turn must use it");
                 (Meaning::Passed, text)
             }
@@ -130,9 +130,9 @@ impl App {
                 format!("drift in {name} flagged and recorded"),
             ),
             (Err(refused), ThreadAction::Edit { .. }) => {
-                let why = one_line(&refused.to_string());
-                kept = self.screens.threads.refused(thread, &why);
-                let text = format!("not recorded, e shows both texts: {why}");
+                let reason = one_line(&refused.to_string());
+                kept = self.screens.threads.on_edit_refused(thread, &reason);
+                let text = format!("not recorded, e shows both texts: {reason}");
                 (Meaning::Error, text)
             }
             (Ok(()), ThreadAction::HandOver { to }) => (

@@ -41,15 +41,18 @@ impl FooterKey {
         width(&self.name) + width(self.label) + 4
     }
 
-    fn spans(&self, look: Appearance) -> [Span<'static>; 2] {
+    fn spans(&self, appearance: Appearance) -> [Span<'static>; 2] {
         // Disabled keys stay visible if there is room, so that the others keep their position.
         let meaning = match self.power {
             KeyState::Enabled => Meaning::Key,
             KeyState::Disabled => Meaning::Dim,
         };
         [
-            Span::styled(self.name.clone(), look.style(meaning)),
-            Span::styled(format!(" {}   ", self.label), look.style(Meaning::Hint)),
+            Span::styled(self.name.clone(), appearance.style(meaning)),
+            Span::styled(
+                format!(" {}   ", self.label),
+                appearance.style(Meaning::Hint),
+            ),
         ]
     }
 }
@@ -90,8 +93,8 @@ pub(super) fn line(app: &App, cells: usize) -> Line<'static> {
     let taken: usize = global.iter().map(FooterKey::cells).sum();
     let fitting = fitting_keys(&own, cells.saturating_sub(1 + taken));
     let mut spans = vec![Span::raw(" ")];
-    spans.extend(fitting.flat_map(|item| item.spans(app.look)));
-    spans.extend(global.iter().flat_map(|item| item.spans(app.look)));
+    spans.extend(fitting.flat_map(|item| item.spans(app.appearance)));
+    spans.extend(global.iter().flat_map(|item| item.spans(app.appearance)));
     Line::from(spans)
 }
 

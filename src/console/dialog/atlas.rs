@@ -51,10 +51,10 @@ impl AtlasDialog {
     }
 
     /// Lays out the lines for the area they will be painted in.
-    pub(crate) fn lay_out(&mut self, area: Rect, look: Appearance) {
+    pub(crate) fn lay_out(&mut self, area: Rect, appearance: Appearance) {
         match self {
-            Self::Load(dialog) => dialog.lay_out(area, look),
-            Self::Page(dialog) => dialog.lay_out(area, look),
+            Self::Load(dialog) => dialog.lay_out(area, appearance),
+            Self::Page(dialog) => dialog.lay_out(area, appearance),
         }
     }
 
@@ -67,10 +67,16 @@ impl AtlasDialog {
     }
 
     /// Paints the dialog.
-    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, now: Timestamp) {
+    pub(crate) fn draw(
+        &self,
+        frame: &mut Frame,
+        area: Rect,
+        appearance: Appearance,
+        now: Timestamp,
+    ) {
         match self {
-            Self::Load(dialog) => dialog.draw(frame, look, now),
-            Self::Page(dialog) => dialog.draw(frame, area, look),
+            Self::Load(dialog) => dialog.draw(frame, appearance, now),
+            Self::Page(dialog) => dialog.draw(frame, area, appearance),
         }
     }
 }
@@ -84,8 +90,8 @@ impl Dialog for AtlasDialog {
         Self::on_key(self, key, now)
     }
 
-    fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, now: Timestamp) {
-        Self::draw(self, frame, area, look, now);
+    fn draw(&self, frame: &mut Frame, area: Rect, appearance: Appearance, now: Timestamp) {
+        Self::draw(self, frame, area, appearance, now);
     }
 
     fn on_paste(&mut self, text: &str, now: Timestamp) -> Vec<ConsoleRequest> {
@@ -97,8 +103,8 @@ impl Dialog for AtlasDialog {
         Self::on_key(self, motion.arrow_key(), now);
     }
 
-    fn lay_out(&mut self, area: Rect, look: Appearance) {
-        Self::lay_out(self, area, look);
+    fn lay_out(&mut self, area: Rect, appearance: Appearance) {
+        Self::lay_out(self, area, appearance);
     }
 
     fn arms_at(&self, now: Timestamp) -> Option<Timestamp> {

@@ -24,7 +24,7 @@ pub(crate) struct ConfirmDialog {
     /// Label of the button that confirms.
     confirm_label: &'static str,
     request: ConsoleRequest,
-    spot: ConfirmFocus,
+    focus: ConfirmFocus,
 }
 
 /// Focusable element.
@@ -48,7 +48,7 @@ impl ConfirmDialog {
             text,
             confirm_label: "Take over",
             request: ConsoleRequest::Operate(OperatorAction::Claim(claiming)),
-            spot: ConfirmFocus::Cancel,
+            focus: ConfirmFocus::Cancel,
         }
     }
 
@@ -64,7 +64,7 @@ impl ConfirmDialog {
             text,
             confirm_label: "Flag drift",
             request: ConsoleRequest::ActOnThread(thread.clone(), ThreadAction::FlagDrift),
-            spot: ConfirmFocus::Cancel,
+            focus: ConfirmFocus::Cancel,
         }
     }
 
@@ -79,7 +79,7 @@ impl ConfirmDialog {
             text,
             confirm_label: "Overwrite",
             request,
-            spot: ConfirmFocus::Cancel,
+            focus: ConfirmFocus::Cancel,
         }
     }
 
@@ -87,12 +87,12 @@ impl ConfirmDialog {
     pub(crate) fn on_key(&mut self, key: KeyEvent) -> KeyResult {
         let action = find_action(KeyScope::Quit, key);
         if action == Some(KeyAction::Next) {
-            self.spot = match self.spot {
+            self.focus = match self.focus {
                 ConfirmFocus::Cancel => ConfirmFocus::Confirm,
                 ConfirmFocus::Confirm => ConfirmFocus::Cancel,
             };
         }
-        match (self.spot, action) {
+        match (self.focus, action) {
             (ConfirmFocus::Confirm, Some(KeyAction::Press)) => {
                 let request = self.request.clone();
                 KeyResult::Consumed(vec![LayerChange::Close, LayerChange::Send(request)])
@@ -105,12 +105,12 @@ impl ConfirmDialog {
     }
 
     /// Paints the dialog in the centre.
-    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, appearance: Appearance) {
         let buttons = [
-            ("Cancel", self.spot == ConfirmFocus::Cancel),
-            (self.confirm_label, self.spot == ConfirmFocus::Confirm),
+            ("Cancel", self.focus == ConfirmFocus::Cancel),
+            (self.confirm_label, self.focus == ConfirmFocus::Confirm),
         ];
-        paint_question(frame, area, look, self.title, &self.text, &buttons);
+        paint_question(frame, area, appearance, self.title, &self.text, &buttons);
     }
 }
 
@@ -123,7 +123,7 @@ impl Dialog for ConfirmDialog {
         Self::on_key(self, key)
     }
 
-    fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, _now: Timestamp) {
-        Self::draw(self, frame, area, look);
+    fn draw(&self, frame: &mut Frame, area: Rect, appearance: Appearance, _now: Timestamp) {
+        Self::draw(self, frame, area, appearance);
     }
 }

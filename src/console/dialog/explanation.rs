@@ -65,19 +65,19 @@ impl ExplainDialog {
     }
 
     /// Lays out the lines for the area they will be painted in.
-    pub(crate) fn lay_out(&mut self, area: Rect, look: Appearance) {
+    pub(crate) fn lay_out(&mut self, area: Rect, appearance: Appearance) {
         let (note, results) = (&self.note, &self.results);
         self.sheet.lay_out(area, |cells| {
             let note = wrap(note, cells).into_iter();
-            let note = note.map(|row| Line::styled(row, look.style(Meaning::Hint)));
+            let note = note.map(|row| Line::styled(row, appearance.style(Meaning::Hint)));
             let mut lines: Vec<_> = note.collect();
             if results.is_empty() {
                 let asking = "evaluating ...";
-                lines.push(Line::styled(asking, look.style(Meaning::Dim)));
+                lines.push(Line::styled(asking, appearance.style(Meaning::Dim)));
             }
             for result in results {
                 lines.push(Line::default());
-                lines.extend(evidence::render_result(result, cells, look));
+                lines.extend(evidence::render_result(result, cells, appearance));
             }
             lines
         });
@@ -89,9 +89,9 @@ impl ExplainDialog {
     }
 
     /// Paints the dialog over the whole area.
-    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, appearance: Appearance) {
         let title = format!("Why: {}", self.title);
-        self.sheet.draw(&title, frame, area, look);
+        self.sheet.draw(&title, frame, area, appearance);
     }
 }
 
@@ -104,16 +104,16 @@ impl Dialog for ExplainDialog {
         Self::on_key(self, key)
     }
 
-    fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, _now: Timestamp) {
-        Self::draw(self, frame, area, look);
+    fn draw(&self, frame: &mut Frame, area: Rect, appearance: Appearance, _now: Timestamp) {
+        Self::draw(self, frame, area, appearance);
     }
 
     fn on_wheel(&mut self, motion: Motion, _now: Timestamp) {
         Self::on_key(self, motion.arrow_key());
     }
 
-    fn lay_out(&mut self, area: Rect, look: Appearance) {
-        Self::lay_out(self, area, look);
+    fn lay_out(&mut self, area: Rect, appearance: Appearance) {
+        Self::lay_out(self, area, appearance);
     }
 
     fn on_explained(&mut self, ticket: Ticket, results: &[ExplainResult]) -> Vec<ConsoleRequest> {

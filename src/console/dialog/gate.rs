@@ -65,7 +65,7 @@ pub(crate) use self::planned_records::{PlannedAnswers, justified_by_answers, pla
 pub(crate) use self::reply::ReplyEffect;
 pub(crate) use self::step::{
     CHALLENGE_CHARS, DecisionContext, DecisionKind, DecisionStep, DialogEntry, PassCare, PassProof,
-    RecordTrouble, answers_challenge, pass_care, shown_action,
+    RecordTrouble, answers_challenge, care_for_request, shown_action,
 };
 
 /// Dialog of a held request.
@@ -172,19 +172,24 @@ impl GateDialog {
     }
 
     /// Notes that the dialog was painted: the arming time starts, and the visible rows count as seen.
-    pub(crate) fn on_drawn(&mut self, area: Rect, look: Appearance, now: Timestamp) -> Repaint {
+    pub(crate) fn on_drawn(
+        &mut self,
+        area: Rect,
+        appearance: Appearance,
+        now: Timestamp,
+    ) -> Repaint {
         let before = (self.context.percent(), self.is_sheet_seen());
         self.shown_at.get_or_insert(now);
         if self.arming == Arming::Undrawn {
             self.arming = Arming::Until(now.plus(DIALOG_ARMING_TIME));
         }
-        self.lay_out(area, look);
-        let sheet = view::sheet(self, area, look, now);
+        self.lay_out(area, appearance);
+        let sheet = view::sheet(self, area, appearance, now);
         if let (Some(scroll), Some(sheet)) = (self.sheet(), sheet) {
-            scroll.painted(sheet);
+            scroll.mark_painted(sheet);
         }
         if self.height > 0 {
-            self.context.painted(self.height);
+            self.context.mark_painted(self.height);
         }
         if (self.context.percent(), self.is_sheet_seen()) == before {
             Repaint::No
@@ -194,11 +199,11 @@ impl GateDialog {
     }
 
     /// Lays out the request for the area it will be painted in.
-    pub(crate) fn lay_out(&mut self, area: Rect, look: Appearance) {
+    pub(crate) fn lay_out(&mut self, area: Rect, appearance: Appearance) {
         let inner = view::context_area(self, area);
         self.height = usize::from(inner.height);
         if inner.width > 0 {
-            self.context.reflow(usize::from(inner.width), look);
+            self.context.reflow(usize::from(inner.width), appearance);
         }
     }
 
@@ -290,8 +295,8 @@ impl GateDialog {
     }
 
     /// Takes over changed console state: operator, access, faults, recent passes.
-    pub(crate) fn set_decision_context(&mut self, around: DecisionContext) {
-        self.decision_context = around;
+    pub(crate) fn set_decision_context(&mut self, context: DecisionContext) {
+        self.decision_context = context;
     }
 
     /// Handles a key press.
@@ -304,9 +309,9 @@ impl GateDialog {
         if self.pane == GatePane::Search {
             return self.type_search(key);
         }
-        let why =
+        let reason =
             find_action(KeyScope::Request, key).filter(|action| *action == KeyAction::Explain);
-        let action = why.filter(|_| self.pane == GatePane::Context);
+        let action = reason.filter(|_| self.pane == GatePane::Context);
         let Some(action) = action.or_else(|| find_action(KeyScope::Gate, key)) else {
             self.type_key(key);
             return KeyResult::quietly();
@@ -357,8 +362,8 @@ impl Dialog for GateDialog {
         Self::on_key(self, key, now)
     }
 
-    fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, now: Timestamp) {
-        Self::draw(self, frame, area, look, now);
+    fn draw(&self, frame: &mut Frame, area: Rect, appearance: Appearance, now: Timestamp) {
+        Self::draw(self, frame, area, appearance, now);
     }
 
     fn inner_scope(&self) -> Option<KeyScope> {
@@ -387,12 +392,12 @@ impl Dialog for GateDialog {
         self.back()
     }
 
-    fn lay_out(&mut self, area: Rect, look: Appearance) {
-        Self::lay_out(self, area, look);
+    fn lay_out(&mut self, area: Rect, appearance: Appearance) {
+        Self::lay_out(self, area, appearance);
     }
 
-    fn on_drawn(&mut self, area: Rect, look: Appearance, now: Timestamp) -> Repaint {
-        Self::on_drawn(self, area, look, now)
+    fn on_drawn(&mut self, area: Rect, appearance: Appearance, now: Timestamp) -> Repaint {
+        Self::on_drawn(self, area, appearance, now)
     }
 
     fn arms_at(&self, now: Timestamp) -> Option<Timestamp> {

@@ -42,12 +42,12 @@ impl HelpDialog {
     /// Lays out the help for the area it will be painted in.
     pub(crate) fn lay_out(&mut self, area: Rect) {
         let block = Appearance::default().panel(Focus::Here);
-        [_, self.list] = parts(block.inner(place(area)));
-        self.top = self.top.min(self.most());
+        [_, self.list] = split_area(block.inner(dialog_area(area)));
+        self.top = self.top.min(self.max_scroll());
     }
 
     /// Returns the last possible value of the first row on screen.
-    fn most(&self) -> usize {
+    fn max_scroll(&self) -> usize {
         let rows = self.rows(Appearance::default(), usize::from(self.list.width));
         rows.len().saturating_sub(usize::from(self.list.height))
     }
@@ -58,7 +58,7 @@ impl HelpDialog {
             Some(KeyAction::Back) => return KeyResult::with(LayerChange::Close),
             Some(action) => {
                 if let Some(motion) = action.motion() {
-                    self.top = motion.target_row(self.top, self.most() + 1);
+                    self.top = motion.target_row(self.top, self.max_scroll() + 1);
                 }
             }
             None => {
@@ -77,28 +77,34 @@ impl HelpDialog {
     }
 
     /// Paints the help.
-    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
-        let place = place(area);
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, appearance: Appearance) {
+        let place = dialog_area(area);
         frame.render_widget(Clear, place);
-        let title = Line::styled(" Keys ", look.style(Meaning::Title));
-        let block = look.panel(Focus::Here).title(title);
+        let title = Line::styled(" Keys ", appearance.style(Meaning::Title));
+        let block = appearance.panel(Focus::Here).title(title);
         let inner = block.inner(place);
         frame.render_widget(block, place);
-        let [search, list] = parts(inner);
+        let [search, list] = split_area(inner);
         let typed = if self.filter.text().is_empty() {
-            Span::styled("type to search", look.style(Meaning::Dim))
+            Span::styled("type to search", appearance.style(Meaning::Dim))
         } else {
-            Span::styled(self.filter.text().to_owned(), look.style(Meaning::Strong))
+            Span::styled(
+                self.filter.text().to_owned(),
+                appearance.style(Meaning::Strong),
+            )
         };
-        let search_line = Line::from(vec![Span::styled("/ ", look.style(Meaning::Key)), typed]);
+        let search_line = Line::from(vec![
+            Span::styled("/ ", appearance.style(Meaning::Key)),
+            typed,
+        ]);
         frame.render_widget(search_line, search);
-        let rows = self.rows(look, usize::from(list.width));
+        let rows = self.rows(appearance, usize::from(list.width));
         let most = rows.len().saturating_sub(usize::from(list.height));
         let shown: Vec<Line> = rows.into_iter().skip(self.top.min(most)).collect();
         frame.render_widget(Paragraph::new(shown), list);
     }
 
-    fn rows(&self, look: Appearance, cells: usize) -> Vec<Line<'static>> {
+    fn rows(&self, appearance: Appearance, cells: usize) -> Vec<Line<'static>> {
         let others = KeyScope::all().filter(|scope| *scope != self.scope);
         let mut rows = Vec::new();
         for scope in std::iter::once(self.scope).chain(others) {
@@ -111,9 +117,12 @@ impl HelpDialog {
             if !rows.is_empty() {
                 rows.push(Line::default());
             }
-            rows.push(Line::styled(scope.title(), look.style(Meaning::Title)));
+            rows.push(Line::styled(
+                scope.title(),
+                appearance.style(Meaning::Title),
+            ));
             for binding in hits {
-                rows.extend(binding_rows(binding, look, cells));
+                rows.extend(binding_rows(binding, appearance, cells));
             }
         }
         if NEVER
@@ -123,7 +132,10 @@ impl HelpDialog {
             if !rows.is_empty() {
                 rows.push(Line::default());
             }
-            rows.push(Line::styled("Not available", look.style(Meaning::Title)));
+            rows.push(Line::styled(
+                "Not available",
+                appearance.style(Meaning::Title),
+            ));
             let note_rows = wrap(NEVER, cells.saturating_sub(2));
             rows.extend(
                 note_rows
@@ -136,8 +148,8 @@ impl HelpDialog {
                 "No key matches `{}`. Backspace shows more.",
                 self.filter.text()
             );
-            let text = clip(&text, cells, look);
-            rows.push(Line::styled(text, look.style(Meaning::Dim)));
+            let text = clip(&text, cells, appearance);
+            rows.push(Line::styled(text, appearance.style(Meaning::Dim)));
         }
         rows
     }
@@ -155,7 +167,7 @@ impl HelpDialog {
 }
 
 /// Area of the help; narrow terminals give it the whole width.
-fn place(area: Rect) -> Rect {
+fn dialog_area(area: Rect) -> Rect {
     let cells = if area.width < 100 { area.width } else { 92 };
     Rect::new(
         area.x + area.width.saturating_sub(cells) / 2,
@@ -166,7 +178,7 @@ fn place(area: Rect) -> Rect {
 }
 
 /// Splits the area into the search text and the keys.
-fn parts(inner: Rect) -> [Rect; 2] {
+fn split_area(inner: Rect) -> [Rect; 2] {
     let [search, _, list] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1),
@@ -176,7 +188,7 @@ fn parts(inner: Rect) -> [Rect; 2] {
     [search, list]
 }
 
-fn binding_rows(binding: &KeyBinding, look: Appearance, cells: usize) -> Vec<Line<'static>> {
+fn binding_rows(binding: &KeyBinding, appearance: Appearance, cells: usize) -> Vec<Line<'static>> {
     let names = 24;
     let rows = wrap(binding.help, cells.saturating_sub(names + 2));
     let rows = rows.into_iter().enumerate().map(|(at, row)| {
@@ -187,7 +199,10 @@ fn binding_rows(binding: &KeyBinding, look: Appearance, cells: usize) -> Vec<Lin
         };
         Line::from(vec![
             Span::raw("  "),
-            Span::styled(fit(&keys, names, look), look.style(Meaning::Key)),
+            Span::styled(
+                fit(&keys, names, appearance),
+                appearance.style(Meaning::Key),
+            ),
             Span::raw(row),
         ])
     });
@@ -203,8 +218,8 @@ impl Dialog for HelpDialog {
         Self::on_key(self, key)
     }
 
-    fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, _now: Timestamp) {
-        Self::draw(self, frame, area, look);
+    fn draw(&self, frame: &mut Frame, area: Rect, appearance: Appearance, _now: Timestamp) {
+        Self::draw(self, frame, area, appearance);
     }
 
     fn on_paste(&mut self, text: &str, _now: Timestamp) -> Vec<ConsoleRequest> {

@@ -149,7 +149,7 @@ impl PaletteDialog {
             }
             None => {
                 if self.line.on_key(key) == InputChange::Changed {
-                    self.typed();
+                    self.on_text_changed();
                 }
             }
         }
@@ -159,10 +159,10 @@ impl PaletteDialog {
     /// Handles a pasted text: it is typed and runs nothing.
     pub(crate) fn on_paste(&mut self, text: &str) {
         self.line.paste(text);
-        self.typed();
+        self.on_text_changed();
     }
 
-    fn typed(&mut self) {
+    fn on_text_changed(&mut self) {
         self.at = 0;
         self.problem = None;
     }
@@ -187,7 +187,7 @@ impl PaletteDialog {
             RowAction::Type(typable) if exact.is_none() => {
                 let gap = if typable.argument.is_empty() { "" } else { " " };
                 self.line = LineEdit::of(&format!("{}{gap}", typable.name));
-                self.typed();
+                self.on_text_changed();
                 KeyResult::quietly()
             }
             RowAction::Type(typable) => match command(typable, rest.trim()) {
@@ -244,7 +244,7 @@ impl PaletteDialog {
     }
 
     /// Paints the palette at the top.
-    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, appearance: Appearance) {
         // Narrow terminals give it the whole width.
         let cells = if area.width < 100 { area.width } else { 92 };
         let place = Rect::new(
@@ -255,13 +255,13 @@ impl PaletteDialog {
         );
         frame.render_widget(Clear, place);
         let title = Line::from(vec![
-            Span::styled(" Palette ", look.style(Meaning::Title)),
-            Span::styled("cannot pass or deny ", look.style(Meaning::Dim)),
+            Span::styled(" Palette ", appearance.style(Meaning::Title)),
+            Span::styled("cannot pass or deny ", appearance.style(Meaning::Dim)),
         ]);
-        let block = look.panel(Focus::Here).title(title);
+        let block = appearance.panel(Focus::Here).title(title);
         let inner = block.inner(place);
         frame.render_widget(block, place);
-        let [typed, said, list] = Layout::vertical([
+        let [typed, problem_row, list] = Layout::vertical([
             Constraint::Length(1),
             Constraint::Length(1),
             Constraint::Fill(1),
@@ -269,24 +269,27 @@ impl PaletteDialog {
         .areas(inner);
         let cells = usize::from(inner.width);
         let line = Line::from(vec![
-            Span::styled(":", look.style(Meaning::Key)),
+            Span::styled(":", appearance.style(Meaning::Key)),
             Span::styled(
-                clip(self.line.text(), cells.saturating_sub(2), look),
-                look.style(Meaning::Strong),
+                clip(self.line.text(), cells.saturating_sub(2), appearance),
+                appearance.style(Meaning::Strong),
             ),
-            Span::styled(" ", look.style(Meaning::Selected)),
+            Span::styled(" ", appearance.style(Meaning::Selected)),
         ]);
         frame.render_widget(line, typed);
         if let Some(problem) = &self.problem {
-            let text = clip(problem, cells, look);
-            frame.render_widget(Line::styled(text, look.style(Meaning::Error)), said);
+            let text = clip(problem, cells, appearance);
+            frame.render_widget(
+                Line::styled(text, appearance.style(Meaning::Error)),
+                problem_row,
+            );
         }
         let rows = self.rows();
         let room = usize::from(list.height).max(1);
         let top = (self.at + 1).saturating_sub(room);
         let shown = rows.iter().enumerate().skip(top).take(room);
         let mut lines: Vec<Line> = shown
-            .map(|(at, row)| row.line(Focus::from(at == self.at), cells, look))
+            .map(|(at, row)| row.line(Focus::from(at == self.at), cells, appearance))
             .collect();
         if lines.is_empty() {
             let text = format!(
@@ -294,8 +297,8 @@ impl PaletteDialog {
                 self.line.text()
             );
             lines.push(Line::styled(
-                clip(&text, cells, look),
-                look.style(Meaning::Dim),
+                clip(&text, cells, appearance),
+                appearance.style(Meaning::Dim),
             ));
         }
         frame.render_widget(Paragraph::new(lines), list);
@@ -303,23 +306,26 @@ impl PaletteDialog {
 }
 
 impl PaletteRow {
-    fn line(&self, chosen: Focus, cells: usize, look: Appearance) -> Line<'static> {
+    fn line(&self, chosen: Focus, cells: usize, appearance: Appearance) -> Line<'static> {
         let pointer = match chosen {
             Focus::Here => "> ",
             Focus::Elsewhere => "  ",
         };
         let (name, key) = (20, 7);
-        let help = clip(self.help, cells.saturating_sub(2 + name + key), look);
+        let help = clip(self.help, cells.saturating_sub(2 + name + key), appearance);
         let rest = cells.saturating_sub(2 + name + key + width(&help));
         let line = Line::from(vec![
             Span::raw(pointer),
-            Span::raw(fit(&self.name, name, look)),
-            Span::styled(fit(&self.key, key, look), look.style(Meaning::Key)),
-            Span::styled(help, look.style(Meaning::Dim)),
+            Span::raw(fit(&self.name, name, appearance)),
+            Span::styled(
+                fit(&self.key, key, appearance),
+                appearance.style(Meaning::Key),
+            ),
+            Span::styled(help, appearance.style(Meaning::Dim)),
             Span::raw(" ".repeat(rest)),
         ]);
         match chosen {
-            Focus::Here => highlighted(line, look),
+            Focus::Here => highlighted(line, appearance),
             Focus::Elsewhere => line,
         }
     }
@@ -397,8 +403,8 @@ impl Dialog for PaletteDialog {
         Self::on_key(self, key)
     }
 
-    fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, _now: Timestamp) {
-        Self::draw(self, frame, area, look);
+    fn draw(&self, frame: &mut Frame, area: Rect, appearance: Appearance, _now: Timestamp) {
+        Self::draw(self, frame, area, appearance);
     }
 
     fn on_paste(&mut self, text: &str, _now: Timestamp) -> Vec<ConsoleRequest> {

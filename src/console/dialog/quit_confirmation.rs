@@ -17,7 +17,7 @@ use crate::base::clock::Timestamp;
 #[derive(Debug)]
 pub(crate) struct QuitDialog {
     held: usize,
-    spot: QuitFocus,
+    focus: QuitFocus,
 }
 
 /// Focusable element.
@@ -32,7 +32,7 @@ impl QuitDialog {
     pub(crate) fn new(held: usize) -> Self {
         Self {
             held,
-            spot: QuitFocus::Stay,
+            focus: QuitFocus::Stay,
         }
     }
 
@@ -40,13 +40,13 @@ impl QuitDialog {
     pub(crate) fn on_key(&mut self, key: KeyEvent) -> KeyResult {
         let action = find_action(KeyScope::Quit, key);
         if action == Some(KeyAction::Next) {
-            self.spot = match self.spot {
+            self.focus = match self.focus {
                 QuitFocus::Stay => QuitFocus::Quit,
                 QuitFocus::Quit => QuitFocus::Stay,
             };
         }
         let pressed = action == Some(KeyAction::Press);
-        match self.spot {
+        match self.focus {
             QuitFocus::Quit if pressed => KeyResult::with(LayerChange::Send(ConsoleRequest::Quit)),
             QuitFocus::Stay if pressed => KeyResult::with(LayerChange::Close),
             QuitFocus::Quit | QuitFocus::Stay if action == Some(KeyAction::Back) => {
@@ -57,7 +57,7 @@ impl QuitDialog {
     }
 
     /// Paints the dialog in the centre.
-    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, appearance: Appearance) {
         let effect = if self.held == 1 {
             "is held. Quitting disconnects its agent. The request is held again"
         } else {
@@ -68,10 +68,17 @@ impl QuitDialog {
             counted(self.held, "request")
         );
         let buttons = [
-            ("Stay", self.spot == QuitFocus::Stay),
-            ("Quit", self.spot == QuitFocus::Quit),
+            ("Stay", self.focus == QuitFocus::Stay),
+            ("Quit", self.focus == QuitFocus::Quit),
         ];
-        paint_question(frame, area, look, " Quit the console ", &text, &buttons);
+        paint_question(
+            frame,
+            area,
+            appearance,
+            " Quit the console ",
+            &text,
+            &buttons,
+        );
     }
 }
 
@@ -80,7 +87,7 @@ impl QuitDialog {
 pub(super) fn paint_question(
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
     title: &'static str,
     text: &str,
     buttons: &[(&str, bool)],
@@ -96,7 +103,10 @@ pub(super) fn paint_question(
         } else {
             Meaning::Button
         };
-        spans.push(Span::styled(format!("[ {name} ]"), look.style(meaning)));
+        spans.push(Span::styled(
+            format!("[ {name} ]"),
+            appearance.style(meaning),
+        ));
         spans.push(Span::raw("  "));
     }
     spans.pop();
@@ -108,9 +118,9 @@ pub(super) fn paint_question(
         cells,
         height,
     );
-    let title = Line::styled(title, look.style(Meaning::Title));
+    let title = Line::styled(title, appearance.style(Meaning::Title));
     frame.render_widget(Clear, place);
-    let block = look.panel(Focus::Here).title(title);
+    let block = appearance.panel(Focus::Here).title(title);
     frame.render_widget(Paragraph::new(lines).block(block), place);
 }
 
@@ -123,7 +133,7 @@ impl Dialog for QuitDialog {
         Self::on_key(self, key)
     }
 
-    fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, _now: Timestamp) {
-        Self::draw(self, frame, area, look);
+    fn draw(&self, frame: &mut Frame, area: Rect, appearance: Appearance, _now: Timestamp) {
+        Self::draw(self, frame, area, appearance);
     }
 }

@@ -44,10 +44,10 @@ impl TextSheet {
         }
         self.place = area;
         (self.head, self.lines) = make(usize::from(area.width).saturating_sub(4));
-        self.top = self.top.min(self.most());
+        self.top = self.top.min(self.max_scroll());
     }
 
-    fn most(&self) -> usize {
+    fn max_scroll(&self) -> usize {
         self.lines.len().saturating_sub(self.visible(self.place))
     }
 
@@ -58,7 +58,7 @@ impl TextSheet {
 
     /// Scrolls.
     pub(super) fn go(&mut self, motion: Motion) {
-        self.top = motion.target_row(self.top, self.most() + 1);
+        self.top = motion.target_row(self.top, self.max_scroll() + 1);
     }
 
     /// Scrolls as far as needed to show a row.
@@ -83,7 +83,7 @@ impl TextSheet {
     }
 
     /// Paints the sheet over the whole area.
-    pub(super) fn draw(&self, title: &str, frame: &mut Frame, area: Rect, look: Appearance) {
+    pub(super) fn draw(&self, title: &str, frame: &mut Frame, area: Rect, appearance: Appearance) {
         frame.render_widget(Clear, area);
         let below = self
             .lines
@@ -94,10 +94,10 @@ impl TextSheet {
             below => format!(" {below} more below "),
         };
         let room = usize::from(area.width).saturating_sub(8 + width(&hint));
-        let title = clip(&format!(" {title} "), room, look);
-        let title = Line::from(Span::styled(title, look.style(Meaning::Title)));
-        let hint = Line::styled(hint, look.style(Meaning::Waiting)).right_aligned();
-        let block = look.panel(Focus::Here).title(title).title(hint);
+        let title = clip(&format!(" {title} "), room, appearance);
+        let title = Line::from(Span::styled(title, appearance.style(Meaning::Title)));
+        let hint = Line::styled(hint, appearance.style(Meaning::Waiting)).right_aligned();
+        let block = appearance.panel(Focus::Here).title(title).title(hint);
         let shown = self.lines.iter().skip(self.top).take(self.visible(area));
         let shown: Vec<Line> = self.head.iter().chain(shown).cloned().collect();
         frame.render_widget(Paragraph::new(shown).block(block), area);

@@ -84,7 +84,7 @@ enum SnapshotContent {
 #[derive(Debug)]
 struct OpenSnapshot {
     path: PathBuf,
-    whole: Arc<Reconstruction>,
+    reconstruction: Arc<Reconstruction>,
     page: SnapshotPage,
     /// Index of the chosen artifact.
     chosen: usize,
@@ -139,7 +139,7 @@ impl SnapshotPage {
     }
 
     /// Returns the page `steps` further, and wraps around.
-    fn step(self, steps: usize) -> Self {
+    fn neighbour(self, steps: usize) -> Self {
         let at = Self::ALL.iter().position(|page| *page == self).unwrap_or(0);
         let mut around = Self::ALL.into_iter().cycle().skip(at + steps);
         around.next().unwrap_or(self)
@@ -181,10 +181,10 @@ impl SnapshotDialog {
         self.typing = None;
         let name = path.display().to_string();
         self.show(SnapshotContent::Busy(format!("reading `{name}` ...")));
-        self.ask(SnapshotRequest::Open(path))
+        self.send_request(SnapshotRequest::Open(path))
     }
 
-    fn ask(&mut self, ask: SnapshotRequest) -> ConsoleRequest {
+    fn send_request(&mut self, ask: SnapshotRequest) -> ConsoleRequest {
         self.request_count += 1;
         ConsoleRequest::Snapshot(self.ticket(), ask)
     }
@@ -235,7 +235,7 @@ impl SnapshotDialog {
         if let Some(mut typing) = self.typing.take() {
             self.sheet.outdate();
             return match find_action(KeyScope::Line, key) {
-                Some(KeyAction::Press) => self.typed(typing),
+                Some(KeyAction::Press) => self.submit_path(typing),
                 Some(KeyAction::Back) => self.stop_typing(),
                 Some(_) => {
                     self.typing = Some(typing);
@@ -265,7 +265,7 @@ impl SnapshotDialog {
     }
 
     /// Handles Enter after a path.
-    fn typed(&mut self, mut typing: PathInput) -> KeyResult {
+    fn submit_path(&mut self, mut typing: PathInput) -> KeyResult {
         let text = typing.line.text().trim();
         if text.is_empty() {
             typing.problem = Some("enter the path of a file".to_owned());
@@ -288,7 +288,7 @@ impl SnapshotDialog {
     fn write(&mut self, writing: SnapshotWrite) -> ConsoleRequest {
         let name = writing.path.display().to_string();
         self.show(SnapshotContent::Busy(format!("writing `{name}` ...")));
-        self.ask(SnapshotRequest::Write(writing))
+        self.send_request(SnapshotRequest::Write(writing))
     }
 
     /// Handles Esc while a path is typed: back to the content, or close the dialog.
@@ -319,7 +319,9 @@ impl SnapshotDialog {
                 SnapshotKeyResult::Copies(text) => {
                     KeyResult::with(LayerChange::Send(ConsoleRequest::Copy(text)))
                 }
-                SnapshotKeyResult::Loads(ask) => KeyResult::with(LayerChange::Send(self.ask(ask))),
+                SnapshotKeyResult::Loads(ask) => {
+                    KeyResult::with(LayerChange::Send(self.send_request(ask)))
+                }
             };
         } else if action == KeyAction::Back {
             return KeyResult::with(LayerChange::Close);
@@ -330,12 +332,13 @@ impl SnapshotDialog {
     /// Handles the response to the request that the dialog waits for.
     pub(crate) fn on_response(&mut self, response: SnapshotResponse) -> SnapshotFollowUp {
         match response {
-            SnapshotResponse::Opened(path, Ok(whole)) => {
+            SnapshotResponse::Opened(path, Ok(reconstruction)) => {
                 self.show(SnapshotContent::Opened(Box::new(OpenSnapshot::new(
-                    path, whole,
+                    path,
+                    reconstruction,
                 ))));
             }
-            SnapshotResponse::Opened(_, Err(why)) => self.show(SnapshotContent::Broken(why)),
+            SnapshotResponse::Opened(_, Err(reason)) => self.show(SnapshotContent::Broken(reason)),
             SnapshotResponse::Loaded(artifact, content) => {
                 if let SnapshotContent::Opened(opened) = &mut self.shown {
                     opened.on_loaded(&artifact, content);
@@ -345,8 +348,8 @@ impl SnapshotDialog {
             SnapshotResponse::Written(writing, Ok(())) => {
                 return SnapshotFollowUp::Open(self.open(writing.path));
             }
-            SnapshotResponse::Written(writing, Err(why)) => {
-                return self.on_write_failed(writing, why);
+            SnapshotResponse::Written(writing, Err(reason)) => {
+                return self.on_write_failed(writing, reason);
             }
         }
         SnapshotFollowUp::Nothing
@@ -356,19 +359,19 @@ impl SnapshotDialog {
     fn on_write_failed(
         &mut self,
         writing: SnapshotWrite,
-        why: SnapshotWriteFailure,
+        reason: SnapshotWriteFailure,
     ) -> SnapshotFollowUp {
         self.show(SnapshotContent::Nothing);
         let path = writing.path.display().to_string();
         let mut typing = PathInput::new(PathPurpose::Write, &path);
-        let (problem, next) = match why {
+        let (problem, next) = match reason {
             SnapshotWriteFailure::Failed(what) => (what, SnapshotFollowUp::Nothing),
             SnapshotWriteFailure::AlreadyExists => {
                 let writing = SnapshotWrite {
                     if_exists: ExistingFile::Replace,
                     ..writing
                 };
-                let request = self.ask(SnapshotRequest::Write(writing));
+                let request = self.send_request(SnapshotRequest::Write(writing));
                 let dialog = ConfirmDialog::overwrite(&path, request);
                 let problem = format!("`{path}` already exists");
                 (problem, SnapshotFollowUp::Ask(Box::new(dialog)))
@@ -380,11 +383,11 @@ impl SnapshotDialog {
     }
 
     /// Lays out the lines for the area they will be painted in.
-    pub(crate) fn lay_out(&mut self, area: Rect, look: Appearance) {
+    pub(crate) fn lay_out(&mut self, area: Rect, appearance: Appearance) {
         let (typing, shown) = (self.typing.as_ref(), &self.shown);
         self.sheet.lay_out_below(area, |cells| {
-            let head = view::head(typing, shown, cells, look);
-            (head, view::body(typing, shown, cells, look))
+            let head = view::head(typing, shown, cells, appearance);
+            (head, view::body(typing, shown, cells, appearance))
         });
         if let SnapshotContent::Opened(opened) = &self.shown
             && let Some(row) = opened.chosen_row()
@@ -394,9 +397,9 @@ impl SnapshotDialog {
     }
 
     /// Paints the dialog over the whole area.
-    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, appearance: Appearance) {
         let title = view::title(self.typing.as_ref(), &self.shown);
-        self.sheet.draw(&title, frame, area, look);
+        self.sheet.draw(&title, frame, area, appearance);
     }
 }
 
@@ -411,10 +414,10 @@ impl PathInput {
 }
 
 impl OpenSnapshot {
-    fn new(path: PathBuf, whole: Arc<Reconstruction>) -> Self {
+    fn new(path: PathBuf, reconstruction: Arc<Reconstruction>) -> Self {
         Self {
             path,
-            whole,
+            reconstruction,
             page: SnapshotPage::Retrieve,
             chosen: 0,
             loaded: None,
@@ -430,15 +433,15 @@ impl OpenSnapshot {
         if let Some(motion) = action.motion() {
             self.go(motion, sheet);
         } else if action == KeyAction::Next {
-            self.turn_to(self.page.step(1), sheet);
+            self.show_page(self.page.neighbour(1), sheet);
         } else if action == KeyAction::Previous {
-            self.turn_to(self.page.step(SnapshotPage::ALL.len() - 1), sheet);
+            self.show_page(self.page.neighbour(SnapshotPage::ALL.len() - 1), sheet);
         } else if action == KeyAction::Snapshot(SnapshotKey::Copy) {
             sheet.outdate();
             return SnapshotKeyResult::Copies(self.copy());
         } else if let KeyAction::Snapshot(key) = action {
             if let Some(page) = SnapshotPage::of(key) {
-                self.turn_to(page, sheet);
+                self.show_page(page, sheet);
             }
         } else if action == KeyAction::Open && self.can_load() {
             if let Some(ask) = self.load(sheet) {
@@ -448,12 +451,12 @@ impl OpenSnapshot {
             if self.loaded.is_none() {
                 return SnapshotKeyResult::Leaves;
             }
-            self.turn_to(SnapshotPage::Artifacts, sheet);
+            self.show_page(SnapshotPage::Artifacts, sheet);
         }
         SnapshotKeyResult::Stays
     }
 
-    fn turn_to(&mut self, page: SnapshotPage, sheet: &mut TextSheet) {
+    fn show_page(&mut self, page: SnapshotPage, sheet: &mut TextSheet) {
         self.page = page;
         self.loaded = None;
         self.notice = None;
@@ -462,7 +465,7 @@ impl OpenSnapshot {
 
     fn go(&mut self, motion: Motion, sheet: &mut TextSheet) {
         if self.page == SnapshotPage::Artifacts && self.loaded.is_none() {
-            self.chosen = motion.target_row(self.chosen, self.whole.artifacts.len());
+            self.chosen = motion.target_row(self.chosen, self.reconstruction.artifacts.len());
             sheet.outdate();
         } else {
             sheet.go(motion);
@@ -476,11 +479,11 @@ impl OpenSnapshot {
     }
 
     fn can_load(&self) -> bool {
-        self.chosen_row().is_some() && !self.whole.artifacts.is_empty()
+        self.chosen_row().is_some() && !self.reconstruction.artifacts.is_empty()
     }
 
     fn load(&mut self, sheet: &mut TextSheet) -> Option<SnapshotRequest> {
-        let artifact = self.whole.artifacts.get(self.chosen)?.clone();
+        let artifact = self.reconstruction.artifacts.get(self.chosen)?.clone();
         self.loaded = Some(LoadedArtifact {
             artifact: artifact.clone(),
             content: None,
@@ -502,13 +505,13 @@ impl OpenSnapshot {
     }
 
     fn copy(&mut self) -> String {
-        let mut text = self.whole.confirmation.clone();
-        let whole = text.len();
+        let mut text = self.reconstruction.confirmation.clone();
+        let reconstruction = text.len();
         text.truncate(text.floor_char_boundary(MAX_COPY_BYTES));
-        self.notice = Some(if text.len() < whole {
-            format!("copied only {} of {whole} bytes", text.len())
+        self.notice = Some(if text.len() < reconstruction {
+            format!("copied only {} of {reconstruction} bytes", text.len())
         } else {
-            format!("copied the handover text: {whole} bytes")
+            format!("copied the handover text: {reconstruction} bytes")
         });
         text
     }
@@ -523,8 +526,8 @@ impl Dialog for SnapshotDialog {
         Self::on_key(self, key)
     }
 
-    fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, _now: Timestamp) {
-        Self::draw(self, frame, area, look);
+    fn draw(&self, frame: &mut Frame, area: Rect, appearance: Appearance, _now: Timestamp) {
+        Self::draw(self, frame, area, appearance);
     }
 
     fn can(&self, action: KeyAction) -> bool {
@@ -540,7 +543,7 @@ impl Dialog for SnapshotDialog {
         Self::on_key(self, motion.arrow_key());
     }
 
-    fn lay_out(&mut self, area: Rect, look: Appearance) {
-        Self::lay_out(self, area, look);
+    fn lay_out(&mut self, area: Rect, appearance: Appearance) {
+        Self::lay_out(self, area, appearance);
     }
 }

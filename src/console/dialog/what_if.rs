@@ -37,7 +37,7 @@ pub(crate) struct WhatIfDialog {
     /// Existing sessions that could ask. The hypothetical session comes before them.
     sessions: Vec<(SessionId, String)>,
     /// Index of the asking session; `None` for the hypothetical one.
-    who: Option<usize>,
+    asker: Option<usize>,
     agent: TextArea<'static>,
     action: TextArea<'static>,
     params: TextArea<'static>,
@@ -87,7 +87,7 @@ impl WhatIfDialog {
             .collect();
         let mut dialog = Self {
             ticket: Ticket(number, 0),
-            who: sessions.iter().position(|(id, _)| Some(id) == session),
+            asker: sessions.iter().position(|(id, _)| Some(id) == session),
             sessions,
             agent: editor(),
             action: editor(),
@@ -125,7 +125,7 @@ impl WhatIfDialog {
     }
 
     fn questions(&mut self) -> Vec<ExplainQuestion> {
-        let asker = match self.who.and_then(|at| self.sessions.get(at)) {
+        let asker = match self.asker.and_then(|at| self.sessions.get(at)) {
             Some((id, _)) => ExplainedSession::Session(id.clone()),
             None => ExplainedSession::Imagined(HypotheticalSession {
                 agent: Some(text_of(&self.agent)),
@@ -182,9 +182,9 @@ impl WhatIfDialog {
         match find_action(KeyScope::WhatIf, key) {
             Some(KeyAction::Back) => return KeyResult::with(LayerChange::Close),
             Some(KeyAction::Help) => return KeyResult::with(LayerChange::Help(KeyScope::WhatIf)),
-            Some(KeyAction::Next) => self.step(1),
-            Some(KeyAction::Previous) => self.step(self.fields().len() - 1),
-            Some(KeyAction::PageDown) => self.top = (self.top + 5).min(self.most()),
+            Some(KeyAction::Next) => self.cycle_focus(1),
+            Some(KeyAction::Previous) => self.cycle_focus(self.fields().len() - 1),
+            Some(KeyAction::PageDown) => self.top = (self.top + 5).min(self.max_scroll()),
             Some(KeyAction::PageUp) => self.top = self.top.saturating_sub(5),
             Some(_) | None => return self.type_key(key),
         }
@@ -192,7 +192,7 @@ impl WhatIfDialog {
     }
 
     fn type_key(&mut self, key: KeyEvent) -> KeyResult {
-        let before = self.typed();
+        let before = self.field_values();
         match self.field {
             WhatIfField::Who => match key.code {
                 KeyCode::Right | KeyCode::Char(' ') => self.select_asker(1),
@@ -204,12 +204,12 @@ impl WhatIfDialog {
             WhatIfField::Params => edit(&mut self.params, key),
             WhatIfField::Input => edit(&mut self.input, key),
         }
-        self.after(&before)
+        self.ask_if_changed(&before)
     }
 
     /// Handles a pasted text: it goes into the focused field.
     pub(crate) fn on_paste(&mut self, text: &str) -> Option<ConsoleRequest> {
-        let before = self.typed();
+        let before = self.field_values();
         match self.field {
             WhatIfField::Who => {}
             WhatIfField::Agent => paste_line(&mut self.agent, text),
@@ -217,15 +217,15 @@ impl WhatIfDialog {
             WhatIfField::Params => paste(&mut self.params, text),
             WhatIfField::Input => paste(&mut self.input, text),
         }
-        if self.typed() == before {
+        if self.field_values() == before {
             None
         } else {
             self.ask()
         }
     }
 
-    fn after(&mut self, before: &(Option<usize>, [String; 4])) -> KeyResult {
-        if self.typed() == *before {
+    fn ask_if_changed(&mut self, before: &(Option<usize>, [String; 4])) -> KeyResult {
+        if self.field_values() == *before {
             return KeyResult::quietly();
         }
         self.top = 0;
@@ -235,16 +235,16 @@ impl WhatIfDialog {
         }
     }
 
-    fn typed(&self) -> (Option<usize>, [String; 4]) {
+    fn field_values(&self) -> (Option<usize>, [String; 4]) {
         let texts = [&self.agent, &self.action, &self.params, &self.input].map(text_of);
-        (self.who, texts)
+        (self.asker, texts)
     }
 
     /// Selects the next asker: the hypothetical session, then each existing one, then from the start.
     fn select_asker(&mut self, steps: usize) {
-        let at = self.who.map_or(0, |at| at + 1);
+        let at = self.asker.map_or(0, |at| at + 1);
         let next = (at + steps) % (self.sessions.len() + 1);
-        self.who = next.checked_sub(1);
+        self.asker = next.checked_sub(1);
     }
 
     /// Lists the fields in use: only a hypothetical session needs an agent name.
@@ -256,13 +256,13 @@ impl WhatIfDialog {
             WhatIfField::Params,
             WhatIfField::Input,
         ];
-        if self.who.is_some() {
+        if self.asker.is_some() {
             fields.retain(|field| *field != WhatIfField::Agent);
         }
         fields
     }
 
-    fn step(&mut self, steps: usize) {
+    fn cycle_focus(&mut self, steps: usize) {
         let fields = self.fields();
         let at = fields
             .iter()
@@ -274,7 +274,7 @@ impl WhatIfDialog {
     }
 
     /// Lays out the answer for the area it will be painted in.
-    pub(crate) fn lay_out(&mut self, area: Rect, look: Appearance) {
+    pub(crate) fn lay_out(&mut self, area: Rect, appearance: Appearance) {
         let place = view::answer_area(area);
         if self.place == place {
             return;
@@ -284,7 +284,7 @@ impl WhatIfDialog {
         let mut lines: Vec<Line> = Vec::new();
         let mut say = |text: &str, meaning: Meaning| {
             let rows = wrap(text, cells).into_iter();
-            lines.extend(rows.map(|row| Line::styled(row, look.style(meaning))));
+            lines.extend(rows.map(|row| Line::styled(row, appearance.style(meaning))));
         };
         if self.results.is_empty() {
             let text = match self.asking {
@@ -301,13 +301,13 @@ impl WhatIfDialog {
             if at > 0 {
                 lines.push(Line::default());
             }
-            lines.extend(evidence::render_result(result, cells, look));
+            lines.extend(evidence::render_result(result, cells, appearance));
         }
         self.lines = lines;
-        self.top = self.top.min(self.most());
+        self.top = self.top.min(self.max_scroll());
     }
 
-    fn most(&self) -> usize {
+    fn max_scroll(&self) -> usize {
         let visible = usize::from(self.place.height).saturating_sub(2);
         self.lines.len().saturating_sub(visible)
     }
@@ -322,16 +322,16 @@ impl Dialog for WhatIfDialog {
         Self::on_key(self, key)
     }
 
-    fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, _now: Timestamp) {
-        Self::draw(self, frame, area, look);
+    fn draw(&self, frame: &mut Frame, area: Rect, appearance: Appearance, _now: Timestamp) {
+        Self::draw(self, frame, area, appearance);
     }
 
     fn on_paste(&mut self, text: &str, _now: Timestamp) -> Vec<ConsoleRequest> {
         Self::on_paste(self, text).into_iter().collect()
     }
 
-    fn lay_out(&mut self, area: Rect, look: Appearance) {
-        Self::lay_out(self, area, look);
+    fn lay_out(&mut self, area: Rect, appearance: Appearance) {
+        Self::lay_out(self, area, appearance);
     }
 
     fn on_explained(&mut self, ticket: Ticket, results: &[ExplainResult]) -> Vec<ConsoleRequest> {

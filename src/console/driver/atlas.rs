@@ -34,30 +34,30 @@ pub(super) async fn check_files(
     glances: Vec<FileCheck>,
     configure: ManifestTransform,
 ) -> Option<ConsoleMessage> {
-    let look = move || {
-        let looked = glances.iter().map(|glance| check_file(glance, &configure));
+    let appearance = move || {
+        let looked = glances.iter().map(|check| check_file(check, &configure));
         looked.collect()
     };
-    let looked = tokio::task::spawn_blocking(look).await.ok()?;
+    let looked = tokio::task::spawn_blocking(appearance).await.ok()?;
     Some(ConsoleMessage::FilesChecked(looked))
 }
 
 /// Compares a file with its loaded version. The file is read only if its stamp changed since the last
 /// check.
 pub(in crate::console) fn check_file(
-    glance: &FileCheck,
+    check: &FileCheck,
     configure: &ManifestTransform,
 ) -> FileCheckResult {
     // Taken before reading: a write during the read is found by the next check.
-    let stamp = stamp(&glance.file);
-    let state = match (stamp, glance.stamp) {
+    let stamp = file_stamp(&check.file);
+    let state = match (stamp, check.stamp) {
         (Some(now), Some(before)) if now == before => FileState::AsBefore,
-        (Some(_) | None, _) => read(glance, configure),
+        (Some(_) | None, _) => read_file_state(check, configure),
     };
     FileCheckResult {
-        atlas: glance.atlas,
+        atlas: check.atlas,
         stamp,
-        against: Arc::clone(&glance.text),
+        against: Arc::clone(&check.text),
         state,
     }
 }
@@ -68,8 +68,8 @@ pub(super) async fn check_folder(
     atlas_files: AtlasFileSource,
     configure: ManifestTransform,
 ) -> Option<ConsoleMessage> {
-    let look = move || compare_folder(&listing, (atlas_files.0)(), &configure);
-    let listed = tokio::task::spawn_blocking(look).await.ok()?;
+    let appearance = move || compare_folder(&listing, (atlas_files.0)(), &configure);
+    let listed = tokio::task::spawn_blocking(appearance).await.ok()?;
     Some(ConsoleMessage::FolderChecked(listed))
 }
 
@@ -84,14 +84,14 @@ pub(in crate::console) fn compare_folder(
     let added = found.filter(|file| !listing.known.contains(file));
     let added = added.map(|file| {
         let before = listing.added.iter().find(|(path, _)| path == file);
-        let glance = FileCheck {
+        let check = FileCheck {
             atlas: 0,
             file: file.clone(),
             // An empty file is never an Atlas, so any content counts as changed.
             text: Arc::from(""),
             stamp: before.and_then(|(_, stamp)| *stamp),
         };
-        let looked = check_file(&glance, configure);
+        let looked = check_file(&check, configure);
         (file.clone(), looked.stamp, looked.state)
     });
     let added = added.collect();
@@ -102,7 +102,7 @@ pub(in crate::console) fn compare_folder(
     }
 }
 
-fn stamp(file: &Path) -> Option<FileStamp> {
+fn file_stamp(file: &Path) -> Option<FileStamp> {
     let known = fs::metadata(file).ok()?;
     let nanoseconds = |s: i64, ns: i64| i128::from(s) * 1_000_000_000 + i128::from(ns);
     Some(FileStamp {
@@ -113,8 +113,8 @@ fn stamp(file: &Path) -> Option<FileStamp> {
     })
 }
 
-fn read(glance: &FileCheck, configure: &ManifestTransform) -> FileState {
-    match load_if_changed(&glance.file, &glance.text, configure) {
+fn read_file_state(check: &FileCheck, configure: &ManifestTransform) -> FileState {
+    match load_if_changed(&check.file, &check.text, configure) {
         Ok(None) => FileState::Same,
         Ok(Some(loaded)) => FileState::Newer(ChangedFile {
             text: loaded.source.into(),

@@ -56,7 +56,7 @@ impl BackgroundQuery {
             return QueryEvent::Events(vec![event]);
         };
         let Some(key) = pressed(&event) else {
-            return self.pass_on(event);
+            return self.release_kept_events(event);
         };
         let alt = key.modifiers == KeyModifiers::ALT;
         if self.held.is_empty() {
@@ -77,18 +77,18 @@ impl BackgroundQuery {
                 self.until = None;
                 return QueryEvent::Background(ground);
             }
-            return self.pass_on(event);
+            return self.release_kept_events(event);
         }
         let fits = letter(&event).is_some_and(|c| c.is_ascii_hexdigit() || "rgba;:/".contains(c));
         if fits && self.held.len() < MAX_RESPONSE_EVENTS {
             self.held.push(event);
             return QueryEvent::Events(Vec::new());
         }
-        self.pass_on(event)
+        self.release_kept_events(event)
     }
 
     /// Passes on the events kept so far: they were not a response.
-    fn pass_on(&mut self, event: Event) -> QueryEvent {
+    fn release_kept_events(&mut self, event: Event) -> QueryEvent {
         let mut events = std::mem::take(&mut self.held);
         events.push(event);
         QueryEvent::Events(events)
@@ -149,7 +149,7 @@ mod tests {
     }
 
     /// Returns the events that were passed on, and the response.
-    fn feed(events: Vec<Event>, at: Timestamp) -> (Vec<Event>, Option<Background>) {
+    fn handle_events(events: Vec<Event>, at: Timestamp) -> (Vec<Event>, Option<Background>) {
         let mut answer = BackgroundQuery::with_query(now());
         let (mut handed, mut found) = (Vec::new(), None);
         for event in events {
@@ -168,8 +168,8 @@ mod tests {
         events.extend(answer("11;rgb:fdfd/f6f6/e3e3"));
         events.push(typed('k'));
         let wanted = (vec![typed('j'), typed('k')], Some(Background::Light));
-        assert_eq!(feed(events, now()), wanted);
-        let dark = feed(answer("11;rgb:1e/1e/2e"), now());
+        assert_eq!(handle_events(events, now()), wanted);
+        let dark = handle_events(answer("11;rgb:1e/1e/2e"), now());
         assert_eq!(dark, (vec![], Some(Background::Dark)));
     }
 
@@ -177,18 +177,18 @@ mod tests {
     fn events_that_only_look_like_a_background_response_are_passed_on() {
         let mut almost = vec![key(']', KeyModifiers::ALT)];
         almost.extend("11;q".chars().map(|c| key(c, KeyModifiers::NONE)));
-        assert_eq!(feed(almost.clone(), now()), (almost, None));
+        assert_eq!(handle_events(almost.clone(), now()), (almost, None));
         let long = answer(&"1".repeat(100));
-        assert_eq!(feed(long.clone(), now()), (long, None));
+        assert_eq!(handle_events(long.clone(), now()), (long, None));
         let wrong = answer("11;12");
-        assert_eq!(feed(wrong.clone(), now()), (wrong, None));
+        assert_eq!(handle_events(wrong.clone(), now()), (wrong, None));
     }
 
     #[test]
     fn a_late_background_response_is_passed_on_as_keys() {
         let late = now().plus(RESPONSE_TIMEOUT * 2);
         let events = answer("11;rgb:ff/ff/ff");
-        assert_eq!(feed(events.clone(), late), (events, None));
+        assert_eq!(handle_events(events.clone(), late), (events, None));
         let mut unasked = BackgroundQuery::without_query();
         let event = key(']', KeyModifiers::ALT);
         assert_eq!(

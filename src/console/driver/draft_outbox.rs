@@ -21,9 +21,9 @@ pub(super) struct DraftOutbox {
 
 impl DraftOutbox {
     pub(super) fn new(operator_handle: OperatorHandle) -> Self {
-        Self::with(Box::new(move |of, draft| {
+        Self::with(Box::new(move |key, draft| {
             let operator_handle = operator_handle.clone();
-            Box::pin(async move { operator_handle.store_draft(of, draft).await })
+            Box::pin(async move { operator_handle.store_draft(key, draft).await })
         }))
     }
 
@@ -36,8 +36,8 @@ impl DraftOutbox {
     }
 
     /// Queues a draft, and replaces an older one of the same request or thread.
-    pub(super) fn queue_draft(&mut self, of: DraftSubject, draft: Option<Value>) {
-        self.waiting.insert(of, draft);
+    pub(super) fn queue_draft(&mut self, key: DraftSubject, draft: Option<Value>) {
+        self.waiting.insert(key, draft);
     }
 
     /// Returns true if all drafts were sent.
@@ -49,7 +49,7 @@ impl DraftOutbox {
     pub(super) async fn send_next(&mut self) {
         if self.in_flight.is_none() {
             let next = self.waiting.pop_first();
-            self.in_flight = next.map(|(of, draft)| (self.send_draft)(of, draft));
+            self.in_flight = next.map(|(key, draft)| (self.send_draft)(key, draft));
         }
         if let Some(under_way) = &mut self.in_flight {
             under_way.await;
@@ -92,8 +92,8 @@ mod tests {
         (DraftOutbox::with(hand_over), handed, ready)
     }
 
-    fn name(of: &DraftSubject) -> String {
-        match of {
+    fn name(key: &DraftSubject) -> String {
+        match key {
             DraftSubject::Gate(gate) => gate.to_string(),
             DraftSubject::Thread(thread) => thread.to_string(),
         }
@@ -113,13 +113,13 @@ mod tests {
         assert_eq!(outbox.waiting.len(), 2);
         ready.add_permits(3);
         assert!(outbox.send_all().now_or_never().is_some());
-        let of = |id: &str, draft| (id.to_owned(), draft);
+        let key = |id: &str, draft| (id.to_owned(), draft);
         assert_eq!(
             *handed.lock().unwrap(),
             [
-                of("c-1", Some(json!("a"))),
-                of("c-1", Some(json!("abcd"))),
-                of("c-2", None),
+                key("c-1", Some(json!("a"))),
+                key("c-1", Some(json!("abcd"))),
+                key("c-2", None),
             ]
         );
     }

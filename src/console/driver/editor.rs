@@ -58,8 +58,9 @@ async fn run(text: &str, name: &str) -> Result<String, String> {
         let folder = std::env::temp_dir();
         format!("cannot create a file in `{}`: {error}", folder.display())
     })?;
-    open(&command, &file.path).await?;
-    read(&file.path).map_err(|why| format!("cannot use the text from {command}: {why}"))
+    run_editor(&command, &file.path).await?;
+    read_edited_text(&file.path)
+        .map_err(|reason| format!("cannot use the text from {command}: {reason}"))
 }
 
 /// Lets the steward edit a file, opened at a line.
@@ -115,9 +116,9 @@ fn choose_editor(variable: impl Fn(&str) -> Option<OsString>) -> EditorCommand {
 }
 
 /// Runs the editor on a text until it ends.
-async fn open(command: &EditorCommand, file: &Path) -> Result<(), String> {
+async fn run_editor(command: &EditorCommand, file: &Path) -> Result<(), String> {
     let ended = start(command, &[file.as_os_str().to_owned()]).await;
-    ended.map_err(|why| format!("{why}; the text is unchanged"))
+    ended.map_err(|reason| format!("{reason}; the text is unchanged"))
 }
 
 /// Runs the editor until it ends. The command may have its own arguments, so the shell parses it, as
@@ -146,7 +147,7 @@ async fn start(command: &EditorCommand, arguments: &[OsString]) -> Result<(), St
 }
 
 /// Reads the text as the editor left it.
-fn read(file: &Path) -> Result<String, String> {
+fn read_edited_text(file: &Path) -> Result<String, String> {
     let to_text = |error: io::Error| error.to_string();
     // A link could lead to another file than the one that was edited.
     let kind = fs::symlink_metadata(file).map_err(to_text)?.file_type();
@@ -224,8 +225,8 @@ mod tests {
     /// Returns the result of a command that edits a text.
     async fn edited(line: &str) -> Result<String, String> {
         let file = PrivateFile::new(TEXT, "answer.txt").unwrap();
-        open(&script(line), &file.path).await?;
-        read(&file.path)
+        run_editor(&script(line), &file.path).await?;
+        read_edited_text(&file.path)
     }
 
     #[test]

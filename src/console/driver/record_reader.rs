@@ -146,19 +146,19 @@ fn find_sequence(
 }
 
 /// Reads the requested data.
-pub(in crate::console) fn read(reading: &impl RecordSource, ask: TraceRead) -> TraceReadResult {
+pub(in crate::console) fn read(source: &impl RecordSource, ask: TraceRead) -> TraceReadResult {
     match ask {
         TraceRead::Rows {
             session,
             from,
             limit,
         } => TraceReadResult::Rows {
-            rows: rows(reading, &session, from, limit),
+            rows: read_rows(source, &session, from, limit),
             session,
             from,
         },
         TraceRead::Event { session, sequence } => TraceReadResult::Event {
-            event: whole(reading, &session, sequence),
+            event: read_full_event(source, &session, sequence),
             session,
             sequence,
         },
@@ -168,7 +168,7 @@ pub(in crate::console) fn read(reading: &impl RecordSource, ask: TraceRead) -> T
             limit,
             state,
         } => TraceReadResult::Outline {
-            part: outline(reading, &session, (from, limit), &state),
+            part: read_outline(source, &session, (from, limit), &state),
             session,
             from,
         },
@@ -178,7 +178,7 @@ pub(in crate::console) fn read(reading: &impl RecordSource, ask: TraceRead) -> T
             to,
             state,
         } => TraceReadResult::Fold {
-            state: fold(reading, &session, (from, to), &state),
+            state: read_fold(source, &session, (from, to), &state),
             session,
             to,
         },
@@ -189,49 +189,53 @@ pub(in crate::console) fn read(reading: &impl RecordSource, ask: TraceRead) -> T
             limit,
             query,
         } => TraceReadResult::Scan {
-            part: scan(reading, &session, (from, limit), &query),
+            part: scan(source, &session, (from, limit), &query),
             session,
             ticket,
         },
         TraceRead::Compare { ticket, sessions } => TraceReadResult::Compare {
             ticket,
-            difference: diff(side(reading, &sessions.0), side(reading, &sessions.1)).map(Box::new),
+            difference: diff(
+                diff_side(source, &sessions.0),
+                diff_side(source, &sessions.1),
+            )
+            .map(Box::new),
         },
         TraceRead::Export {
             session,
             format,
             path,
         } => TraceReadResult::Exported {
-            bytes: export_session(reading, &session, format, &path, SystemClock.now()),
+            bytes: export_session(source, &session, format, &path, SystemClock.now()),
             path,
         },
     }
 }
 
-fn side<'s, S>(source: &'s S, session: &'s SessionId) -> DiffSide<'s, S> {
+fn diff_side<'s, S>(source: &'s S, session: &'s SessionId) -> DiffSide<'s, S> {
     DiffSide { source, session }
 }
 
-fn rows(
-    reading: &impl RecordSource,
+fn read_rows(
+    source: &impl RecordSource,
     session: &SessionId,
     from: u64,
     limit: usize,
 ) -> Result<Vec<EventRow>, String> {
-    let events = reading.events(session, from, limit)?;
+    let events = source.events(session, from, limit)?;
     let until = from.saturating_add(limit as u64);
     let inside = events.iter().filter(|event| event.sequence < until);
     Ok(inside.map(EventRow::of).collect())
 }
 
-fn whole(
-    reading: &impl RecordSource,
+fn read_full_event(
+    source: &impl RecordSource,
     session: &SessionId,
     sequence: u64,
 ) -> Result<Option<Box<FullEvent>>, String> {
-    let records = reading.records(session, sequence.saturating_sub(1), 2)?;
-    let of = |wanted: u64| records.iter().find(|record| record.sequence == wanted);
-    let Some(record) = of(sequence) else {
+    let records = source.records(session, sequence.saturating_sub(1), 2)?;
+    let record_at = |wanted: u64| records.iter().find(|record| record.sequence == wanted);
+    let Some(record) = record_at(sequence) else {
         return Ok(None);
     };
     let event = record.event_of()?;
@@ -240,7 +244,7 @@ fn whole(
         Ok(_) if event.pruned => HashProof::Unknown("details were pruned"),
         Ok(_) => HashProof::Holds,
     };
-    let before = sequence.checked_sub(1).and_then(of);
+    let before = sequence.checked_sub(1).and_then(record_at);
     let expected = match (sequence, before) {
         (0, _) => Some(Digest::ZERO),
         (_, before) => before.map(|before| before.hash),
@@ -253,13 +257,13 @@ fn whole(
     Ok(Some(Box::new(FullEvent { event, own, link })))
 }
 
-fn outline(
-    reading: &impl RecordSource,
+fn read_outline(
+    source: &impl RecordSource,
     session: &SessionId,
     (from, limit): (u64, usize),
     state: &ReplayState,
 ) -> Result<(OutlineWindow, Arc<ReplayState>), String> {
-    let events = reading.events(session, from, limit)?;
+    let events = source.events(session, from, limit)?;
     let next = next(from, limit, events.last().map(|event| event.sequence));
     let mut state = state.clone();
     for event in &events {
@@ -268,14 +272,14 @@ fn outline(
     Ok((OutlineWindow::of(&events, next), Arc::new(state)))
 }
 
-fn fold(
-    reading: &impl RecordSource,
+fn read_fold(
+    source: &impl RecordSource,
     session: &SessionId,
     range: (u64, u64),
     state: &ReplayState,
 ) -> Result<Arc<ReplayState>, String> {
     let mut state = state.clone();
-    for_each_event(reading, session, range, |event| {
+    for_each_event(source, session, range, |event| {
         state.apply(&event);
         Ok::<_, String>(())
     })?;
@@ -283,7 +287,7 @@ fn fold(
 }
 
 fn scan(
-    reading: &impl RecordSource,
+    source: &impl RecordSource,
     session: &SessionId,
     (from, limit): (u64, usize),
     query: &TraceQuery,
@@ -294,7 +298,7 @@ fn scan(
     let until = from.saturating_add(limit as u64);
     // Short pages, so that the texts of a whole window are never in memory at once.
     while at < until {
-        let page = reading.records(session, at, PAGE.min(limit))?;
+        let page = source.records(session, at, PAGE.min(limit))?;
         for record in &page {
             if record.sequence < until {
                 count_if_matching(record, query, &mut found, (&mut types, &mut named))?;

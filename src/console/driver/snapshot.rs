@@ -35,14 +35,14 @@ pub(in crate::console) async fn answer(
             SnapshotResponse::Loaded(artifact, content.await.map_err(lost).flatten())
         }
         SnapshotRequest::Write(writing) => {
-            let picture = Arc::clone(&operator_handle.snapshots().borrow());
+            let snapshot = Arc::clone(&operator_handle.snapshots().borrow());
             let wanted = writing.clone();
             let written = operator_handle.read_record(move |records| {
                 let records = QuittableRecords {
                     records,
                     quit_flag: left,
                 };
-                write(&records, &picture, &wanted, SystemClock.now())
+                write(&records, &snapshot, &wanted, SystemClock.now())
             });
             let written = written
                 .await
@@ -61,22 +61,22 @@ fn open(path: &Path) -> Result<Arc<Reconstruction>, SnapshotReadFailure> {
 /// Writes a snapshot of a thread's session, as `cra snapshot` does.
 fn write(
     records: &impl RecordSource,
-    picture: &ScreenState,
+    snapshot: &ScreenState,
     writing: &SnapshotWrite,
     now: Timestamp,
 ) -> Result<(), SnapshotWriteFailure> {
     let session = &writing.session;
-    let mut threads = picture.threads.iter();
+    let mut threads = snapshot.threads.iter();
     let thread = threads.find(|thread| thread.id == writing.thread);
-    let lives = picture
+    let lives = snapshot
         .sessions
         .iter()
         .any(|summary| summary.id == *session);
     let sources = AccountSources {
         thread: thread.map(AsRef::as_ref),
         // An ended session holds no requests: its record says how it ended.
-        held: lives.then_some(&picture.held),
-        atlases: &picture.loaded,
+        held: lives.then_some(&snapshot.held),
+        atlases: &snapshot.loaded,
     };
     let known = records.end(session).map_err(SnapshotWriteFailure::Failed)?;
     if known == 0 {

@@ -43,24 +43,24 @@ pub(super) async fn run_study(
     left: QuitFlag,
 ) -> Result<StudyResult, String> {
     match study {
-        Study::Differ(texts) => blocking(move || differences(&texts)).await,
+        Study::Differ(texts) => run_blocking(move || differences(&texts)).await,
         Study::Test(files) => {
             let scenario_runner = scenario_runner.ok_or("this console cannot run tests")?;
-            blocking(move || test_result(&scenario_runner.run(&files))).await?
+            run_blocking(move || test_result(&scenario_runner.run(&files))).await?
         }
         Study::Rehearse(load) => {
             let live = Arc::clone(&operator_handle.snapshots().borrow().loaded);
             let sessions = operator_handle.sessions().await?;
-            let past = operator_handle.read_record(move |reading| {
+            let past = operator_handle.read_record(move |source| {
                 let now = SystemClock.now();
-                rehearse(reading, &sessions, (&live, &load.atlases), now, &left)
+                rehearse(source, &sessions, (&live, &load.atlases), now, &left)
             });
             past.await?
         }
     }
 }
 
-async fn blocking<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, String> {
     let done = tokio::task::spawn_blocking(work).await;
@@ -184,11 +184,11 @@ pub(in crate::console) fn rehearse(
                         ..HypotheticalSession::default()
                     },
                 };
-                let [was, is] =
+                let [was, proposed] =
                     [live, copy].map(|atlases| explain_under(atlases, &what_if, now).verdict);
-                if words(&was) != words(&is) {
+                if words(&was) != words(&proposed) {
                     let place = (&session.session, event.sequence);
-                    changed.extend(row(place, &what_if, &was, &is));
+                    changed.extend(changed_verdict_lines(place, &what_if, &was, &proposed));
                 }
             }
         }
@@ -233,18 +233,18 @@ fn action_of(event: &Event) -> Option<(String, Value)> {
 }
 
 /// Builds the three lines of a changed verdict.
-fn row(
+fn changed_verdict_lines(
     (session, sequence): (&SessionId, u64),
     what_if: &HypotheticalRequest,
     was: &ExplainedVerdict,
-    is: &ExplainedVerdict,
+    proposed: &ExplainedVerdict,
 ) -> [PageLine; 3] {
     let head = format!("{session}#{sequence} {} {}", what_if.action, what_if.params);
-    let (was, is) = (words(was), words(is));
+    let (was, proposed) = (words(was), words(proposed));
     [
         PageLine::new(Meaning::Strong, head),
         PageLine::new(Meaning::Dim, format!("  loaded  {}", was.0)),
-        PageLine::new(is.1, format!("  file    {}", is.0)),
+        PageLine::new(proposed.1, format!("  file    {}", proposed.0)),
     ]
 }
 

@@ -10,7 +10,7 @@ use crate::base::id::HeldRequestId;
 use crate::base::limits::DIALOG_ARMING_TIME;
 use crate::base::text::one_line;
 use crate::console::app::record_faults::fault_in_report;
-use crate::console::dialog::gate::{PassCare, pass_care};
+use crate::console::dialog::gate::{PassCare, care_for_request};
 use crate::console::screen::queue::find;
 use crate::engine::command::{
     Confirmation, DecisionRequest, OperatorAction, OperatorReply, RecordFault, Ruling,
@@ -166,7 +166,7 @@ impl LineConsole {
             let message = match &self.doing {
                 LineState::Passing(passing) => passing.prompt(&self.snapshot.operator, now),
                 LineState::Denying(held, _) => {
-                    wording::ask_word(held, &self.snapshot.operator, "deny")
+                    wording::ask_deciding_word(held, &self.snapshot.operator, "deny")
                 }
                 LineState::Nothing | LineState::Writing(_) | LineState::Recording(_) => {
                     String::new()
@@ -238,7 +238,7 @@ impl LineConsole {
     ) -> Vec<LineEffect> {
         let Some(reason) = reason else {
             let reason = text.trim().to_owned();
-            let needed = pass_care(&held) != PassCare::Direct && reason.is_empty();
+            let needed = care_for_request(&held) != PassCare::Direct && reason.is_empty();
             if needed {
                 self.print_line("A reason is required.");
             }

@@ -11,8 +11,8 @@ use crate::atlas::model::CompiledQuestion;
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::dialog::gate::{
-    CHALLENGE_CHARS, PassCare, PassProof, PlannedAnswers, answers_challenge, justified_by_answers,
-    pass_care, plan_records, shown_action,
+    CHALLENGE_CHARS, PassCare, PassProof, PlannedAnswers, answers_challenge, care_for_request,
+    justified_by_answers, plan_records, shown_action,
 };
 use crate::console::names::{event_words, field_words};
 use crate::engine::answer::{JudgedAnswer, judge_answer};
@@ -36,7 +36,7 @@ pub(super) struct PendingPass {
     answers: Vec<Value>,
     proofs: Vec<PassProof>,
     shown: usize,
-    why: Option<String>,
+    reason: Option<String>,
 }
 
 /// Input that the operator has to give next.
@@ -81,9 +81,9 @@ impl PendingPass {
                 .collect(),
             questions: questions.collect(),
             answers: Vec::new(),
-            proofs: pass_care(&held).required_proofs().to_vec(),
+            proofs: care_for_request(&held).required_proofs().to_vec(),
             shown: 0,
-            why: None,
+            reason: None,
             held,
         }
     }
@@ -140,7 +140,7 @@ impl PendingPass {
                 format!("Type the name of the action in full: {action}\n")
             }
             NextInput::Word => {
-                let word = wording::ask_word(&self.held, operator, "pass");
+                let word = wording::ask_deciding_word(&self.held, operator, "pass");
                 format!("{} ({left} left)\n", word.trim_end())
             }
         }
@@ -264,7 +264,7 @@ impl PendingPass {
             };
         }
         if proof == PassProof::Why {
-            self.why = Some(typed.trim().to_owned());
+            self.reason = Some(typed.trim().to_owned());
         }
         self.shown += 1;
         InputResult::Yes
@@ -274,8 +274,8 @@ impl PendingPass {
     pub(super) fn review_text(&self, operator: &str) -> String {
         let by = Approver {
             name: operator,
-            method: pass_care(&self.held).method(),
-            justification: self.why.as_deref(),
+            method: care_for_request(&self.held).method(),
+            justification: self.reason.as_deref(),
             first_approver: None,
         };
         let mut text = match self.held.approval_progress() {
@@ -323,8 +323,8 @@ impl PendingPass {
         pass_decision(
             &self.held,
             operator,
-            pass_care(&self.held),
-            self.why.clone(),
+            care_for_request(&self.held),
+            self.reason.clone(),
             Ruling::Pass { answers },
         )
     }

@@ -56,7 +56,7 @@ pub(super) fn request_line(held: &Held, now: Timestamp) -> String {
         0 => String::new(),
         more => format!(", requested {} times", more + 1),
     };
-    let part = part_of(held);
+    let part = approval_words(held);
     format!(
         "{}: {} risk, {} by {}, at {}{asked}{part}, {} left, then it is denied.",
         held.id,
@@ -69,7 +69,7 @@ pub(super) fn request_line(held: &Held, now: Timestamp) -> String {
 }
 
 /// Approvals and claim of a request, in words.
-fn part_of(held: &Held) -> String {
+fn approval_words(held: &Held) -> String {
     let approved = match held.approval_progress() {
         None => String::new(),
         Some((words, None)) => format!(", {words} approvals"),
@@ -89,7 +89,7 @@ pub(super) fn deciding_word(held: &Held, operator: &str, verb: &str) -> String {
 }
 
 /// Asks for the deciding word.
-pub(super) fn ask_word(held: &Held, operator: &str, verb: &str) -> String {
+pub(super) fn ask_deciding_word(held: &Held, operator: &str, verb: &str) -> String {
     let claimed = held.claimed_by_other(operator);
     let claimed = claimed.map(|by| format!("{} is claimed by {}. ", held.id, one_line(by)));
     let word = deciding_word(held, operator, verb);
@@ -151,12 +151,12 @@ pub(super) fn decision_line(decided: &SettledRequest) -> String {
         Some(by) => format!(" by {}", one_line(by)),
         None => String::new(),
     };
-    let why = match one_line(&decided.detail) {
+    let reason = match one_line(&decided.detail) {
         empty if empty.is_empty() => String::new(),
         detail => format!(", because: {detail}"),
     };
     format!(
-        "{} at {}: {} was {}{by}{why}.",
+        "{} at {}: {} was {}{by}{reason}.",
         decided.gate,
         decided.at.time_of_day(),
         one_line(&decided.action),

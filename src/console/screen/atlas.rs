@@ -44,7 +44,7 @@ pub(crate) use keys::{DEFINITION, StewardKey};
 pub(crate) struct AtlasScreen {
     pane: AtlasPane,
     /// Focus depth: the list, or the details of its selected row.
-    deep: FocusDepth,
+    focus_depth: FocusDepth,
     row: TreeRow,
     folded: BTreeSet<(usize, Option<PartKind>)>,
     session: Option<SessionId>,
@@ -55,11 +55,11 @@ pub(crate) struct AtlasScreen {
     top: usize,
     files: AtlasFileStates,
     /// Results of the tests and of the rehearsal of past requests.
-    sums: StudyTotals,
+    totals: StudyTotals,
     /// Times each checkpoint fired in the stored evaluations, by Atlas id and checkpoint id.
     fired: BTreeMap<(String, String), usize>,
     counted: u64,
-    said: Option<(Meaning, String)>,
+    message: Option<(Meaning, String)>,
     area: Rect,
 }
 
@@ -168,14 +168,14 @@ impl AtlasScreen {
         snapshot: &RuntimeSnapshot,
         now: Timestamp,
     ) -> Vec<ConsoleRequest> {
-        self.said = None;
+        self.message = None;
         match action {
             KeyAction::Next => self.focus(self.pane.neighbour(1)),
             KeyAction::Previous => self.focus(self.pane.neighbour(AtlasPane::ALL.len() - 1)),
             KeyAction::Open => self.open_selected(snapshot),
             KeyAction::Back => self.go_back(),
             KeyAction::Reload => {
-                self.said = Some((Meaning::Hint, "checking the files".to_owned()));
+                self.message = Some((Meaning::Hint, "checking the files".to_owned()));
                 return self.files.request_check(snapshot, now);
             }
             KeyAction::NextProblem => self.go_to_problem(snapshot, 1),
@@ -202,7 +202,7 @@ impl AtlasScreen {
 
     fn focus(&mut self, pane: AtlasPane) {
         self.pane = pane;
-        self.deep = FocusDepth::List;
+        self.focus_depth = FocusDepth::List;
         self.top = 0;
     }
 
@@ -216,22 +216,22 @@ impl AtlasScreen {
             return;
         }
         // A row without details cannot be opened.
-        if self.pane != AtlasPane::Session && !view::chosen_lines(self, snapshot, 80).is_empty() {
-            self.deep = FocusDepth::Chosen;
+        if self.pane != AtlasPane::Session && !view::detail_lines(self, snapshot, 80).is_empty() {
+            self.focus_depth = FocusDepth::Chosen;
         }
     }
 
     fn go_back(&mut self) {
-        if self.deep == FocusDepth::Chosen {
-            self.deep = FocusDepth::List;
+        if self.focus_depth == FocusDepth::Chosen {
+            self.focus_depth = FocusDepth::List;
         } else if self.pane != AtlasPane::Tree {
             self.focus(AtlasPane::Tree);
         }
     }
 
     fn move_cursor(&mut self, motion: Motion, snapshot: &RuntimeSnapshot) {
-        if self.deep == FocusDepth::Chosen || self.pane == AtlasPane::Session {
-            let most = view::most_top(self, snapshot);
+        if self.focus_depth == FocusDepth::Chosen || self.pane == AtlasPane::Session {
+            let most = view::max_scroll(self, snapshot);
             self.top = motion.target_row(self.top.min(most), most + 1);
             return;
         }
@@ -269,7 +269,7 @@ impl AtlasScreen {
     fn go_to_problem(&mut self, snapshot: &RuntimeSnapshot, steps: usize) {
         let count = self.problem_count(snapshot);
         if count == 0 {
-            self.said = Some((Meaning::Passed, "no problems".to_owned()));
+            self.message = Some((Meaning::Passed, "no problems".to_owned()));
             return;
         }
         // The first key press shows the first problem.
@@ -301,15 +301,15 @@ impl AtlasScreen {
     }
 
     fn copy_details(&mut self, snapshot: &RuntimeSnapshot) -> Vec<ConsoleRequest> {
-        let lines = view::chosen_lines(self, snapshot, 120);
+        let lines = view::detail_lines(self, snapshot, 120);
         let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
         let mut text = text.join("\n");
         text.truncate(text.floor_char_boundary(MAX_COPY_BYTES));
         if text.is_empty() {
-            self.said = Some((Meaning::Hint, "nothing to copy yet".to_owned()));
+            self.message = Some((Meaning::Hint, "nothing to copy yet".to_owned()));
             return Vec::new();
         }
-        self.said = Some((Meaning::Passed, "copied the shown text".to_owned()));
+        self.message = Some((Meaning::Passed, "copied the shown text".to_owned()));
         vec![ConsoleRequest::Copy(text)]
     }
 }

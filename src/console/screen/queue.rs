@@ -46,7 +46,7 @@ use view::{QueueTarget, place_of};
 #[derive(Debug, Default)]
 pub(crate) struct QueueScreen {
     /// All held requests. INVARIANT: each is in exactly one of `rows`, `waiting` and `hidden`.
-    roll: HeldIndex,
+    index: HeldIndex,
     /// Requests in the list, in list order.
     rows: Vec<Arc<Held>>,
     /// Arrivals that wait below the list, the riskiest first.
@@ -73,7 +73,7 @@ pub(crate) struct QueueScreen {
     changed: BTreeSet<HeldRequestId>,
     /// Requests marked for a batch.
     marked: BTreeSet<HeldRequestId>,
-    glance: LatestEvents,
+    latest_events: LatestEvents,
 }
 
 /// Progress of a request.
@@ -109,12 +109,12 @@ impl RequestState {
 
 impl QueueScreen {
     /// Moves the selection.
-    pub(crate) fn go(&mut self, motion: Motion) {
-        self.choose(motion.target_row(self.at, self.rows.len()));
+    pub(crate) fn move_selection(&mut self, motion: Motion) {
+        self.select_row(motion.target_row(self.at, self.rows.len()));
     }
 
     /// Selects a row by its index.
-    pub(crate) fn choose(&mut self, at: usize) {
+    pub(crate) fn select_row(&mut self, at: usize) {
         if let Some(held) = self.rows.get(at) {
             self.selected = Some(held.id.clone());
             self.at = at;
@@ -123,7 +123,7 @@ impl QueueScreen {
     }
 
     /// Selects the request with the next later deadline. After the last one it selects the first.
-    pub(crate) fn next_due(&mut self) {
+    pub(crate) fn select_next_due(&mut self) {
         let key = |held: &Held| (held.deadline, held.id.clone());
         let places = || self.rows.iter().map(|held| key(held)).enumerate();
         let current = self.selected().map(|held| key(held));
@@ -132,7 +132,7 @@ impl QueueScreen {
         // Without a later deadline, the earliest one is next.
         let first = places().min_by(|a, b| a.1.cmp(&b.1));
         if let Some((at, _)) = next.or(first) {
-            self.choose(at);
+            self.select_row(at);
         }
     }
 
@@ -149,12 +149,12 @@ impl QueueScreen {
 
     /// Returns the held request with this id.
     pub(crate) fn get(&self, id: &HeldRequestId) -> Option<&Arc<Held>> {
-        self.roll.get(id)
+        self.index.get(id)
     }
 
     /// Returns the earliest deadline of all held requests.
-    pub(crate) fn earliest(&self) -> Option<Timestamp> {
-        self.roll.earliest()
+    pub(crate) fn earliest_deadline(&self) -> Option<Timestamp> {
+        self.index.earliest_deadline()
     }
 
     /// Replaces the set of requests with an unfinished answer.
@@ -207,7 +207,7 @@ impl QueueScreen {
     }
 
     /// Returns the number of arrivals that wait below the list.
-    pub(crate) fn waiting(&self) -> usize {
+    pub(crate) fn waiting_count(&self) -> usize {
         self.waiting.len()
     }
 

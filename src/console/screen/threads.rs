@@ -52,7 +52,8 @@ pub(crate) struct RejectedEdit {
     /// The typed text.
     pub(crate) text: String,
     /// Reason for the rejection.
-    pub(crate) why: String,
+    #[serde(rename = "why")]
+    pub(crate) reason: String,
 }
 
 /// Pane that has the focus.
@@ -101,7 +102,7 @@ impl ThreadsScreen {
             .as_ref()
             .is_some_and(|name| there.contains(name))
         {
-            self.choose(self.order.first().cloned());
+            self.select_thread(self.order.first().cloned());
         }
     }
 
@@ -112,13 +113,13 @@ impl ThreadsScreen {
     }
 
     /// Returns the selected conversation.
-    pub(crate) fn chosen<'s>(&self, snapshot: &'s RuntimeSnapshot) -> Option<&'s Thread> {
+    pub(crate) fn selected_thread<'s>(&self, snapshot: &'s RuntimeSnapshot) -> Option<&'s Thread> {
         let name = self.selected.as_ref()?;
         find(snapshot, name)
     }
 
     /// Returns the selected turn of a conversation.
-    fn turn<'t>(&self, thread: &'t Thread) -> Option<&'t ProcessedTurn> {
+    fn selected_turn<'t>(&self, thread: &'t Thread) -> Option<&'t ProcessedTurn> {
         thread.turns.get(self.turn_index(thread))
     }
 
@@ -127,11 +128,11 @@ impl ThreadsScreen {
             return 0;
         };
         let mut turns = thread.turns.iter();
-        let place = turns.position(|turned| turned.at == *at && turned.message_id == *message);
+        let place = turns.position(|turn| turn.at == *at && turn.message_id == *message);
         place.unwrap_or(0)
     }
 
-    fn choose(&mut self, name: Option<ExternalName>) {
+    fn select_thread(&mut self, name: Option<ExternalName>) {
         if self.selected != name {
             self.selected = name;
             self.top = 0;
@@ -140,32 +141,34 @@ impl ThreadsScreen {
         }
     }
 
-    fn place(&self) -> usize {
+    fn selected_index(&self) -> usize {
         let selected = self.selected.as_ref();
         let place = selected.and_then(|name| self.order.iter().position(|row| row == name));
         place.unwrap_or(0)
     }
 
     /// Selects another conversation.
-    pub(crate) fn step(&mut self, motion: Motion) {
-        let to = motion.target_row(self.place(), self.order.len());
-        self.choose(self.order.get(to).cloned());
+    pub(crate) fn select_neighbour(&mut self, motion: Motion) {
+        let to = motion.target_row(self.selected_index(), self.order.len());
+        self.select_thread(self.order.get(to).cloned());
     }
 
     /// Moves the cursor in the pane that has the focus.
-    pub(crate) fn go(&mut self, motion: Motion, snapshot: &RuntimeSnapshot) {
+    pub(crate) fn move_cursor(&mut self, motion: Motion, snapshot: &RuntimeSnapshot) {
         match self.pane() {
-            ThreadsPane::List => self.step(motion),
+            ThreadsPane::List => self.select_neighbour(motion),
             ThreadsPane::Memento => {
-                let most = self.chosen(snapshot).map(|thread| view::most(self, thread));
+                let most = self
+                    .selected_thread(snapshot)
+                    .map(|thread| view::max_scroll(self, thread));
                 self.top = motion.target_row(self.top, most.unwrap_or(0) + 1);
             }
             ThreadsPane::History => {
-                let turned = self.chosen(snapshot).and_then(|thread| {
+                let turn = self.selected_thread(snapshot).and_then(|thread| {
                     let to = motion.target_row(self.turn_index(thread), thread.turns.len());
                     thread.turns.get(to)
                 });
-                self.turn = turned.map(|turned| (turned.at, turned.message_id.clone()));
+                self.turn = turn.map(|turn| (turn.at, turn.message_id.clone()));
             }
         }
     }
@@ -192,12 +195,12 @@ impl ThreadsScreen {
             .iter()
             .position(|pane| *pane == self.pane())
             .unwrap_or(0);
-        let way = if action == KeyAction::Next {
+        let steps = if action == KeyAction::Next {
             1
         } else {
             panes.len() - 1
         };
-        let to = panes.into_iter().cycle().nth(at + way);
+        let to = panes.into_iter().cycle().nth(at + steps);
         self.pane = to.unwrap_or_default();
     }
 
@@ -210,7 +213,7 @@ impl ThreadsScreen {
     }
 
     /// Switches between the full difference and the memento.
-    pub(crate) fn turn_difference(&mut self) {
+    pub(crate) fn toggle_proposals(&mut self) {
         self.top = 0;
         self.showing = match self.showing {
             MementoContent::Kept => MementoContent::Proposed,
@@ -222,9 +225,9 @@ impl ThreadsScreen {
     }
 
     /// Goes one level back.
-    pub(crate) fn back(&mut self) {
+    pub(crate) fn go_back(&mut self) {
         if self.showing == MementoContent::Proposed {
-            self.turn_difference();
+            self.toggle_proposals();
         } else if !self.stop_search() {
             self.pane = ThreadsPane::List;
         }
@@ -241,8 +244,10 @@ impl ThreadsScreen {
             ThreadsPane::List => self.pane = ThreadsPane::Memento,
             ThreadsPane::Memento => self.pane = ThreadsPane::History,
             ThreadsPane::History => {
-                let turned = self.chosen(snapshot).and_then(|thread| self.turn(thread))?;
-                return Some(EnterResult::Turn(Box::new(turned.clone())));
+                let turn = self
+                    .selected_thread(snapshot)
+                    .and_then(|thread| self.selected_turn(thread))?;
+                return Some(EnterResult::Turn(Box::new(turn.clone())));
             }
         }
         Some(EnterResult::Pane)
@@ -252,13 +257,13 @@ impl ThreadsScreen {
     pub(crate) fn click(&mut self, area: Rect, at: Position) {
         if let Some(row) = view::row_at(self, area, at) {
             self.pane = ThreadsPane::List;
-            self.choose(self.order.get(row).cloned());
+            self.select_thread(self.order.get(row).cloned());
         }
     }
 
     /// Returns true if the action has something to act on.
     pub(crate) fn can(&self, action: KeyAction, snapshot: &RuntimeSnapshot) -> bool {
-        let Some(thread) = self.chosen(snapshot) else {
+        let Some(thread) = self.selected_thread(snapshot) else {
             let always = [ThreadKey::Legend, ThreadKey::OpenSnapshot];
             return always
                 .into_iter()
@@ -274,7 +279,7 @@ impl ThreadsScreen {
             ThreadKey::Copy => thread.latest.is_some(),
             ThreadKey::Edit => writes && thread.latest.is_some(),
             ThreadKey::Drift => writes,
-            ThreadKey::NextMatch | ThreadKey::PreviousMatch => !self.searched().is_empty(),
+            ThreadKey::NextMatch | ThreadKey::PreviousMatch => !self.search_text().is_empty(),
             ThreadKey::History
             | ThreadKey::InTrace
             | ThreadKey::Legend
@@ -285,12 +290,12 @@ impl ThreadsScreen {
     }
 
     /// Returns the rejected text of a conversation.
-    pub(crate) fn typed(&self, thread: &ExternalName) -> Option<&RejectedEdit> {
+    pub(crate) fn rejected_edit(&self, thread: &ExternalName) -> Option<&RejectedEdit> {
         self.typed.get(thread)
     }
 
     /// Restores texts that operators typed before the console started.
-    pub(crate) fn resume(&mut self, drafts: &ThreadDrafts) {
+    pub(crate) fn restore_drafts(&mut self, drafts: &ThreadDrafts) {
         let drafts = drafts.iter().filter_map(|(name, draft)| {
             let typed = serde_json::from_value(draft.clone()).ok()?;
             Some((name.clone(), typed))
@@ -299,26 +304,33 @@ impl ThreadsScreen {
     }
 
     /// Stores a typed text, so that the operator need not type it again, not even after a restart.
-    pub(crate) fn keep_typed(
+    pub(crate) fn keep_rejected_edit(
         &mut self,
         thread: ExternalName,
         text: String,
-        why: String,
+        reason: String,
     ) -> ConsoleRequest {
-        let typed = RejectedEdit { text, why };
+        let typed = RejectedEdit { text, reason };
         let draft = serde_json::to_value(&typed).ok();
         self.typed.insert(thread.clone(), typed);
         ConsoleRequest::KeepThreadDraft(thread, draft)
     }
 
     /// Sets the reason why a typed text was rejected.
-    pub(crate) fn refused(&mut self, thread: &ExternalName, why: &str) -> Option<ConsoleRequest> {
+    pub(crate) fn on_edit_refused(
+        &mut self,
+        thread: &ExternalName,
+        reason: &str,
+    ) -> Option<ConsoleRequest> {
         let typed = self.typed.remove(thread)?;
-        Some(self.keep_typed(thread.clone(), typed.text, why.to_owned()))
+        Some(self.keep_rejected_edit(thread.clone(), typed.text, reason.to_owned()))
     }
 
     /// Discards a typed text that was accepted or is empty.
-    pub(crate) fn drop_edit(&mut self, thread: &ExternalName) -> Option<ConsoleRequest> {
+    pub(crate) fn discard_rejected_edit(
+        &mut self,
+        thread: &ExternalName,
+    ) -> Option<ConsoleRequest> {
         let typed = self.typed.remove(thread);
         typed.map(|_| ConsoleRequest::KeepThreadDraft(thread.clone(), None))
     }

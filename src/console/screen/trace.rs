@@ -52,11 +52,11 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 #[derive(Debug, Default)]
 pub(crate) struct TraceScreen {
     sessions: Vec<RecordedSession>,
-    listing: SessionListState,
+    list_state: SessionListState,
     verifying: VerificationState,
     problem: Option<String>,
     /// Session and event that another screen asked for, shown as soon as the session is listed.
-    awaited: Option<(SessionId, u64)>,
+    pending_event: Option<(SessionId, u64)>,
     selected: Option<SessionId>,
     pane: TracePane,
     opened: Option<OpenSession>,
@@ -64,15 +64,15 @@ pub(crate) struct TraceScreen {
     comparing: Option<SessionId>,
     compared: Option<SessionComparison>,
     prompt: Option<TracePrompt>,
-    past: PromptHistory,
+    prompt_history: PromptHistory,
     letter: Option<LetterCommand>,
     bookmarks: BTreeMap<char, (SessionId, u64)>,
     /// Message about the last key.
-    said: Option<(Meaning, String)>,
+    message: Option<(Meaning, String)>,
     checked: BTreeMap<SessionId, ChainVerification>,
     log: Option<LogVerification>,
     /// Counter of requests. A response with an older number is outdated and is dropped.
-    tickets: u64,
+    last_ticket: u64,
     area: Rect,
 }
 
@@ -120,13 +120,13 @@ enum LetterCommand {
 impl TraceScreen {
     /// Requests the list of sessions, unless a request is pending.
     pub(crate) fn reload(&mut self) -> Vec<ConsoleRequest> {
-        match self.listing {
+        match self.list_state {
             SessionListState::Never | SessionListState::Here => {
-                self.listing = SessionListState::Asked;
+                self.list_state = SessionListState::Asked;
                 vec![ConsoleRequest::LoadSessions]
             }
             SessionListState::Asked | SessionListState::Outdated => {
-                self.listing = SessionListState::Outdated;
+                self.list_state = SessionListState::Outdated;
                 Vec::new()
             }
         }
@@ -137,8 +137,8 @@ impl TraceScreen {
         &mut self,
         sessions: Result<Vec<RecordedSession>, String>,
     ) -> Vec<ConsoleRequest> {
-        let outdated = self.listing == SessionListState::Outdated;
-        self.listing = SessionListState::Here;
+        let outdated = self.list_state == SessionListState::Outdated;
+        self.list_state = SessionListState::Here;
         match sessions {
             Ok(sessions) => {
                 self.sessions = sessions;
@@ -157,13 +157,13 @@ impl TraceScreen {
         if let Some(opened) = &mut self.opened {
             let mut sessions = self.sessions.iter();
             if let Some(known) = sessions.find(|recorded| recorded.session == *opened.id()) {
-                opened.grew(known);
+                opened.on_session_grown(known);
             }
         }
-        if let Some((awaited, at)) = self.awaited.take() {
-            self.show(&awaited, at);
+        if let Some((pending_event, at)) = self.pending_event.take() {
+            self.open_listed(&pending_event, at);
         }
-        let mut requests = self.settle();
+        let mut requests = self.request_missing_data();
         if outdated {
             requests.extend(self.reload());
         }
@@ -171,7 +171,7 @@ impl TraceScreen {
     }
 
     /// Takes in the response to a read.
-    pub(crate) fn on_told(&mut self, result: TraceReadResult) -> Vec<ConsoleRequest> {
+    pub(crate) fn on_read_result(&mut self, result: TraceReadResult) -> Vec<ConsoleRequest> {
         match result {
             TraceReadResult::Compare { ticket, difference } => self.on_compared(ticket, difference),
             TraceReadResult::Exported { path, bytes } => self.on_exported(&path, bytes),
@@ -182,11 +182,11 @@ impl TraceScreen {
             | TraceReadResult::Scan { ref session, .. } => {
                 let opened = self.opened.as_mut();
                 if let Some(opened) = opened.filter(|opened| opened.id() == session) {
-                    opened.on_told(result);
+                    opened.on_read_result(result);
                 }
             }
         }
-        self.settle()
+        self.request_missing_data()
     }
 
     /// Stores the area in which the screen was painted.
@@ -200,18 +200,18 @@ impl TraceScreen {
 
     /// Handles a key if a prompt or a letter command waits for it.
     fn type_key(&mut self, key: KeyEvent) -> Option<Vec<ConsoleRequest>> {
-        self.said = None;
+        self.message = None;
         if let Some(letter) = self.letter.take() {
             if let KeyCode::Char(c) = key.code {
                 self.on_letter(letter, c);
             }
-            return Some(self.settle());
+            return Some(self.request_missing_data());
         }
         let prompt = self.prompt.as_mut()?;
-        match prompt.on_key(key, self.past.of(prompt.purpose)) {
+        match prompt.on_key(key, self.prompt_history.of(prompt.purpose)) {
             PromptResult::Stays => {}
             PromptResult::Closed => self.prompt = None,
-            PromptResult::Done(text) => return Some(self.typed(&text)),
+            PromptResult::Done(text) => return Some(self.submit_prompt(&text)),
         }
         Some(Vec::new())
     }
@@ -246,46 +246,46 @@ impl TraceScreen {
 
     /// Carries out an action of this screen.
     fn act(&mut self, action: KeyAction, now: Timestamp) -> Vec<ConsoleRequest> {
-        self.said = None;
+        self.message = None;
         match action {
             KeyAction::Open => return self.open_selected(),
-            KeyAction::Next | KeyAction::Previous => self.pane = self.pane.other(),
+            KeyAction::Next | KeyAction::Previous => self.pane = self.pane.other_pane(),
             KeyAction::Verify => return self.verify(),
             KeyAction::Reload => {
                 if let Some(opened) = &mut self.opened {
-                    opened.forget();
+                    opened.drop_events();
                     opened.problem = None;
-                    opened.go_on();
+                    opened.resume();
                 }
                 let mut requests = self.reload();
-                requests.extend(self.settle());
+                requests.extend(self.request_missing_data());
                 return requests;
             }
             KeyAction::Back => self.back(),
-            KeyAction::Browse(key) => return self.browse(key, now),
+            KeyAction::Browse(key) => return self.run_command(key, now),
             other => {
                 if let Some(motion) = other.motion() {
-                    self.go(motion);
+                    self.move_cursor(motion);
                 }
             }
         }
-        self.settle()
+        self.request_missing_data()
     }
 
-    fn go(&mut self, motion: Motion) {
+    fn move_cursor(&mut self, motion: Motion) {
         match (self.pane, &mut self.opened) {
             (TracePane::Sessions, _) => {
-                let to = motion.target_row(self.session_place(), self.sessions.len());
+                let to = motion.target_row(self.selected_index(), self.sessions.len());
                 self.selected = self
                     .sessions
                     .get(to)
                     .map(|recorded| recorded.session.clone());
             }
-            (TracePane::Spans, Some(opened)) => opened.go(motion),
-            (TracePane::Event, Some(opened)) => opened.detail.go(motion),
+            (TracePane::Spans, Some(opened)) => opened.move_cursor(motion),
+            (TracePane::Event, Some(opened)) => opened.detail.move_cursor(motion),
             (TracePane::Compared, _) => {
                 if let Some(compared) = &mut self.compared {
-                    compared.go(motion);
+                    compared.move_cursor(motion);
                 }
             }
             (TracePane::Spans | TracePane::Event, None) => {}
@@ -299,33 +299,33 @@ impl TraceScreen {
                 return self.compare_with(first);
             }
             if let Some(session) = self.selected.clone() {
-                self.show(&session, 0);
+                self.open_listed(&session, 0);
             }
         } else if self.pane == TracePane::Spans {
             self.pane = TracePane::Event;
         } else if self.pane == TracePane::Event {
             self.toggle_fold();
         }
-        self.settle()
+        self.request_missing_data()
     }
 
     /// Shows a session at one of its events, as soon as the list of sessions has it. For other screens.
     pub(crate) fn show_event(&mut self, session: &SessionId, at: u64) -> Vec<ConsoleRequest> {
-        self.show(session, at);
+        self.open_listed(session, at);
         if self
             .opened
             .as_ref()
             .is_none_or(|opened| opened.id() != session)
         {
-            self.awaited = Some((session.clone(), at));
+            self.pending_event = Some((session.clone(), at));
         }
         let mut requests = self.reload();
-        requests.extend(self.settle());
+        requests.extend(self.request_missing_data());
         requests
     }
 
     /// Shows a listed session at one of its events.
-    fn show(&mut self, session: &SessionId, at: u64) {
+    fn open_listed(&mut self, session: &SessionId, at: u64) {
         let mut sessions = self.sessions.iter();
         let Some(known) = sessions.find(|recorded| recorded.session == *session) else {
             return;
@@ -352,7 +352,7 @@ impl TraceScreen {
         if let VerificationState::Running(progress) = std::mem::take(&mut self.verifying) {
             progress.cancel();
             let words = "verification stopped: nothing is proven";
-            self.said = Some((Meaning::Warning, words.to_owned()));
+            self.message = Some((Meaning::Warning, words.to_owned()));
             return;
         }
         if self.pane == TracePane::Compared {
@@ -370,7 +370,7 @@ impl TraceScreen {
             opened.play = Playback::Paused;
         } else if opened.stop() {
             let words = "stopped; r to resume";
-            self.said = Some((Meaning::Warning, words.to_owned()));
+            self.message = Some((Meaning::Warning, words.to_owned()));
         } else if self.pane == TracePane::Event {
             self.pane = TracePane::Spans;
         } else if opened.search.is_some() {
@@ -383,7 +383,7 @@ impl TraceScreen {
     }
 
     /// Requests the data that the view needs.
-    fn settle(&mut self) -> Vec<ConsoleRequest> {
+    fn request_missing_data(&mut self) -> Vec<ConsoleRequest> {
         // The list of sessions needs no events. A pending read continues when the session is opened again.
         let Some(opened) = self
             .opened
@@ -393,13 +393,13 @@ impl TraceScreen {
             return Vec::new();
         };
         opened
-            .settle()
+            .request_missing_data()
             .into_iter()
             .map(ConsoleRequest::Read)
             .collect()
     }
 
-    fn session_place(&self) -> usize {
+    fn selected_index(&self) -> usize {
         let selected = self.selected.as_ref();
         let mut sessions = self.sessions.iter();
         selected
@@ -407,15 +407,15 @@ impl TraceScreen {
             .unwrap_or(0)
     }
 
-    fn ticket(&mut self) -> u64 {
-        self.tickets += 1;
-        self.tickets
+    fn next_ticket(&mut self) -> u64 {
+        self.last_ticket += 1;
+        self.last_ticket
     }
 }
 
 impl TracePane {
     /// Returns the other one of the two panes of a session.
-    fn other(self) -> Self {
+    fn other_pane(self) -> Self {
         match self {
             Self::Spans => Self::Event,
             Self::Event => Self::Spans,

@@ -24,38 +24,38 @@ fn bells(requests: &[ConsoleRequest]) -> usize {
 
 #[test]
 fn an_alarm_is_shown_on_every_screen_until_it_ends_and_rings_once() {
-    let mut stage = TestConsole::new(busy(), (80, 24));
-    let requests = stage.app.on_alarms(alarms(&[REMOVED]));
+    let mut console = TestConsole::new(busy(), (80, 24));
+    let requests = console.app.on_alarms(alarms(&[REMOVED]));
     assert_eq!(bells(&requests), 1);
     for tab in ['1', '2', '3', '4'] {
-        stage.press(KeyCode::Char(tab));
-        stage.shows("! ALARM claude-code: its hooks were removed");
+        console.press(KeyCode::Char(tab));
+        console.shows("! ALARM claude-code: its hooks were removed");
     }
-    stage.press(KeyCode::Char('1'));
-    stage.open_gate("c-121");
-    stage.shows("! ALARM claude-code: its hooks were removed");
+    console.press(KeyCode::Char('1'));
+    console.open_gate("c-121");
+    console.shows("! ALARM claude-code: its hooks were removed");
     // The alarm opened, closed and decided nothing.
-    assert_eq!(stage.app.layers.len(), 1);
-    assert_eq!(decisions(stage.app.on_alarms(alarms(&[REMOVED]))), []);
-    assert_eq!(bells(&stage.app.on_alarms(alarms(&[REMOVED]))), 0);
-    stage.app.on_alarms(alarms(&[]));
-    stage.paint();
-    stage.hides("ALARM");
+    assert_eq!(console.app.layers.len(), 1);
+    assert_eq!(decisions(console.app.on_alarms(alarms(&[REMOVED]))), []);
+    assert_eq!(bells(&console.app.on_alarms(alarms(&[REMOVED]))), 0);
+    console.app.on_alarms(alarms(&[]));
+    console.paint();
+    console.hides("ALARM");
 }
 
 #[test]
 fn many_alarms_are_counted_and_each_stays_within_its_line() {
-    let mut stage = TestConsole::new(busy(), (60, 18));
+    let mut console = TestConsole::new(busy(), (60, 18));
     let hostile = "x\u{1b}[2J\u{202e}y\nz";
-    stage.app.on_alarms(alarms(&[hostile, "b", "c", "d"]));
-    stage.paint();
-    stage.shows("ALARM x");
-    stage.shows("ALARM and 3 more: run cra doctor");
-    stage.hides("\u{202e}");
-    let rows = stage.app.banners();
+    console.app.on_alarms(alarms(&[hostile, "b", "c", "d"]));
+    console.paint();
+    console.shows("ALARM x");
+    console.shows("ALARM and 3 more: run cra doctor");
+    console.hides("\u{202e}");
+    let rows = console.app.banners();
     assert_eq!(rows.len(), 2);
     assert!(rows.iter().all(|row| row.meaning == Meaning::Banner));
-    insta::assert_snapshot!(stage.text());
+    insta::assert_snapshot!(console.text());
 }
 
 #[test]
@@ -79,30 +79,30 @@ fn the_line_console_announces_an_alarm_once_and_never_during_a_decision() {
 
 #[test]
 fn an_acknowledged_alarm_stays_listed_and_rings_again_when_it_recurs() {
-    let mut stage = TestConsole::new(busy(), (80, 24));
-    stage.press(KeyCode::F(8));
-    stage.shows("no new alarms");
-    stage.app.on_alarms(alarms(&[REMOVED]));
-    stage.paint();
-    stage.shows("see cra doctor. F8: ack");
-    assert_eq!(decisions(stage.press(KeyCode::F(8))), []);
-    stage.shows("1 alarm acknowledged");
-    stage.shows("alarm acknowledged: claude-code: its hooks were removed");
-    stage.hides("ALARM");
+    let mut console = TestConsole::new(busy(), (80, 24));
+    console.press(KeyCode::F(8));
+    console.shows("no new alarms");
+    console.app.on_alarms(alarms(&[REMOVED]));
+    console.paint();
+    console.shows("see cra doctor. F8: ack");
+    assert_eq!(decisions(console.press(KeyCode::F(8))), []);
+    console.shows("1 alarm acknowledged");
+    console.shows("alarm acknowledged: claude-code: its hooks were removed");
+    console.hides("ALARM");
     // A new alarm is shown with a bell although another one is acknowledged.
-    assert_eq!(bells(&stage.app.on_alarms(alarms(&[REMOVED, "b"]))), 1);
-    stage.paint();
-    stage.shows("ALARM b. F8: ack");
-    stage.shows("alarm acknowledged: claude-code");
-    insta::assert_snapshot!(stage.text());
-    stage.app.on_alarms(alarms(&[REMOVED, "b", "c", "d"]));
-    stage.paint();
-    stage.shows("ALARM 3 more: run cra doctor. F8: ack");
-    stage.shows("alarm acknowledged: claude-code");
+    assert_eq!(bells(&console.app.on_alarms(alarms(&[REMOVED, "b"]))), 1);
+    console.paint();
+    console.shows("ALARM b. F8: ack");
+    console.shows("alarm acknowledged: claude-code");
+    insta::assert_snapshot!(console.text());
+    console.app.on_alarms(alarms(&[REMOVED, "b", "c", "d"]));
+    console.paint();
+    console.shows("ALARM 3 more: run cra doctor. F8: ack");
+    console.shows("alarm acknowledged: claude-code");
     // The alarm ended and came back: the acknowledgement does not cover the new one.
-    stage.app.on_alarms(alarms(&[]));
-    assert_eq!(bells(&stage.app.on_alarms(alarms(&[REMOVED]))), 1);
-    stage.paint();
-    stage.shows("! ALARM claude-code: its hooks were removed");
-    stage.hides("alarm acknowledged:");
+    console.app.on_alarms(alarms(&[]));
+    assert_eq!(bells(&console.app.on_alarms(alarms(&[REMOVED]))), 1);
+    console.paint();
+    console.shows("! ALARM claude-code: its hooks were removed");
+    console.hides("alarm acknowledged:");
 }

@@ -46,10 +46,10 @@ impl Archive {
         archive
     }
 
-    pub(super) fn add(&mut self, session: &str, agent: &str, told: &[EventSpec]) {
+    pub(super) fn add(&mut self, session: &str, agent: &str, output: &[EventSpec]) {
         let session: SessionId = session.parse().unwrap();
         self.agents.insert(session.clone(), agent.to_owned());
-        for (after_ms, event_type, parent, payload) in told {
+        for (after_ms, event_type, parent, payload) in output {
             let at = now().plus(Duration::from_millis(*after_ms));
             self.append(&session, at, event_type, *parent, payload);
         }
@@ -128,7 +128,7 @@ impl Archive {
     /// Answers all read requests until none is left. Returns the other requests.
     pub(super) fn serve(
         &self,
-        stage: &mut TestConsole,
+        console: &mut TestConsole,
         requests: Vec<ConsoleRequest>,
     ) -> Vec<ConsoleRequest> {
         let mut left = Vec::new();
@@ -136,58 +136,58 @@ impl Archive {
         while let Some(request) = waiting.pop_front() {
             match request {
                 ConsoleRequest::Read(ask) => {
-                    let told = ConsoleMessage::Read(read(self, ask));
-                    waiting.extend(stage.app.on_message(told));
+                    let output = ConsoleMessage::Read(read(self, ask));
+                    waiting.extend(console.app.on_message(output));
                 }
                 ConsoleRequest::LoadSessions => {
-                    let told = ConsoleMessage::Sessions(Ok(self.sessions()));
-                    waiting.extend(stage.app.on_message(told));
+                    let output = ConsoleMessage::Sessions(Ok(self.sessions()));
+                    waiting.extend(console.app.on_message(output));
                 }
                 other => left.push(other),
             }
         }
-        stage.paint();
+        console.paint();
         left
     }
 
     /// Presses a key and answers the read requests.
-    pub(super) fn press(&self, stage: &mut TestConsole, code: KeyCode) -> Vec<ConsoleRequest> {
-        let requests = stage.press(code);
-        self.serve(stage, requests)
+    pub(super) fn press(&self, console: &mut TestConsole, code: KeyCode) -> Vec<ConsoleRequest> {
+        let requests = console.press(code);
+        self.serve(console, requests)
     }
 
-    pub(super) fn keys(&self, stage: &mut TestConsole, keys: &str) {
+    pub(super) fn keys(&self, console: &mut TestConsole, keys: &str) {
         for key in keys.chars() {
-            self.press(stage, KeyCode::Char(key));
+            self.press(console, KeyCode::Char(key));
         }
     }
 
     /// Types a text into the prompt that a key opens, and presses Enter.
     pub(super) fn enter(
         &self,
-        stage: &mut TestConsole,
+        console: &mut TestConsole,
         key: char,
         text: &str,
     ) -> Vec<ConsoleRequest> {
-        self.press(stage, KeyCode::Char(key));
-        stage.press(KeyCode::Home);
-        stage.ctrl('u');
-        stage.type_text(text);
-        self.press(stage, KeyCode::Enter)
+        self.press(console, KeyCode::Char(key));
+        console.press(KeyCode::Home);
+        console.ctrl('u');
+        console.type_text(text);
+        self.press(console, KeyCode::Enter)
     }
 
     /// Shows the record with one session open.
-    pub(super) fn open(&self, stage: &mut TestConsole, session: &str) {
-        self.press(stage, KeyCode::Char('2'));
+    pub(super) fn open(&self, console: &mut TestConsole, session: &str) {
+        self.press(console, KeyCode::Char('2'));
         let at = self
             .sessions()
             .iter()
             .position(|recorded| recorded.session.as_str() == session);
-        self.press(stage, KeyCode::Home);
+        self.press(console, KeyCode::Home);
         for _ in 0..at.unwrap() {
-            self.press(stage, KeyCode::Down);
+            self.press(console, KeyCode::Down);
         }
-        self.press(stage, KeyCode::Enter);
+        self.press(console, KeyCode::Enter);
     }
 }
 
@@ -235,7 +235,7 @@ fn action(name: &str, tier: &str) -> Value {
 /// A deletion that was held, answered wrongly, signed and run, and one that was refused.
 fn story() -> Vec<EventSpec> {
     let gate = |id: &str| json!({ "checkpoint_id": id, "mode": "blocking", "checkpoint_type": "risk_threshold", "trigger_condition": "tier high", "priority": 900 });
-    let mut told = vec![
+    let mut output = vec![
         (
             0,
             "session_started",
@@ -279,8 +279,8 @@ fn story() -> Vec<EventSpec> {
             gate("high-risk-gate"),
         ),
     ];
-    told.extend(ending());
-    told
+    output.extend(ending());
+    output
 }
 
 /// The events after `story`.

@@ -29,7 +29,7 @@ const MORE: &str = "atlas_version: '1.0'\natlas_id: com.acme.more\nversion: '1'\
 /// A console whose two Atlases are in a folder.
 struct FolderConsole {
     folder: TempDir,
-    stage: TestConsole,
+    console: TestConsole,
 }
 
 impl FolderConsole {
@@ -61,9 +61,9 @@ impl FolderConsole {
     }
 
     fn opened(folder: TempDir, snapshot: RuntimeSnapshot, size: (u16, u16)) -> Self {
-        let mut stage = TestConsole::new(snapshot, size);
-        let requests = stage.press(KeyCode::Char('4'));
-        let mut shelved = Self { folder, stage };
+        let mut console = TestConsole::new(snapshot, size);
+        let requests = console.press(KeyCode::Char('4'));
+        let mut shelved = Self { folder, console };
         shelved.answer(requests);
         shelved
     }
@@ -81,8 +81,8 @@ impl FolderConsole {
 
     /// Checks the files like the driver.
     fn look(&mut self) {
-        self.stage.now = self.stage.now.plus(ATLAS_FILE_CHECK_INTERVAL);
-        let requests = self.stage.app.on_tick(self.stage.now);
+        self.console.now = self.console.now.plus(ATLAS_FILE_CHECK_INTERVAL);
+        let requests = self.console.app.on_tick(self.console.now);
         assert_ne!(requests, [], "it is time to look");
         self.answer(requests);
     }
@@ -95,12 +95,12 @@ impl FolderConsole {
                         .iter()
                         .map(|glance| check_file(glance, &ManifestTransform::default()))
                         .collect();
-                    self.stage.message(ConsoleMessage::FilesChecked(looked));
+                    self.console.message(ConsoleMessage::FilesChecked(looked));
                 }
                 ConsoleRequest::CheckFolder(listing) => {
                     let listed =
                         compare_folder(&listing, Ok(self.files()), &ManifestTransform::default());
-                    self.stage.message(ConsoleMessage::FolderChecked(listed));
+                    self.console.message(ConsoleMessage::FolderChecked(listed));
                 }
                 _ => {}
             }
@@ -109,21 +109,21 @@ impl FolderConsole {
 
     /// Opens the load dialog and scrolls to its end.
     fn ask(&mut self) {
-        assert_eq!(self.stage.press(KeyCode::Char('L')), []);
-        self.stage.wait(DIALOG_ARMING_TIME);
-        self.stage.presses(KeyCode::PageDown, 5);
+        assert_eq!(self.console.press(KeyCode::Char('L')), []);
+        self.console.wait(DIALOG_ARMING_TIME);
+        self.console.presses(KeyCode::PageDown, 5);
     }
 
     /// Types the requested code and presses the button.
     fn load(&mut self, code: &str) -> Vec<AtlasLoad> {
-        self.stage.press(KeyCode::Tab);
-        self.stage.type_text(code);
-        self.stage.press(KeyCode::Tab);
+        self.console.press(KeyCode::Tab);
+        self.console.type_text(code);
+        self.console.press(KeyCode::Tab);
         let load = |request| match request {
             ConsoleRequest::Load(load) => Some(load),
             _ => None,
         };
-        let requests = self.stage.press(KeyCode::Enter);
+        let requests = self.console.press(KeyCode::Enter);
         requests.into_iter().filter_map(load).collect()
     }
 }
@@ -136,25 +136,25 @@ fn ids(load: &AtlasLoad) -> Vec<&str> {
 fn a_new_file_is_offered_and_loaded_only_by_its_hash() {
     for (_, size) in SIZES {
         let mut shelved = FolderConsole::new(busy(), size);
-        shelved.stage.hides("FILE NEWER");
+        shelved.console.hides("FILE NEWER");
         fs::write(shelved.file("between.yaml"), MORE).unwrap();
         shelved.look();
-        shelved.stage.shows("FILE NEWER: between.yaml is new");
+        shelved.console.shows("FILE NEWER: between.yaml is new");
         shelved.ask();
-        shelved.stage.shows("`com.acme.more` is added");
+        shelved.console.shows("`com.acme.more` is added");
         assert_eq!(shelved.load("0000"), [], "another hash was typed");
     }
     let mut shelved = FolderConsole::new(busy(), (120, 36));
-    let before = shelved.stage.app.snapshot.loaded.clone();
+    let before = shelved.console.app.snapshot.loaded.clone();
     fs::write(shelved.file("between.yaml"), MORE).unwrap();
     shelved.look();
     shelved.ask();
-    shelved.stage.shows("WEAKER RULES FOR AGENTS");
-    shelved.stage.shows("com.acme.more  1 added");
+    shelved.console.shows("WEAKER RULES FOR AGENTS");
+    shelved.console.shows("com.acme.more  1 added");
     shelved
-        .stage
+        .console
         .shows("checkpoints: 1 added, 0 removed, 0 changed");
-    shelved.stage.shows("3 Atlases in total");
+    shelved.console.shows("3 Atlases in total");
     let more = load_file(shelved.file("between.yaml")).unwrap().atlas;
     let wanted = [before[0].clone(), more, before[1].clone()];
     let wanted: String = hash_of_atlases(&wanted)
@@ -176,14 +176,14 @@ fn a_removed_file_lists_its_effects_and_held_requests_stay() {
     let mut shelved = FolderConsole::new(busy(), (120, 36));
     fs::remove_file(shelved.file("payments.yaml")).unwrap();
     shelved.look();
-    shelved.stage.shows("FILE NEWER: 1 file is missing");
+    shelved.console.shows("FILE NEWER: 1 file is missing");
     shelved.ask();
-    shelved.stage.shows("com.example.payments  1 removed");
+    shelved.console.shows("com.example.payments  1 removed");
     shelved
-        .stage
+        .console
         .shows("its checkpoints and policies no longer apply");
-    shelved.stage.shows("5 held requests from the old Atlas");
-    let left = shelved.stage.app.snapshot.loaded[..1].to_vec();
+    shelved.console.shows("5 held requests from the old Atlas");
+    let left = shelved.console.app.snapshot.loaded[..1].to_vec();
     let code: String = hash_of_atlases(&left).to_string().chars().take(4).collect();
     let loads = shelved.load(&code);
     assert_eq!(loads.len(), 1);
@@ -195,45 +195,45 @@ fn a_file_with_errors_changes_nothing() {
     let mut shelved = FolderConsole::new(busy(), (120, 36));
     fs::write(shelved.file("broken.yaml"), "atlas_version: 7").unwrap();
     shelved.look();
-    shelved.stage.shows("KEPT OLD: errors in broken.yaml");
-    assert_eq!(shelved.stage.press(KeyCode::Char('L')), []);
-    assert_eq!(shelved.stage.app.layers.len(), 0);
+    shelved.console.shows("KEPT OLD: errors in broken.yaml");
+    assert_eq!(shelved.console.press(KeyCode::Char('L')), []);
+    assert_eq!(shelved.console.app.layers.len(), 0);
     // A second check that does not read the file again gives the same state.
     shelved.look();
-    shelved.stage.shows("KEPT OLD: errors in broken.yaml");
+    shelved.console.shows("KEPT OLD: errors in broken.yaml");
     // The errors are listed among the problems and can be opened.
-    shelved.stage.press(KeyCode::Char(']'));
-    shelved.stage.shows("NEW broken.yaml:1:");
-    shelved.stage.shows("in a file that is not loaded yet");
-    let edited = shelved.stage.press(KeyCode::Char('e'));
+    shelved.console.press(KeyCode::Char(']'));
+    shelved.console.shows("NEW broken.yaml:1:");
+    shelved.console.shows("in a file that is not loaded yet");
+    let edited = shelved.console.press(KeyCode::Char('e'));
     assert_eq!(
         edited,
         [ConsoleRequest::EditFile(shelved.file("broken.yaml"), 1)]
     );
     fs::remove_file(shelved.file("broken.yaml")).unwrap();
     shelved.look();
-    shelved.stage.hides("KEPT OLD");
-    shelved.stage.hides("FILE NEWER");
+    shelved.console.hides("KEPT OLD");
+    shelved.console.hides("FILE NEWER");
 }
 
 #[test]
 fn the_first_file_of_an_empty_folder_is_offered_without_a_restart() {
     for (_, size) in SIZES {
         let mut shelved = FolderConsole::empty(size);
-        shelved.stage.shows("No Atlas is loaded");
+        shelved.console.shows("No Atlas is loaded");
         fs::write(shelved.file("first.yaml"), "atlas_version: 7").unwrap();
         shelved.look();
-        shelved.stage.shows("NOT LOADED: errors in first.yaml");
-        shelved.stage.press(KeyCode::Char(']'));
-        shelved.stage.shows("NEW first.yaml:1:");
+        shelved.console.shows("NOT LOADED: errors in first.yaml");
+        shelved.console.press(KeyCode::Char(']'));
+        shelved.console.shows("NEW first.yaml:1:");
         fs::write(shelved.file("first.yaml"), MORE).unwrap();
         shelved.look();
-        shelved.stage.press(KeyCode::Esc);
+        shelved.console.press(KeyCode::Esc);
         shelved
-            .stage
+            .console
             .shows("FILE NEWER: first.yaml is new: L to load");
         shelved.ask();
-        shelved.stage.shows("com.acme.more");
+        shelved.console.shows("com.acme.more");
         let first = load_file(shelved.file("first.yaml")).unwrap().atlas;
         let code: String = hash_of_atlases(&[first])
             .to_string()
@@ -254,9 +254,9 @@ fn an_emptied_folder_unloads_nothing() {
         fs::remove_file(file).unwrap();
     }
     shelved.look();
-    assert_eq!(shelved.stage.press(KeyCode::Char('L')), []);
-    shelved.stage.shows("at least one Atlas must stay loaded");
-    assert_eq!(shelved.stage.app.layers.len(), 0);
+    assert_eq!(shelved.console.press(KeyCode::Char('L')), []);
+    shelved.console.shows("at least one Atlas must stay loaded");
+    assert_eq!(shelved.console.app.layers.len(), 0);
 }
 
 #[test]
@@ -266,9 +266,9 @@ fn a_changed_and_an_added_file_are_loaded_together() {
     fs::write(shelved.file("payments.yaml"), stricter).unwrap();
     fs::write(shelved.file("zz.yaml"), MORE).unwrap();
     shelved.look();
-    shelved.stage.press(KeyCode::Char('L'));
-    shelved.stage.wait(DIALOG_ARMING_TIME);
-    shelved.stage.presses(KeyCode::PageDown, 5);
+    shelved.console.press(KeyCode::Char('L'));
+    shelved.console.wait(DIALOG_ARMING_TIME);
+    shelved.console.presses(KeyCode::PageDown, 5);
     let changed = load_file(shelved.file("payments.yaml")).unwrap().atlas.hash;
     let changed: String = changed.to_string().chars().take(4).collect();
     let loads = shelved.load(&changed);
@@ -288,6 +288,8 @@ fn a_listing_for_other_atlases_is_dropped() {
         against: Some(Digest::of("others")),
     };
     let listed = compare_folder(&listing, Ok(shelved.files()), &ManifestTransform::default());
-    shelved.stage.message(ConsoleMessage::FolderChecked(listed));
-    shelved.stage.hides("FILE NEWER");
+    shelved
+        .console
+        .message(ConsoleMessage::FolderChecked(listed));
+    shelved.console.hides("FILE NEWER");
 }

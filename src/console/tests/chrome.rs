@@ -12,59 +12,63 @@ use crate::runtime::snapshot::{
 
 #[test]
 fn help() {
-    let mut stage = TestConsole::new(busy(), (120, 36));
-    stage.press(KeyCode::Char('?'));
-    assert_snapshot!(stage.picture());
+    let mut console = TestConsole::new(busy(), (120, 36));
+    console.press(KeyCode::Char('?'));
+    assert_snapshot!(console.picture());
 }
 
 #[test]
 fn help_is_searched_by_typing() {
-    let mut stage = TestConsole::new(busy(), (80, 24));
-    stage.press(KeyCode::Char('?'));
-    stage.type_text("reason");
-    assert_snapshot!(stage.text());
-    stage.press(KeyCode::Esc);
-    assert_eq!(stage.app.layers.len(), 0);
+    let mut console = TestConsole::new(busy(), (80, 24));
+    console.press(KeyCode::Char('?'));
+    console.type_text("reason");
+    assert_snapshot!(console.text());
+    console.press(KeyCode::Esc);
+    assert_eq!(console.app.layers.len(), 0);
 }
 
 #[test]
 fn too_small() {
-    let mut stage = TestConsole::new(busy(), (50, 12));
-    assert_snapshot!(stage.picture());
-    assert_eq!(stage.press(KeyCode::Enter), []);
-    assert_eq!(stage.app.layers.len(), 0);
-    assert_eq!(stage.press(KeyCode::Char('q')), [ConsoleRequest::Quit]);
+    let mut console = TestConsole::new(busy(), (50, 12));
+    assert_snapshot!(console.picture());
+    assert_eq!(console.press(KeyCode::Enter), []);
+    assert_eq!(console.app.layers.len(), 0);
+    assert_eq!(console.press(KeyCode::Char('q')), [ConsoleRequest::Quit]);
 }
 
 #[test]
 fn a_dialog_ignores_keys_while_the_terminal_is_too_small() {
-    let mut stage = TestConsole::new(busy(), (120, 36));
-    stage.open();
-    stage.resize(50, 12);
-    stage.shows("needs 60x18, is 50x12");
-    assert_eq!(stage.type_text("q"), []);
-    stage.press(KeyCode::Tab);
-    stage.resize(120, 36);
-    stage.shows("> Q1");
+    let mut console = TestConsole::new(busy(), (120, 36));
+    console.open();
+    console.resize(50, 12);
+    console.shows("needs 60x18, is 50x12");
+    assert_eq!(console.type_text("q"), []);
+    console.press(KeyCode::Tab);
+    console.resize(120, 36);
+    console.shows("> Q1");
 }
 
 #[test]
 fn quitting_asks_for_confirmation_while_requests_are_held() {
-    let mut stage = TestConsole::new(busy(), (80, 24));
-    assert_eq!(stage.press(KeyCode::Char('q')), []);
-    assert_snapshot!(stage.text());
-    assert_eq!(stage.press(KeyCode::Enter), [], "the focus starts on Stay");
-    assert_eq!(stage.app.layers.len(), 0);
-    stage.press(KeyCode::Char('q'));
-    stage.press(KeyCode::Right);
-    assert_eq!(stage.press(KeyCode::Enter), [ConsoleRequest::Quit]);
+    let mut console = TestConsole::new(busy(), (80, 24));
+    assert_eq!(console.press(KeyCode::Char('q')), []);
+    assert_snapshot!(console.text());
+    assert_eq!(
+        console.press(KeyCode::Enter),
+        [],
+        "the focus starts on Stay"
+    );
+    assert_eq!(console.app.layers.len(), 0);
+    console.press(KeyCode::Char('q'));
+    console.press(KeyCode::Right);
+    assert_eq!(console.press(KeyCode::Enter), [ConsoleRequest::Quit]);
 }
 
 #[test]
 fn quitting_is_immediate_while_no_request_is_held() {
-    let mut stage = TestConsole::new(idle(), (80, 24));
-    assert_eq!(stage.press(KeyCode::Esc), [], "Esc never leaves");
-    assert_eq!(stage.press(KeyCode::Char('q')), [ConsoleRequest::Quit]);
+    let mut console = TestConsole::new(idle(), (80, 24));
+    assert_eq!(console.press(KeyCode::Esc), [], "Esc never leaves");
+    assert_eq!(console.press(KeyCode::Char('q')), [ConsoleRequest::Quit]);
 }
 
 /// A snapshot whose last check found `unsealed` events after the last signed head.
@@ -95,13 +99,13 @@ fn the_header_shows_sealed_and_unsealed_events() {
         picture.chain.head.covered = 234;
         TestConsole::new(picture, size).shows(sealed);
     }
-    let mut stage = TestConsole::new(unsealed(0), (80, 24));
-    stage.shows("chain UNSEALED 9 ");
+    let mut console = TestConsole::new(unsealed(0), (80, 24));
+    console.shows("chain UNSEALED 9 ");
     let mut picture = busy();
     picture.chain.verdict = ChainVerdict::Unchecked;
-    stage.snapshot(picture);
-    stage.shows("chain not verified ");
-    stage.hides("SEALED");
+    console.snapshot(picture);
+    console.shows("chain not verified ");
+    console.hides("SEALED");
 }
 
 #[test]
@@ -110,26 +114,26 @@ fn a_head_without_an_external_copy_is_only_a_warning() {
     picture.chain.head.copy = HeadCopyState::Failed {
         what: "`/mnt/usb/head`: No such file or directory (os error 2)".to_owned(),
     };
-    let mut stage = TestConsole::new(picture.clone(), (80, 24));
-    assert_snapshot!(stage.picture());
-    stage.open_gate("c-121");
-    stage.shows("! HEAD COPY FAILED: `/mnt/usb/head`");
-    stage.shows("Pass is disabled: 3 answers missing");
+    let mut console = TestConsole::new(picture.clone(), (80, 24));
+    assert_snapshot!(console.picture());
+    console.open_gate("c-121");
+    console.shows("! HEAD COPY FAILED: `/mnt/usb/head`");
+    console.shows("Pass is disabled: 3 answers missing");
     picture.store = StoreState::Poisoned {
         what: "disk full".to_owned(),
     };
-    stage.snapshot(picture.clone());
-    stage.shows("! RECORDING STOPPED: disk full");
-    stage.hides("HEAD COPY FAILED");
+    console.snapshot(picture.clone());
+    console.shows("! RECORDING STOPPED: disk full");
+    console.hides("HEAD COPY FAILED");
     picture.store = StoreState::Stalled {
         what: "the disk hangs".to_owned(),
     };
-    stage.snapshot(picture);
-    stage.shows("! RECORDING PAUSED: the disk hangs");
-    stage.shows("NOT RECORDING");
-    stage.hides("HEAD COPY FAILED");
-    stage.snapshot(busy());
-    stage.hides("HEAD COPY FAILED");
+    console.snapshot(picture);
+    console.shows("! RECORDING PAUSED: the disk hangs");
+    console.shows("NOT RECORDING");
+    console.hides("HEAD COPY FAILED");
+    console.snapshot(busy());
+    console.hides("HEAD COPY FAILED");
 }
 
 #[test]
@@ -144,17 +148,17 @@ fn the_header_counts_dropped_messages() {
         ((80, 24), "dropped 4 "),
         ((60, 18), "drop 4 "),
     ] {
-        let mut stage = TestConsole::new(busy(), size);
-        stage.hides("drop");
-        stage.snapshot(RuntimeSnapshot {
+        let mut console = TestConsole::new(busy(), size);
+        console.hides("drop");
+        console.snapshot(RuntimeSnapshot {
             undelivered: dropped,
             ..busy()
         });
-        stage.shows(words);
-        stage.shows("14:02:31Z");
+        console.shows(words);
+        console.shows("14:02:31Z");
         for tab in ['2', '3', '4'] {
-            stage.press(KeyCode::Char(tab));
-            stage.shows(words);
+            console.press(KeyCode::Char(tab));
+            console.shows(words);
         }
     }
 }
@@ -162,22 +166,22 @@ fn the_header_counts_dropped_messages() {
 #[test]
 fn the_header_shows_that_recording_stopped_and_the_waiting_requests() {
     for (width, height) in [(120, 36), (80, 24), (60, 18)] {
-        let mut stage = TestConsole::new(busy(), (width, height));
-        stage.hides("queued");
-        stage.app.on_queued(3);
-        stage.paint();
-        stage.shows("queued 3");
+        let mut console = TestConsole::new(busy(), (width, height));
+        console.hides("queued");
+        console.app.on_queued(3);
+        console.paint();
+        console.shows("queued 3");
         let mut poisoned = busy();
         poisoned.store = StoreState::Poisoned {
             what: "the disk is full".to_owned(),
         };
-        stage.app.on_queued(0);
-        stage.snapshot(poisoned);
-        stage.shows("NOT RECORDING");
-        stage.shows("NO WRITES  14:02:31Z");
-        stage.shows("restart cra");
-        stage.hides("SEALED");
-        stage.shows("RECORDING STOPPED: the disk is ");
-        assert_snapshot!(format!("poisoned_{width}"), stage.text());
+        console.app.on_queued(0);
+        console.snapshot(poisoned);
+        console.shows("NOT RECORDING");
+        console.shows("NO WRITES  14:02:31Z");
+        console.shows("restart cra");
+        console.hides("SEALED");
+        console.shows("RECORDING STOPPED: the disk is ");
+        assert_snapshot!(format!("poisoned_{width}"), console.text());
     }
 }

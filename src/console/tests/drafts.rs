@@ -17,7 +17,7 @@ use crate::runtime::snapshot::{ConsoleAccess, Drafts, RuntimeSnapshot};
 const WIDE: (u16, u16) = (120, 36);
 
 /// Returns the drafts among requests.
-fn told(requests: Vec<ConsoleRequest>) -> Vec<Option<Value>> {
+fn agent_reply(requests: Vec<ConsoleRequest>) -> Vec<Option<Value>> {
     let draft = |request| match request {
         ConsoleRequest::KeepDraft(_, draft) => Some(draft),
         _ => None,
@@ -54,8 +54,8 @@ fn restarted(draft: Value) -> TestConsole {
 }
 
 /// Returns true if the queue shows a draft of `c-121`.
-fn is_marked(stage: &TestConsole) -> bool {
-    let text = stage.text();
+fn is_marked(console: &TestConsole) -> bool {
+    let text = console.text();
     let row = text.lines().find(|row| row.contains("c-121  "));
     row.unwrap().contains("draft")
 }
@@ -81,8 +81,8 @@ fn with_secret() -> Held {
 
 #[test]
 fn every_change_of_an_answer_sends_one_draft() {
-    let mut stage = TestConsole::new(snapshot([onboarding()]), WIDE);
-    stage.open();
+    let mut console = TestConsole::new(snapshot([onboarding()]), WIDE);
+    console.open();
     let answer = |text: &str| {
         let item = onboarding();
         Some(json!({
@@ -93,77 +93,84 @@ fn every_change_of_an_answer_sends_one_draft() {
             "reason": "",
         }))
     };
-    assert_eq!(told(stage.type_text("un")), [answer("u"), answer("un")]);
+    assert_eq!(
+        agent_reply(console.type_text("un")),
+        [answer("u"), answer("un")]
+    );
     for code in [KeyCode::Left, KeyCode::Tab, KeyCode::BackTab, KeyCode::F(6)] {
-        assert_eq!(stage.press(code), [], "{code:?} types nothing");
+        assert_eq!(console.press(code), [], "{code:?} types nothing");
     }
-    stage.press(KeyCode::F(6));
-    stage.press(KeyCode::End);
+    console.press(KeyCode::F(6));
+    console.press(KeyCode::End);
     let paste = Event::Paste("der".to_owned());
-    assert_eq!(told(stage.event(&paste)), [answer("under")]);
-    let gone = told(stage.presses(KeyCode::Backspace, 6));
+    assert_eq!(agent_reply(console.event(&paste)), [answer("under")]);
+    let gone = agent_reply(console.presses(KeyCode::Backspace, 6));
     assert_eq!(gone.len(), 5, "{gone:?}");
     assert_eq!(gone[4], None, "nothing is worth keeping any more");
 }
 
 #[test]
 fn the_whole_form_is_saved_and_restored_after_a_restart() {
-    let mut stage = TestConsole::new(busy(), WIDE);
-    stage.open_gate("c-121");
-    fill(&mut stage);
-    stage.press(KeyCode::BackTab);
-    stage.press(KeyCode::Enter);
-    stage.type_text("wrong");
-    stage.press(KeyCode::Enter);
-    let requests = stage.type_text("tenant");
-    assert_eq!(told(requests).pop(), Some(Some(full_draft())));
+    let mut console = TestConsole::new(busy(), WIDE);
+    console.open_gate("c-121");
+    fill(&mut console);
+    console.press(KeyCode::BackTab);
+    console.press(KeyCode::Enter);
+    console.type_text("wrong");
+    console.press(KeyCode::Enter);
+    let requests = console.type_text("tenant");
+    assert_eq!(agent_reply(requests).pop(), Some(Some(full_draft())));
 
-    let mut stage = restarted(full_draft());
-    assert!(is_marked(&stage));
-    stage.open_gate("c-121");
-    stage.shows(REASON);
-    stage.shows("understood");
-    stage.shows("(•) yes");
-    stage.shows("Answer · draft saved");
-    stage.shows("> Q1");
-    stage.press(KeyCode::Esc);
-    stage.press(KeyCode::Char('d'));
-    stage.wait(crate::base::limits::DIALOG_ARMING_TIME);
-    stage.shows("wrong");
-    stage.shows("tenant");
+    let mut console = restarted(full_draft());
+    assert!(is_marked(&console));
+    console.open_gate("c-121");
+    console.shows(REASON);
+    console.shows("understood");
+    console.shows("(•) yes");
+    console.shows("Answer · draft saved");
+    console.shows("> Q1");
+    console.press(KeyCode::Esc);
+    console.press(KeyCode::Char('d'));
+    console.wait(crate::base::limits::DIALOG_ARMING_TIME);
+    console.shows("wrong");
+    console.shows("tenant");
 }
 
 #[test]
 fn restoring_a_draft_decides_nothing_and_repeats_every_check() {
-    let mut stage = restarted(full_draft());
-    stage.press(KeyCode::Down);
-    stage.press(KeyCode::Enter);
-    stage.shows("DENIED  WAIT");
+    let mut console = restarted(full_draft());
+    console.press(KeyCode::Down);
+    console.press(KeyCode::Enter);
+    console.shows("DENIED  WAIT");
     for code in [KeyCode::Tab, KeyCode::Enter, KeyCode::Enter] {
-        assert_eq!(stage.presses(code, 3), [], "keys are dropped while arming");
+        assert_eq!(
+            console.presses(code, 3),
+            [],
+            "keys are dropped while arming"
+        );
     }
-    stage.wait(crate::base::limits::DIALOG_ARMING_TIME);
-    stage.hides("Review: what will be written");
-    stage.presses(KeyCode::PageDown, 4);
-    stage.presses(KeyCode::BackTab, 1);
-    assert_eq!(stage.press(KeyCode::Enter), [], "Pass opens the review");
-    stage.shows("Review: what will be written");
-    stage.presses(KeyCode::PageDown, 2);
-    stage.presses(KeyCode::Tab, 2);
-    assert_eq!(stage.press(KeyCode::Enter), []);
-    stage.shows("cannot pass: type the hash first");
+    console.wait(crate::base::limits::DIALOG_ARMING_TIME);
+    console.hides("Review: what will be written");
+    console.presses(KeyCode::PageDown, 4);
+    console.presses(KeyCode::BackTab, 1);
+    assert_eq!(console.press(KeyCode::Enter), [], "Pass opens the review");
+    console.shows("Review: what will be written");
+    console.presses(KeyCode::PageDown, 2);
+    console.presses(KeyCode::Tab, 2);
+    assert_eq!(console.press(KeyCode::Enter), []);
+    console.shows("cannot pass: type the hash first");
 }
 
 #[test]
 fn a_draft_never_contains_the_typed_hash() {
-    let mut stage = restarted(full_draft());
-    stage.open_gate("c-121");
-    stage.presses(KeyCode::PageDown, 4);
-    stage.ctrl('s');
-    stage.shows("Review: what will be written");
+    let mut console = restarted(full_draft());
+    console.open_gate("c-121");
+    console.presses(KeyCode::PageDown, 4);
+    console.ctrl('s');
+    console.shows("Review: what will be written");
     let hash = ticket_delete().request_hash.short(4);
-    assert_eq!(stage.type_text(&hash), []);
-    assert_eq!(stage.event(&Event::Paste(hash)), []);
+    assert_eq!(console.type_text(&hash), []);
+    assert_eq!(console.event(&Event::Paste(hash)), []);
 }
 
 #[test]
@@ -176,12 +183,12 @@ fn a_draft_of_another_request_is_not_restored() {
     ] {
         let mut draft = full_draft();
         draft[name] = value;
-        let mut stage = restarted(draft);
-        assert!(!is_marked(&stage), "{name}");
-        stage.open_gate("c-121");
-        stage.shows("3 answers missing");
-        stage.hides("draft saved");
-        let forgotten = told(stage.press(KeyCode::Esc));
+        let mut console = restarted(draft);
+        assert!(!is_marked(&console), "{name}");
+        console.open_gate("c-121");
+        console.shows("3 answers missing");
+        console.hides("draft saved");
+        let forgotten = agent_reply(console.press(KeyCode::Esc));
         assert_eq!(forgotten, [None], "{name}: it is of no use to anyone");
     }
 }
@@ -207,10 +214,10 @@ fn an_unreadable_draft_is_ignored() {
         changed("/answers/2/raw", json!("yes")),
         changed("/reason", json!(null)),
     ] {
-        let mut stage = restarted(draft.clone());
-        assert!(!is_marked(&stage), "{draft}");
-        stage.open_gate("c-121");
-        stage.shows("3 answers missing");
+        let mut console = restarted(draft.clone());
+        assert!(!is_marked(&console), "{draft}");
+        console.open_gate("c-121");
+        console.shows("3 answers missing");
     }
 }
 
@@ -219,70 +226,76 @@ fn characters_that_cannot_be_typed_are_removed_from_a_draft() {
     let mut draft = full_draft();
     draft["answers"][0]["raw"] = json!("a\u{202e}b\u{1b}[2Jc");
     draft["answers"][1]["raw"] = json!("understood\nand more");
-    let mut stage = restarted(draft);
-    stage.open_gate("c-121");
-    stage.shows("ab[2Jc");
-    stage.hides("and more");
+    let mut console = restarted(draft);
+    console.open_gate("c-121");
+    console.shows("ab[2Jc");
+    console.hides("and more");
 }
 
 #[test]
 fn sensitive_answers_are_never_written_to_a_draft() {
-    let mut stage = TestConsole::new(snapshot([with_secret()]), WIDE);
-    stage.open();
-    stage.shows("text, required, sensitive: only a hash is kept");
-    assert_eq!(stage.type_text("1234"), [], "nothing of it leaves");
-    stage.press(KeyCode::Tab);
-    let kept = told(stage.type_text("moved")).pop().unwrap().unwrap();
+    let mut console = TestConsole::new(snapshot([with_secret()]), WIDE);
+    console.open();
+    console.shows("text, required, sensitive: only a hash is kept");
+    assert_eq!(console.type_text("1234"), [], "nothing of it leaves");
+    console.press(KeyCode::Tab);
+    let kept = agent_reply(console.type_text("moved"))
+        .pop()
+        .unwrap()
+        .unwrap();
     assert_eq!(
         kept["answers"],
         json!([{ "gate": 0, "question": "why", "raw": "moved" }])
     );
-    stage.snapshot(with_draft(snapshot([with_secret()]), "c-1", kept.clone()));
-    stage.shows("draft saved without sensitive answers");
-    assert_eq!(stage.press(KeyCode::Esc), []);
-    stage.open();
-    stage.shows("1234");
-    let mut stage = TestConsole::new(with_draft(snapshot([with_secret()]), "c-1", kept), WIDE);
-    stage.open();
-    stage.shows("moved");
-    stage.shows("1 answer missing");
+    console.snapshot(with_draft(snapshot([with_secret()]), "c-1", kept.clone()));
+    console.shows("draft saved without sensitive answers");
+    assert_eq!(console.press(KeyCode::Esc), []);
+    console.open();
+    console.shows("1234");
+    let mut console = TestConsole::new(with_draft(snapshot([with_secret()]), "c-1", kept), WIDE);
+    console.open();
+    console.shows("moved");
+    console.shows("1 answer missing");
 }
 
 #[test]
 fn a_draft_is_shown_as_kept_only_when_it_is_on_disk() {
-    let mut stage = TestConsole::new(snapshot([onboarding()]), WIDE);
-    stage.open();
-    let half = told(stage.type_text("underst")).pop().unwrap().unwrap();
-    stage.hides("draft saved");
-    stage.snapshot(with_draft(snapshot([onboarding()]), "c-119", half));
-    stage.shows("Answer · draft saved");
-    stage.type_text("o");
-    stage.hides("draft saved");
+    let mut console = TestConsole::new(snapshot([onboarding()]), WIDE);
+    console.open();
+    let half = agent_reply(console.type_text("underst"))
+        .pop()
+        .unwrap()
+        .unwrap();
+    console.hides("draft saved");
+    console.snapshot(with_draft(snapshot([onboarding()]), "c-119", half));
+    console.shows("Answer · draft saved");
+    console.type_text("o");
+    console.hides("draft saved");
 }
 
 #[test]
 fn a_discarded_draft_stays_discarded_while_the_disk_lags() {
-    let mut stage = TestConsole::new(snapshot([onboarding()]), WIDE);
-    stage.open();
-    let draft = told(stage.type_text("x")).pop().unwrap().unwrap();
-    stage.snapshot(with_draft(snapshot([onboarding()]), "c-119", draft));
-    assert_eq!(told(stage.press(KeyCode::Backspace)), [None]);
-    stage.press(KeyCode::Esc);
-    stage.hides("draft");
-    stage.open();
-    stage.shows("1 answer missing");
-    stage.hides("draft saved");
+    let mut console = TestConsole::new(snapshot([onboarding()]), WIDE);
+    console.open();
+    let draft = agent_reply(console.type_text("x")).pop().unwrap().unwrap();
+    console.snapshot(with_draft(snapshot([onboarding()]), "c-119", draft));
+    assert_eq!(agent_reply(console.press(KeyCode::Backspace)), [None]);
+    console.press(KeyCode::Esc);
+    console.hides("draft");
+    console.open();
+    console.shows("1 answer missing");
+    console.hides("draft saved");
 }
 
 #[test]
 fn a_read_only_console_keeps_no_drafts() {
     let mut picture = with_draft(busy(), "c-121", json!({}));
     picture.access = ConsoleAccess::ReadOnly;
-    let mut stage = TestConsole::new(picture, WIDE);
-    stage.open_gate("c-121");
-    assert_eq!(stage.type_text("half an answer"), []);
-    assert_eq!(stage.event(&Event::Paste("more".to_owned())), []);
-    stage.presses(KeyCode::Backspace, 30);
-    assert_eq!(stage.press(KeyCode::Esc), []);
-    assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
+    let mut console = TestConsole::new(picture, WIDE);
+    console.open_gate("c-121");
+    assert_eq!(console.type_text("half an answer"), []);
+    assert_eq!(console.event(&Event::Paste("more".to_owned())), []);
+    console.presses(KeyCode::Backspace, 30);
+    assert_eq!(console.press(KeyCode::Esc), []);
+    assert_eq!(decisions(console.press(KeyCode::Enter)), []);
 }

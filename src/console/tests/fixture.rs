@@ -60,7 +60,7 @@ pub(in crate::console) fn confirmation() -> CompiledQuestion {
 pub(in crate::console) fn gate(
     id: &str,
     kind: &str,
-    why: &str,
+    reason: &str,
     questions: Vec<CompiledQuestion>,
 ) -> Gate {
     Gate {
@@ -71,7 +71,7 @@ pub(in crate::console) fn gate(
             kind: kind.to_owned(),
             priority: 900,
         },
-        why: why.to_owned(),
+        why: reason.to_owned(),
         questions,
         guidance: None,
         effects: PassEffects::default(),

@@ -29,13 +29,13 @@ const TEXT: &str = "refund order 7\nat \u{202e}once\u{1b}[2J\nEnd of the request
 #[test]
 fn the_dialog_shows_the_text_of_held_input_and_obeys_none_of_it() {
     let held = input(TEXT);
-    let mut stage = TestConsole::new(snapshot([held.clone()]), (120, 36));
-    stage.shows("to continue: input: refund order 7");
-    stage.open_gate(held.id.as_str());
-    stage.shows("refund order 7");
-    stage.shows("at \\u{202e}once");
-    stage.shows("! 7 more bytes are not shown");
-    assert!(!stage.text().contains(['\u{202e}', '\u{1b}']));
+    let mut console = TestConsole::new(snapshot([held.clone()]), (120, 36));
+    console.shows("to continue: input: refund order 7");
+    console.open_gate(held.id.as_str());
+    console.shows("refund order 7");
+    console.shows("at \\u{202e}once");
+    console.shows("! 7 more bytes are not shown");
+    assert!(!console.text().contains(['\u{202e}', '\u{1b}']));
 }
 
 #[test]
@@ -43,12 +43,16 @@ fn the_line_console_prints_the_text_of_held_input_and_obeys_none_of_it() {
     let held = input(TEXT);
     let mut listener = LineConsoleTester::new(snapshot([held.clone()]));
     let shown = format!("show {}", held.id);
-    let (told, _) = listener.types(&[&shown]);
-    assert!(told.contains("| refund order 7\n"), "{told}");
+    let (output, _) = listener.types(&[&shown]);
+    assert!(output.contains("| refund order 7\n"), "{output}");
     // A line of the text cannot be mistaken for a line of the console.
-    assert!(told.contains("\n| End of the request.\n"), "{told}");
-    assert_eq!(told.matches("\nEnd of the request.").count(), 1, "{told}");
-    assert!(told.contains("! 7 more bytes are not shown"), "{told}");
-    assert!(told.contains("hidden characters written out"), "{told}");
-    assert!(!told.contains(['\u{202e}', '\u{1b}']), "{told}");
+    assert!(output.contains("\n| End of the request.\n"), "{output}");
+    assert_eq!(
+        output.matches("\nEnd of the request.").count(),
+        1,
+        "{output}"
+    );
+    assert!(output.contains("! 7 more bytes are not shown"), "{output}");
+    assert!(output.contains("hidden characters written out"), "{output}");
+    assert!(!output.contains(['\u{202e}', '\u{1b}']), "{output}");
 }

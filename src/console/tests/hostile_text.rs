@@ -266,14 +266,14 @@ fn evaluation(one: &Arc<WatchedEvaluation>, text: &str) -> Arc<WatchedEvaluation
 /// Asserts that no text on the screen is obeyed, hidden or reordered, and that every row that starts with a
 /// border ends with one.
 #[track_caller]
-fn is_harmless(stage: &TestConsole, what: &str) {
-    for cell in &stage.buffer().content {
+fn is_harmless(console: &TestConsole, what: &str) {
+    for cell in &console.buffer().content {
         let bad = cell.symbol().chars().any(is_deceptive);
-        assert!(!bad, "{what}: {:?} in\n{}", cell.symbol(), stage.text());
+        assert!(!bad, "{what}: {:?} in\n{}", cell.symbol(), console.text());
     }
-    let area = stage.buffer().area;
+    let area = console.buffer().area;
     for y in area.top()..area.bottom() {
-        let symbol = |x: u16| stage.buffer()[(x, y)].symbol();
+        let symbol = |x: u16| console.buffer()[(x, y)].symbol();
         let last = (area.left()..area.right()).rev().map(symbol);
         let last = last
             .into_iter()
@@ -281,40 +281,40 @@ fn is_harmless(stage: &TestConsole, what: &str) {
             .unwrap_or_default();
         let begins = matches!(symbol(area.left()), "│" | "╭" | "╰");
         let ends = !begins || matches!(last, "│" | "╮" | "╯");
-        assert!(ends, "{what}: row {y} of\n{}", stage.text());
+        assert!(ends, "{what}: row {y} of\n{}", console.text());
     }
 }
 
 /// Presses a key, and checks the screen and the requests.
 #[track_caller]
-fn press(stage: &mut TestConsole, code: KeyCode, what: &str) -> Vec<ConsoleRequest> {
-    let requests = stage.press(code);
+fn press(console: &mut TestConsole, code: KeyCode, what: &str) -> Vec<ConsoleRequest> {
+    let requests = console.press(code);
     for request in &requests {
         match request {
             ConsoleRequest::Copy(_) => panic!("{what}: copied by {code}"),
             ConsoleRequest::Notify(notice) => {
-                let told = format!(
+                let output = format!(
                     "{}{}",
                     notice.title,
                     notice.toast.as_deref().unwrap_or_default()
                 );
-                assert!(!told.chars().any(is_deceptive), "{what}: {told:?}");
+                assert!(!output.chars().any(is_deceptive), "{what}: {output:?}");
             }
             _ => {}
         }
     }
-    is_harmless(stage, what);
+    is_harmless(console, what);
     requests
 }
 
 /// Checks every screen and dialog.
 fn look_around(snapshot: RuntimeSnapshot, size: (u16, u16), what: &str) {
-    let mut stage = TestConsole::new(snapshot, size);
-    is_harmless(&stage, what);
+    let mut console = TestConsole::new(snapshot, size);
+    is_harmless(&console, what);
     for _ in 0..2 {
-        press(&mut stage, KeyCode::Down, what);
-        press(&mut stage, KeyCode::Enter, what);
-        stage.wait(crate::base::limits::DIALOG_ARMING_TIME);
+        press(&mut console, KeyCode::Down, what);
+        press(&mut console, KeyCode::Enter, what);
+        console.wait(crate::base::limits::DIALOG_ARMING_TIME);
         for code in [
             KeyCode::Tab,
             KeyCode::Tab,
@@ -323,18 +323,18 @@ fn look_around(snapshot: RuntimeSnapshot, size: (u16, u16), what: &str) {
             KeyCode::F(6),
             KeyCode::F(7),
         ] {
-            press(&mut stage, code, what);
+            press(&mut console, code, what);
         }
-        stage.app.layers.clear();
-        stage.paint();
+        console.app.layers.clear();
+        console.paint();
     }
-    press(&mut stage, KeyCode::Char('d'), what);
-    stage.app.layers.clear();
+    press(&mut console, KeyCode::Char('d'), what);
+    console.app.layers.clear();
     for code in ['?', ':'] {
-        press(&mut stage, KeyCode::Char(code), what);
-        press(&mut stage, KeyCode::Esc, what);
+        press(&mut console, KeyCode::Char(code), what);
+        press(&mut console, KeyCode::Esc, what);
     }
-    press(&mut stage, KeyCode::Char('4'), what);
+    press(&mut console, KeyCode::Char('4'), what);
     for _ in 0..4 {
         for code in [
             KeyCode::Down,
@@ -343,15 +343,15 @@ fn look_around(snapshot: RuntimeSnapshot, size: (u16, u16), what: &str) {
             KeyCode::PageDown,
             KeyCode::Esc,
         ] {
-            press(&mut stage, code, what);
+            press(&mut console, code, what);
         }
-        press(&mut stage, KeyCode::Tab, what);
+        press(&mut console, KeyCode::Tab, what);
     }
-    press(&mut stage, KeyCode::Char('x'), what);
-    stage.app.layers.clear();
-    press(&mut stage, KeyCode::Char('i'), what);
-    stage.app.layers.clear();
-    press(&mut stage, KeyCode::Char('2'), what);
+    press(&mut console, KeyCode::Char('x'), what);
+    console.app.layers.clear();
+    press(&mut console, KeyCode::Char('i'), what);
+    console.app.layers.clear();
+    press(&mut console, KeyCode::Char('2'), what);
 }
 
 #[test]
@@ -374,11 +374,11 @@ fn a_megabyte_in_one_field_breaks_nothing_either() {
     {
         let mut snapshot = studied(busy());
         put(&mut snapshot, &long);
-        let mut stage = TestConsole::new(snapshot, (80, 24));
-        is_harmless(&stage, name);
-        stage.open();
-        is_harmless(&stage, name);
-        press(&mut stage, KeyCode::PageDown, name);
+        let mut console = TestConsole::new(snapshot, (80, 24));
+        is_harmless(&console, name);
+        console.open();
+        is_harmless(&console, name);
+        press(&mut console, KeyCode::PageDown, name);
     }
 }
 
@@ -396,14 +396,14 @@ fn hostile_files_tests_and_explanations_break_nothing() {
             snapshot.loaded[1].clone(),
             Arc::clone(&snapshot.loaded[1].text),
         );
-        let mut stage = TestConsole::new(snapshot, size);
+        let mut console = TestConsole::new(snapshot, size);
         let mut changed = newer;
         changed.hash = crate::base::digest::Digest::of("other");
         changed.version = format!("2{HOSTILE}");
         changed.policies.clear();
         changed.checkpoints.clear();
         for atlas in [None, Some(Arc::new(changed))] {
-            let problems = stage.app.snapshot.loaded[0].origin.warnings.clone();
+            let problems = console.app.snapshot.loaded[0].origin.warnings.clone();
             let looked = FileCheckResult {
                 atlas: 1,
                 stamp: None,
@@ -414,20 +414,20 @@ fn hostile_files_tests_and_explanations_break_nothing() {
                     atlas,
                 }),
             };
-            stage.message(ConsoleMessage::FilesChecked(vec![looked]));
+            console.message(ConsoleMessage::FilesChecked(vec![looked]));
             for code in ['4', ']', ']', 'L'] {
-                press(&mut stage, KeyCode::Char(code), "file");
+                press(&mut console, KeyCode::Char(code), "file");
             }
         }
-        assert_eq!(stage.app.layers.len(), 1, "it asks");
-        press(&mut stage, KeyCode::Esc, "load");
-        stage.app.layers.clear();
-        let asked = press(&mut stage, KeyCode::Char('='), "difference");
+        assert_eq!(console.app.layers.len(), 1, "it asks");
+        press(&mut console, KeyCode::Esc, "load");
+        console.app.layers.clear();
+        let asked = press(&mut console, KeyCode::Char('='), "difference");
         let [ConsoleRequest::Study(ticket, Study::Differ(texts))] = asked.as_slice() else {
             panic!("{asked:?}")
         };
-        stage.message(ConsoleMessage::Studied(*ticket, Ok(differences(texts))));
-        is_harmless(&stage, "difference");
+        console.message(ConsoleMessage::Studied(*ticket, Ok(differences(texts))));
+        is_harmless(&console, "difference");
         let failed = FailedScenarioStep {
             line: None,
             mismatch: HOSTILE.to_owned(),
@@ -437,36 +437,36 @@ fn hostile_files_tests_and_explanations_break_nothing() {
             steps: 1,
             failed: vec![failed],
         };
-        stage.message(ConsoleMessage::Studied(*ticket, test_result(&[trial])));
-        is_harmless(&stage, "tests");
-        stage.message(ConsoleMessage::Studied(*ticket, Err(HOSTILE.to_owned())));
-        is_harmless(&stage, "failed");
-        explain(&mut stage);
+        console.message(ConsoleMessage::Studied(*ticket, test_result(&[trial])));
+        is_harmless(&console, "tests");
+        console.message(ConsoleMessage::Studied(*ticket, Err(HOSTILE.to_owned())));
+        is_harmless(&console, "failed");
+        explain(&mut console);
     }
 }
 
 /// Explains the selected request with hostile text.
-fn explain(stage: &mut TestConsole) {
-    stage.app.layers.clear();
-    press(stage, KeyCode::Char('1'), "queue");
-    let asked = press(stage, KeyCode::Char('x'), "why");
+fn explain(console: &mut TestConsole) {
+    console.app.layers.clear();
+    press(console, KeyCode::Char('1'), "queue");
+    let asked = press(console, KeyCode::Char('x'), "why");
     let [ConsoleRequest::Explain(ticket, _)] = asked.as_slice() else {
         panic!("{asked:?}")
     };
-    let mut told = account();
-    HOSTILE.clone_into(&mut told.subject);
-    stage.message(ConsoleMessage::Explained(
+    let mut output = account();
+    HOSTILE.clone_into(&mut output.subject);
+    console.message(ConsoleMessage::Explained(
         *ticket,
-        vec![Ok(Box::new(told)), Err(HOSTILE.to_owned())],
+        vec![Ok(Box::new(output)), Err(HOSTILE.to_owned())],
     ));
-    is_harmless(stage, "why");
+    is_harmless(console, "why");
 }
 
 #[test]
 fn hostile_events_break_nothing_in_the_record() {
     for size in SIZES {
         let mut archive = Archive::default();
-        let told = |kind: &'static str| {
+        let output = |kind: &'static str| {
             (
                 1,
                 kind,
@@ -489,10 +489,10 @@ fn hostile_events_break_nothing_in_the_record() {
             "error_occurred",
             "atlas_loaded",
         ];
-        archive.add("s-12", HOSTILE, &kinds.map(told));
-        let mut stage = TestConsole::new(busy(), size);
-        archive.open(&mut stage, "s-12");
-        is_harmless(&stage, "sessions");
+        archive.add("s-12", HOSTILE, &kinds.map(output));
+        let mut console = TestConsole::new(busy(), size);
+        archive.open(&mut console, "s-12");
+        is_harmless(&console, "sessions");
         for _ in 0..kinds.len() {
             for code in [
                 KeyCode::Char('.'),
@@ -500,8 +500,8 @@ fn hostile_events_break_nothing_in_the_record() {
                 KeyCode::PageDown,
                 KeyCode::Esc,
             ] {
-                archive.press(&mut stage, code);
-                is_harmless(&stage, "record");
+                archive.press(&mut console, code);
+                is_harmless(&console, "record");
             }
         }
     }

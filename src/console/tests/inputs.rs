@@ -72,18 +72,18 @@ fn text() -> Value {
 }
 
 fn open(questions: impl IntoIterator<Item = Value>, size: (u16, u16)) -> TestConsole {
-    let mut stage = TestConsole::new(snapshot([asking(questions)]), size);
-    stage.open();
-    stage
+    let mut console = TestConsole::new(snapshot([asking(questions)]), size);
+    console.open();
+    console
 }
 
 /// Presses Pass from the field before it, and returns the only answer sent.
 #[track_caller]
-fn sent(stage: &mut TestConsole) -> Value {
-    stage.presses(KeyCode::PageDown, 3);
-    stage.presses(KeyCode::Tab, 3);
-    let mut decided = decisions(stage.press(KeyCode::Enter));
-    assert_eq!(decided.len(), 1, "{}", stage.text());
+fn sent(console: &mut TestConsole) -> Value {
+    console.presses(KeyCode::PageDown, 3);
+    console.presses(KeyCode::Tab, 3);
+    let mut decided = decisions(console.press(KeyCode::Enter));
+    assert_eq!(decided.len(), 1, "{}", console.text());
     let Ruling::Pass { answers } = decided.remove(0).ruling else {
         panic!("it was denied");
     };
@@ -94,9 +94,9 @@ fn sent(stage: &mut TestConsole) -> Value {
 /// A screen at each size, one below the other.
 fn at_every_size(set: impl Fn(&mut TestConsole), questions: &[Value]) -> String {
     let screens = SIZES.map(|size| {
-        let mut stage = open(questions.to_vec(), size);
-        set(&mut stage);
-        stage.text()
+        let mut console = open(questions.to_vec(), size);
+        set(&mut console);
+        console.text()
     });
     screens.join("\n\n")
 }
@@ -104,8 +104,8 @@ fn at_every_size(set: impl Fn(&mut TestConsole), questions: &[Value]) -> String 
 #[test]
 fn every_kind_of_answer_is_painted_at_every_size() {
     let typed = |text: &'static str| {
-        move |stage: &mut TestConsole| {
-            stage.type_text(text);
+        move |console: &mut TestConsole| {
+            console.type_text(text);
         }
     };
     assert_snapshot!(
@@ -119,8 +119,8 @@ fn every_kind_of_answer_is_painted_at_every_size() {
         at_every_size(typed("{\"steps\": [1],"), &[json_answer()])
     );
     let boolean = json!({"question_id": "q", "question": "Was the customer asked?", "response_type": "boolean"});
-    let no = |stage: &mut TestConsole| {
-        stage.press(KeyCode::Right);
+    let no = |console: &mut TestConsole| {
+        console.press(KeyCode::Right);
     };
     assert_snapshot!("kind_boolean", at_every_size(no, &[boolean]));
     let acknowledgment = json!({
@@ -137,20 +137,20 @@ fn every_kind_of_answer_is_painted_at_every_size() {
 
 #[test]
 fn an_option_is_chosen_by_its_number_or_by_enter_and_never_by_moving() {
-    let mut stage = open([choice()], SIZES[0]);
-    stage.presses(KeyCode::Down, 4);
-    stage.shows("nothing chosen yet");
-    stage.shows("> ( ) 5 region-05");
-    stage.shows("Pass is disabled: 1 answer missing");
-    stage.press(KeyCode::Enter);
-    stage.shows("chosen: region-05");
-    stage.press(KeyCode::Char('3'));
-    stage.shows("> (•) 3 region-03");
-    stage.presses(KeyCode::Down, 20);
-    stage.shows("> ( )   region-12");
-    stage.shows("chosen: region-03");
-    stage.press(KeyCode::Char(' '));
-    assert_eq!(sent(&mut stage), json!("region-12"));
+    let mut console = open([choice()], SIZES[0]);
+    console.presses(KeyCode::Down, 4);
+    console.shows("nothing chosen yet");
+    console.shows("> ( ) 5 region-05");
+    console.shows("Pass is disabled: 1 answer missing");
+    console.press(KeyCode::Enter);
+    console.shows("chosen: region-05");
+    console.press(KeyCode::Char('3'));
+    console.shows("> (•) 3 region-03");
+    console.presses(KeyCode::Down, 20);
+    console.shows("> ( )   region-12");
+    console.shows("chosen: region-03");
+    console.press(KeyCode::Char(' '));
+    assert_eq!(sent(&mut console), json!("region-12"));
 }
 
 #[test]
@@ -158,40 +158,40 @@ fn the_row_that_keys_act_on_is_on_screen_at_every_size() {
     let mut long = choice();
     long["question"] = json!("Where does it run, and why there? ".repeat(20));
     for size in SIZES {
-        let mut stage = open([long.clone()], size);
+        let mut console = open([long.clone()], size);
         for option in 1..=12 {
-            stage.shows(&format!("region-{option:02}"));
-            stage.press(KeyCode::Down);
+            console.shows(&format!("region-{option:02}"));
+            console.press(KeyCode::Down);
         }
         let mut wordy = text();
         wordy["hint"] = json!("say what was looked at, by whom, and when. ".repeat(20));
-        let mut stage = open([wordy], size);
-        stage.type_text("what is typed is seen");
-        stage.shows("what is typed is seen");
+        let mut console = open([wordy], size);
+        console.type_text("what is typed is seen");
+        console.shows("what is typed is seen");
     }
 }
 
 #[test]
 fn typing_filters_the_options_and_esc_lists_all_again() {
-    let mut stage = open([choice()], SIZES[0]);
-    stage.type_text("ON-1");
-    stage.shows("3 of 12");
-    stage.hides("region-09");
-    stage.press(KeyCode::Down);
-    stage.press(KeyCode::Enter);
-    stage.shows("chosen: region-11");
-    stage.type_text("x");
-    stage.shows("no option contains `ON-1x`");
-    stage.press(KeyCode::Enter);
-    stage.shows("chosen: region-11");
-    stage.press(KeyCode::Esc);
-    stage.shows("region-01");
-    assert_eq!(stage.app.layers.len(), 1, "Esc closed nothing");
-    assert_eq!(sent(&mut stage), json!("region-11"));
-    stage = open([choice()], SIZES[0]);
-    stage.event(&Event::Paste("region-07\r\n".to_owned()));
-    stage.shows("1 of 12");
-    stage.shows("nothing chosen yet");
+    let mut console = open([choice()], SIZES[0]);
+    console.type_text("ON-1");
+    console.shows("3 of 12");
+    console.hides("region-09");
+    console.press(KeyCode::Down);
+    console.press(KeyCode::Enter);
+    console.shows("chosen: region-11");
+    console.type_text("x");
+    console.shows("no option contains `ON-1x`");
+    console.press(KeyCode::Enter);
+    console.shows("chosen: region-11");
+    console.press(KeyCode::Esc);
+    console.shows("region-01");
+    assert_eq!(console.app.layers.len(), 1, "Esc closed nothing");
+    assert_eq!(sent(&mut console), json!("region-11"));
+    console = open([choice()], SIZES[0]);
+    console.event(&Event::Paste("region-07\r\n".to_owned()));
+    console.shows("1 of 12");
+    console.shows("nothing chosen yet");
 }
 
 #[test]
@@ -200,74 +200,74 @@ fn options_that_differ_in_case_alone_are_sent_exactly() {
         "question_id": "q", "question": "?", "response_type": "choice",
         "options": ["Prod", "prod", "\u{202e}dorp"],
     });
-    let mut stage = open([options.clone()], SIZES[0]);
-    stage.press(KeyCode::Char('2'));
-    assert_eq!(sent(&mut stage), json!("prod"));
-    let mut stage = open([options], SIZES[0]);
-    stage.shows("\\u{202e}dorp");
-    stage.press(KeyCode::Char('3'));
-    assert_eq!(sent(&mut stage), json!("\u{202e}dorp"));
+    let mut console = open([options.clone()], SIZES[0]);
+    console.press(KeyCode::Char('2'));
+    assert_eq!(sent(&mut console), json!("prod"));
+    let mut console = open([options], SIZES[0]);
+    console.shows("\\u{202e}dorp");
+    console.press(KeyCode::Char('3'));
+    assert_eq!(sent(&mut console), json!("\u{202e}dorp"));
 }
 
 #[test]
 fn a_number_field_accepts_only_numbers_and_shows_its_rules() {
-    let mut stage = open([number()], SIZES[0]);
-    stage.shows("· a number, such as 12 or -0.5  · at least 1  · at most 500");
-    stage.shows("if invalid: DENIED");
-    stage.type_text("x");
-    stage.shows("enter a number");
-    stage.type_text("-");
-    stage.shows("✗ a number, such as 12 or -0.5  ✗ at least 1  ✗ at most 500");
-    stage.shows("Pass is disabled: 1 answer invalid");
-    stage.press(KeyCode::Backspace);
-    stage.type_text("501");
-    stage.shows("✓ a number  ✓ at least 1  ✗ at most 500");
-    stage.press(KeyCode::Backspace);
-    stage.type_text(".5");
-    assert_eq!(sent(&mut stage), json!("50.5"));
-    let mut stage = open([number()], SIZES[0]);
-    stage.event(&Event::Paste("12 apples".to_owned()));
-    stage.shows("✗ a number, such as 12 or -0.5");
+    let mut console = open([number()], SIZES[0]);
+    console.shows("· a number, such as 12 or -0.5  · at least 1  · at most 500");
+    console.shows("if invalid: DENIED");
+    console.type_text("x");
+    console.shows("enter a number");
+    console.type_text("-");
+    console.shows("✗ a number, such as 12 or -0.5  ✗ at least 1  ✗ at most 500");
+    console.shows("Pass is disabled: 1 answer invalid");
+    console.press(KeyCode::Backspace);
+    console.type_text("501");
+    console.shows("✓ a number  ✓ at least 1  ✗ at most 500");
+    console.press(KeyCode::Backspace);
+    console.type_text(".5");
+    assert_eq!(sent(&mut console), json!("50.5"));
+    let mut console = open([number()], SIZES[0]);
+    console.event(&Event::Paste("12 apples".to_owned()));
+    console.shows("✗ a number, such as 12 or -0.5");
 }
 
 #[test]
 fn a_json_answer_reports_error_locations_and_starts_from_its_schema() {
-    let mut stage = open([json_answer()], SIZES[0]);
-    stage.shows("F4 skeleton");
-    stage.shows("· valid JSON  · must match the schema");
-    stage.press(KeyCode::F(4));
-    stage.shows("\"owner\": \"\"");
-    stage.shows("✗ must match the schema (at /owner:");
-    stage.hides("F4 skeleton");
-    stage.press(KeyCode::F(4));
-    stage.shows("the skeleton needs an empty answer");
-    stage.ctrl('u');
-    stage.ctrl('u');
-    stage.shows("F4 skeleton");
-    stage.type_text("{\"steps\": [1,");
-    stage.press(KeyCode::Enter);
-    stage.type_text("oops");
-    stage.shows("line 2 column 1");
-    stage.presses(KeyCode::Backspace, 4);
-    stage.type_text("2], \"owner\": \"\"}");
-    stage.shows("at /owner:");
-    stage.shows("at /steps/0: 1 is not of type");
-    stage.shows("at /steps/1: 2 is not of type");
-    stage.presses(KeyCode::Backspace, 40);
-    stage.event(&Event::Paste(
+    let mut console = open([json_answer()], SIZES[0]);
+    console.shows("F4 skeleton");
+    console.shows("· valid JSON  · must match the schema");
+    console.press(KeyCode::F(4));
+    console.shows("\"owner\": \"\"");
+    console.shows("✗ must match the schema (at /owner:");
+    console.hides("F4 skeleton");
+    console.press(KeyCode::F(4));
+    console.shows("the skeleton needs an empty answer");
+    console.ctrl('u');
+    console.ctrl('u');
+    console.shows("F4 skeleton");
+    console.type_text("{\"steps\": [1,");
+    console.press(KeyCode::Enter);
+    console.type_text("oops");
+    console.shows("line 2 column 1");
+    console.presses(KeyCode::Backspace, 4);
+    console.type_text("2], \"owner\": \"\"}");
+    console.shows("at /owner:");
+    console.shows("at /steps/0: 1 is not of type");
+    console.shows("at /steps/1: 2 is not of type");
+    console.presses(KeyCode::Backspace, 40);
+    console.event(&Event::Paste(
         "{\"steps\":[\"a\"],\n\"owner\":\"me\"}".to_owned(),
     ));
-    stage.shows("✓ valid JSON  ✓ must match the schema");
-    let answer = sent(&mut stage);
+    console.shows("✓ valid JSON  ✓ must match the schema");
+    let answer = sent(&mut console);
     assert_eq!(answer, json!("{\"steps\":[\"a\"],\n\"owner\":\"me\"}"));
 }
 
 #[test]
 fn every_rule_of_a_text_shows_its_state_during_typing() {
-    let mut stage = open([text()], SIZES[0]);
-    stage.shows("· at least 20 characters (0 now)");
-    stage.shows("validator `ticket-desk` checks the answer");
-    stage.type_text("the ticket asap");
+    let mut console = open([text()], SIZES[0]);
+    console.shows("· at least 20 characters (0 now)");
+    console.shows("validator `ticket-desk` checks the answer");
+    console.type_text("the ticket asap");
     for state in [
         "✗ at least 20 characters (15 now)",
         "✓ at most 500 characters (15 now)",
@@ -275,15 +275,15 @@ fn every_rule_of_a_text_shows_its_state_during_typing() {
         "✗ must not contain `asap`",
         "✗ must match `\\.$`",
     ] {
-        stage.shows(state);
+        console.shows(state);
     }
-    stage.presses(KeyCode::Backspace, 4);
-    stage.type_text("was closed twice.");
-    stage.hides("✗");
-    stage.ctrl('u');
-    stage.shows("✗ must match `\\.$`");
-    stage.ctrl('r');
-    assert_eq!(sent(&mut stage), json!("the ticket was closed twice."));
+    console.presses(KeyCode::Backspace, 4);
+    console.type_text("was closed twice.");
+    console.hides("✗");
+    console.ctrl('u');
+    console.shows("✗ must match `\\.$`");
+    console.ctrl('r');
+    assert_eq!(sent(&mut console), json!("the ticket was closed twice."));
 }
 
 #[test]
@@ -304,10 +304,10 @@ fn a_draft_of_each_kind_of_answer_is_restored() {
     let mut picture = snapshot([item]);
     let drafts = std::collections::BTreeMap::from([("c-1".parse().unwrap(), draft)]);
     picture.drafts = std::sync::Arc::new(drafts);
-    let mut stage = TestConsole::new(picture, (120, 60));
-    stage.open();
+    let mut console = TestConsole::new(picture, (120, 60));
+    console.open();
     for text in ["half a", "chosen: region-04", "number [12", "1 {"] {
-        stage.shows(text);
+        console.shows(text);
     }
 }
 
@@ -325,9 +325,9 @@ fn a_partly_typed_option_in_an_older_draft_becomes_the_filter() {
         let mut picture = snapshot([item.clone()]);
         let drafts = std::collections::BTreeMap::from([("c-1".parse().unwrap(), draft)]);
         picture.drafts = std::sync::Arc::new(drafts);
-        let mut stage = TestConsole::new(picture, SIZES[0]);
-        stage.open();
-        stage.shows(shown);
+        let mut console = TestConsole::new(picture, SIZES[0]);
+        console.open();
+        console.shows(shown);
     }
 }
 
@@ -343,18 +343,18 @@ fn hostile_text_of_a_steward_is_escaped() {
     item.gates[0].why = evil.to_owned();
     item.agent = evil.to_owned();
     for size in SIZES {
-        let mut stage = TestConsole::new(snapshot([item.clone()]), size);
-        stage.open();
+        let mut console = TestConsole::new(snapshot([item.clone()]), size);
+        console.open();
         for code in [
             KeyCode::Char('1'),
             KeyCode::F(6),
             KeyCode::End,
             KeyCode::F(6),
         ] {
-            stage.press(code);
-            let text = stage.text();
+            console.press(code);
+            let text = console.text();
             assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{200b}']), "{text}");
         }
-        stage.shows("\\u{202e}c\\u{200b}");
+        console.shows("\\u{202e}c\\u{200b}");
     }
 }

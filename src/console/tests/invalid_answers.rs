@@ -63,14 +63,14 @@ fn an_invalid_dialog_answer_is_sent_to_be_counted_or_to_refuse_the_request() {
         ("block", "Enter denies the request"),
     ] {
         let held = asking([question(on_invalid, &json!({}))]);
-        let mut stage = TestConsole::new(snapshot([held.clone()]), WIDE);
-        stage.open();
-        stage.type_text("not understood");
-        stage.shows(output);
-        stage.presses(KeyCode::PageDown, 3);
-        stage.presses(KeyCode::Tab, 3);
-        let mut sent = decisions(stage.press(KeyCode::Enter));
-        assert_eq!(sent.len(), 1, "{}", stage.text());
+        let mut console = TestConsole::new(snapshot([held.clone()]), WIDE);
+        console.open();
+        console.type_text("not understood");
+        console.shows(output);
+        console.presses(KeyCode::PageDown, 3);
+        console.presses(KeyCode::Tab, 3);
+        let mut sent = decisions(console.press(KeyCode::Enter));
+        assert_eq!(sent.len(), 1, "{}", console.text());
         assert_broken(&sent.remove(0), "not understood");
         let reply = match on_invalid {
             "retry" => again(&held),
@@ -81,13 +81,13 @@ fn an_invalid_dialog_answer_is_sent_to_be_counted_or_to_refuse_the_request() {
                 None,
             )),
         };
-        stage.message(crate::console::request::ConsoleMessage::Decided(
+        console.message(crate::console::request::ConsoleMessage::Decided(
             held.id.clone(),
             reply,
         ));
         match on_invalid {
-            "retry" => stage.shows("answers rejected (attempt 1); still held"),
-            _ => stage.shows("DENIED"),
+            "retry" => console.shows("answers rejected (attempt 1); still held"),
+            _ => console.shows("DENIED"),
         }
     }
 }
@@ -96,26 +96,26 @@ fn an_invalid_dialog_answer_is_sent_to_be_counted_or_to_refuse_the_request() {
 #[test]
 fn a_blank_answer_is_never_sent() {
     let held = asking([question("block", &json!({}))]);
-    let mut stage = TestConsole::new(snapshot([held]), WIDE);
-    stage.open();
-    stage.presses(KeyCode::PageDown, 3);
-    stage.presses(KeyCode::Tab, 3);
-    assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
-    stage.shows("1 answer missing");
+    let mut console = TestConsole::new(snapshot([held]), WIDE);
+    console.open();
+    console.presses(KeyCode::PageDown, 3);
+    console.presses(KeyCode::Tab, 3);
+    assert_eq!(decisions(console.press(KeyCode::Enter)), []);
+    console.shows("1 answer missing");
 }
 
 // covers B11
 #[test]
 fn a_tolerated_invalid_answer_shows_a_warning_and_is_marked_in_the_review() {
     let held = asking([question("warn_and_continue", &json!({}))]);
-    let mut stage = TestConsole::new(snapshot([held]), WIDE);
-    stage.open();
-    stage.type_text("understod");
-    stage.presses(KeyCode::PageDown, 3);
-    stage.presses(KeyCode::Tab, 3);
-    assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
-    stage.shows("`terms` is invalid but accepted: type `understood`");
-    stage.shows("invalid");
+    let mut console = TestConsole::new(snapshot([held]), WIDE);
+    console.open();
+    console.type_text("understod");
+    console.presses(KeyCode::PageDown, 3);
+    console.presses(KeyCode::Tab, 3);
+    assert_eq!(decisions(console.press(KeyCode::Enter)), []);
+    console.shows("`terms` is invalid but accepted: type `understood`");
+    console.shows("invalid");
 }
 
 // covers B11
@@ -179,25 +179,25 @@ fn the_review_gives_no_verdict_on_an_answer_that_an_extension_validates() {
 // covers B19
 #[test]
 fn a_wrong_confirmation_in_the_dialog_is_sent_to_be_recorded_and_passes_nothing() {
-    let mut stage = TestConsole::new(super::fixture::busy(), WIDE);
-    stage.open_gate("c-121");
-    super::gate::fill(&mut stage);
-    stage.press(KeyCode::Enter);
-    stage.press(KeyCode::PageDown);
-    stage.type_text("zzzz");
-    stage.presses(KeyCode::Tab, 2);
-    let sent = decisions(stage.press(KeyCode::Enter));
+    let mut console = TestConsole::new(super::fixture::busy(), WIDE);
+    console.open_gate("c-121");
+    super::gate::fill(&mut console);
+    console.press(KeyCode::Enter);
+    console.press(KeyCode::PageDown);
+    console.type_text("zzzz");
+    console.presses(KeyCode::Tab, 2);
+    let sent = decisions(console.press(KeyCode::Enter));
     let wrong = Ruling::WrongConfirmation {
         wanted: Confirmation::RequestHash,
         typed_text: "zzzz".to_owned(),
     };
-    assert_eq!(sent.len(), 1, "{}", stage.text());
+    assert_eq!(sent.len(), 1, "{}", console.text());
     assert_eq!(sent[0].ruling, wrong);
-    stage.message(crate::console::request::ConsoleMessage::Decided(
+    console.message(crate::console::request::ConsoleMessage::Decided(
         ticket_delete().id,
         OperatorReply::Acted,
     ));
-    stage.shows("type the hash first");
+    console.shows("type the hash first");
 }
 
 // covers B2

@@ -41,11 +41,11 @@ proptest! {
     /// Time stands still, so that every dialog that opens keeps arming.
     #[test]
     fn nothing_is_decided_within_the_arming_time(keys in prop::collection::vec(key(), 0..80)) {
-        let mut stage = TestConsole::new(snapshot([onboarding()]), (80, 24));
+        let mut console = TestConsole::new(snapshot([onboarding()]), (80, 24));
         for code in keys {
-            prop_assert_eq!(decisions(stage.key(code)), []);
+            prop_assert_eq!(decisions(console.key(code)), []);
             if code == KeyCode::Enter {
-                stage.paint();
+                console.paint();
             }
         }
     }
@@ -53,11 +53,11 @@ proptest! {
     /// Even with everything answered and the focus on an enabled Pass.
     #[test]
     fn no_printable_key_ever_decides(keys in prop::collection::vec(printable(), 0..60)) {
-        let mut stage = TestConsole::new(busy(), (120, 36));
-        stage.open_gate("c-121");
-        fill(&mut stage);
+        let mut console = TestConsole::new(busy(), (120, 36));
+        console.open_gate("c-121");
+        fill(&mut console);
         for code in keys {
-            prop_assert_eq!(decisions(stage.key(code)), []);
+            prop_assert_eq!(decisions(console.key(code)), []);
         }
     }
 
@@ -65,15 +65,15 @@ proptest! {
     fn a_read_only_console_never_decides_for_any_keys(keys in prop::collection::vec(key(), 0..80)) {
         let mut picture = snapshot([onboarding()]);
         picture.access = ConsoleAccess::ReadOnly;
-        let mut stage = TestConsole::new(picture, (80, 24));
-        stage.open();
-        stage.type_text("understood");
+        let mut console = TestConsole::new(picture, (80, 24));
+        console.open();
+        console.type_text("understood");
         for code in keys {
-            prop_assert_eq!(decisions(stage.key(code)), []);
+            prop_assert_eq!(decisions(console.key(code)), []);
             if code == KeyCode::Enter {
-                stage.paint();
+                console.paint();
             }
-            stage.now = stage.now.plus(crate::base::limits::DIALOG_ARMING_TIME);
+            console.now = console.now.plus(crate::base::limits::DIALOG_ARMING_TIME);
         }
     }
 
@@ -84,14 +84,14 @@ proptest! {
         width in 20_u16..140,
         height in 6_u16..50,
     ) {
-        let mut stage = TestConsole::new(busy(), (width, height));
-        stage.press(KeyCode::Enter);
-        stage.wait(crate::base::limits::DIALOG_ARMING_TIME);
+        let mut console = TestConsole::new(busy(), (width, height));
+        console.press(KeyCode::Enter);
+        console.wait(crate::base::limits::DIALOG_ARMING_TIME);
         for code in keys {
-            let decided = decisions(stage.key(code));
+            let decided = decisions(console.key(code));
             prop_assert!(decided.is_empty() || code == KeyCode::Enter);
         }
-        stage.paint();
-        prop_assert!(!stage.text().trim().is_empty());
+        console.paint();
+        prop_assert!(!console.text().trim().is_empty());
     }
 }

@@ -65,7 +65,7 @@ pub(super) const WIDE: (u16, u16) = (120, 36);
 pub(super) struct LiveConsole {
     threads: Threads,
     pub(super) rehearsal: TestRuntime,
-    pub(super) stage: TestConsole,
+    pub(super) console: TestConsole,
     size: (u16, u16),
 }
 
@@ -77,7 +77,7 @@ impl LiveConsole {
 
     /// The screen without the sealing progress, which another task updates at any time.
     pub(super) fn picture(&self) -> String {
-        let text = self.stage.text();
+        let text = self.console.text();
         let (head, rest) = text.split_once('\n').unwrap();
         let (before, behind) = head.split_once("chain").unwrap();
         let (state, behind) = behind.split_once("WRITE").unwrap();
@@ -96,11 +96,11 @@ impl LiveConsole {
             settle().await;
             rehearsal
         });
-        let stage = TestConsole::new((*rehearsal.snapshot()).clone(), size);
+        let console = TestConsole::new((*rehearsal.snapshot()).clone(), size);
         Self {
             threads,
             rehearsal,
-            stage,
+            console,
             size,
         }
     }
@@ -108,9 +108,9 @@ impl LiveConsole {
     /// Ends the console and starts another one on the same store.
     pub(super) fn again(&mut self, change: impl FnOnce(&mut RestartChanges<'_>)) {
         self.threads.block_on(self.rehearsal.restart(change));
-        self.stage = TestConsole::new((*self.rehearsal.snapshot()).clone(), self.size);
-        self.stage.now = self.rehearsal.clock.now();
-        self.stage.paint();
+        self.console = TestConsole::new((*self.rehearsal.snapshot()).clone(), self.size);
+        self.console.now = self.rehearsal.clock.now();
+        self.console.paint();
     }
 
     /// Sends an agent's request for an action that is held, and waits until `held` requests are held.
@@ -129,15 +129,15 @@ impl LiveConsole {
         params: Value,
     ) -> Result<RequestReply, DenialReply> {
         let asking = async { self.rehearsal.request_action("s-1", action, params).await };
-        let told = self.threads.block_on(asking).unwrap();
+        let output = self.threads.block_on(asking).unwrap();
         self.carry_out(Vec::new());
-        told
+        output
     }
 
     /// Returns all events of a session.
     pub(super) fn events_of(&self, session: &str) -> Vec<crate::trace::event::Event> {
-        let desk = self.rehearsal.operator_handle();
-        let events = desk.events(session.parse().unwrap(), 0, 1000);
+        let operator_handle = self.rehearsal.operator_handle();
+        let events = operator_handle.events(session.parse().unwrap(), 0, 1000);
         self.threads.block_on(events).unwrap()
     }
 
@@ -150,12 +150,12 @@ impl LiveConsole {
     /// Waits for a snapshot that satisfies `wanted`, and shows it.
     pub(super) fn catch_up(&mut self, wanted: impl Fn(&RuntimeSnapshot) -> bool) {
         let snapshot = self.threads.block_on(self.rehearsal.wait_for(wanted));
-        let requests = self.stage.snapshot((*snapshot).clone());
+        let requests = self.console.snapshot((*snapshot).clone());
         self.carry_out(requests);
     }
 
     /// Returns the reply to the agent, or `None` while it waits.
-    pub(super) fn told(
+    pub(super) fn agent_reply(
         &self,
         asked: &mut PendingAnswer,
     ) -> Option<Result<RequestReply, DenialReply>> {
@@ -177,64 +177,71 @@ impl LiveConsole {
     /// Carries out the requests of the screen like the driver.
     pub(super) fn carry_out(&mut self, requests: Vec<ConsoleRequest>) {
         for request in requests {
-            let desk = self.rehearsal.operator_handle();
+            let operator_handle = self.rehearsal.operator_handle();
             let message = self.threads.block_on(async {
                 match request {
                     ConsoleRequest::Decide(decide) => {
                         let gate = decide.gate.clone();
-                        Some(ConsoleMessage::Decided(gate, desk.decide(decide).await))
+                        Some(ConsoleMessage::Decided(
+                            gate,
+                            operator_handle.decide(decide).await,
+                        ))
                     }
                     ConsoleRequest::Operate(operate) => {
-                        let reply = desk.operate(operate.clone()).await;
+                        let reply = operator_handle.operate(operate.clone()).await;
                         Some(ConsoleMessage::Operated(operate, reply))
                     }
                     ConsoleRequest::ActOnThread(thread, act) => {
-                        let reply = desk.act_on_thread(thread.clone(), act.clone()).await;
+                        let reply = operator_handle
+                            .act_on_thread(thread.clone(), act.clone())
+                            .await;
                         Some(ConsoleMessage::ThreadActed(thread, act, reply))
                     }
                     ConsoleRequest::KeepDraft(gate, draft) => {
-                        desk.store_draft(gate, draft).await;
+                        operator_handle.store_draft(gate, draft).await;
                         settle().await;
                         None
                     }
                     ConsoleRequest::KeepThreadDraft(thread, draft) => {
-                        desk.store_draft(thread, draft).await;
+                        operator_handle.store_draft(thread, draft).await;
                         settle().await;
                         None
                     }
                     ConsoleRequest::FindEvent(session, event) => {
                         let left = QuitFlag::default();
-                        let found = find_event(&desk, session.clone(), event, left).await;
+                        let found =
+                            find_event(&operator_handle, session.clone(), event, left).await;
                         Some(ConsoleMessage::EventFound(session, found))
                     }
                     ConsoleRequest::Snapshot(ticket, ask) => {
-                        let told = snapshot::answer(&desk, ask, QuitFlag::default()).await;
-                        Some(ConsoleMessage::Snapshot(ticket, told))
+                        let output =
+                            snapshot::answer(&operator_handle, ask, QuitFlag::default()).await;
+                        Some(ConsoleMessage::Snapshot(ticket, output))
                     }
-                    ConsoleRequest::LoadSessions => {
-                        Some(ConsoleMessage::Sessions(desk.sessions_and_log().await))
-                    }
+                    ConsoleRequest::LoadSessions => Some(ConsoleMessage::Sessions(
+                        operator_handle.sessions_and_log().await,
+                    )),
                     ConsoleRequest::Verify(progress) => {
-                        let checked = desk.verify_watched(progress).await.transpose();
+                        let checked = operator_handle.verify_watched(progress).await.transpose();
                         checked.map(ConsoleMessage::Verified)
                     }
                     _ => None,
                 }
             });
             if let Some(message) = message {
-                let more = self.stage.message(message);
+                let more = self.console.message(message);
                 self.carry_out(more);
             }
         }
         let snapshot = self.rehearsal.snapshot();
-        if snapshot.revision != self.stage.app.snapshot.revision {
-            let requests = self.stage.snapshot((*snapshot).clone());
+        if snapshot.revision != self.console.app.snapshot.revision {
+            let requests = self.console.snapshot((*snapshot).clone());
             self.carry_out(requests);
         }
     }
 
     pub(super) fn press(&mut self, code: KeyCode) {
-        let requests = self.stage.press(code);
+        let requests = self.console.press(code);
         self.carry_out(requests);
     }
 
@@ -246,13 +253,13 @@ impl LiveConsole {
 
     pub(super) fn with(&mut self, code: KeyCode, modifiers: KeyModifiers) {
         let requests = self
-            .stage
+            .console
             .event(&Event::Key(KeyEvent::new(code, modifiers)));
         self.carry_out(requests);
     }
 
     pub(super) fn types(&mut self, text: &str) {
-        let requests = self.stage.type_text(text);
+        let requests = self.console.type_text(text);
         self.carry_out(requests);
     }
 
@@ -266,7 +273,7 @@ impl LiveConsole {
     pub(super) fn wait(&mut self, span: Duration) {
         self.rehearsal.clock.advance(span);
         self.threads.block_on(settle());
-        self.stage.wait(span);
+        self.console.wait(span);
         self.carry_out(Vec::new());
     }
 
@@ -282,13 +289,13 @@ impl LiveConsole {
         self.press(KeyCode::Char('u'));
         self.press(KeyCode::Home);
         for _ in 0..20 {
-            let held = self.stage.app.screens.queue.selected();
+            let held = self.console.app.screens.queue.selected();
             if held.is_some_and(|held| held.id.as_str() == id) {
                 return;
             }
             self.press(KeyCode::Down);
         }
-        panic!("{id} is not in the list:\n{}", self.stage.text());
+        panic!("{id} is not in the list:\n{}", self.console.text());
     }
 
     /// Goes from an open empty dialog to the button that passes, with every proof typed.
@@ -325,15 +332,15 @@ impl LiveConsole {
     /// Requests an action for the first time, and passes it.
     pub(super) fn pass_one(&mut self, action: &str, answer: &str) {
         let held = self.held_on_disk().len();
-        let params = serde_json::json!({ "at": self.stage.now.to_string() });
+        let params = serde_json::json!({ "at": self.console.now.to_string() });
         let mut asked = self.ask(action, params, held + 1);
         let id = self.held_on_disk().pop().unwrap();
         self.pass(&id, answer);
-        let told = self.told(&mut asked);
+        let output = self.agent_reply(&mut asked);
         assert!(
-            told.is_some_and(|told| told.is_ok()),
+            output.is_some_and(|output| output.is_ok()),
             "{}",
-            self.stage.text()
+            self.console.text()
         );
     }
 
@@ -359,20 +366,20 @@ impl LiveConsole {
         for event_type in ["checkpoint_passed", "checkpoint_blocked", "risk_verified"] {
             assert_eq!(self.on_disk(event_type), [] as [Value; 0], "{event_type}");
         }
-        assert_eq!(self.held_on_disk(), held, "{}", self.stage.text());
+        assert_eq!(self.held_on_disk(), held, "{}", self.console.text());
     }
 
     /// Sends a decision directly to the runtime, without the screen.
     pub(super) fn decide(&mut self, decide: DecisionRequest) -> OperatorReply {
-        let desk = self.rehearsal.operator_handle();
-        let reply = self.threads.block_on(desk.decide(decide));
+        let operator_handle = self.rehearsal.operator_handle();
+        let reply = self.threads.block_on(operator_handle.decide(decide));
         self.carry_out(Vec::new());
         reply
     }
 
     pub(super) fn operate(&mut self, operate: OperatorAction) -> Result<(), DecisionRefusal> {
-        let desk = self.rehearsal.operator_handle();
-        let reply = self.threads.block_on(desk.operate(operate));
+        let operator_handle = self.rehearsal.operator_handle();
+        let reply = self.threads.block_on(operator_handle.operate(operate));
         self.carry_out(Vec::new());
         reply
     }

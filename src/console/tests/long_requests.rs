@@ -34,108 +34,110 @@ fn wanted(requests: Vec<ConsoleRequest>) -> Vec<LayoutJob> {
 }
 
 /// Opens the request and returns its layout job.
-fn opened(stage: &mut TestConsole) -> LayoutJob {
-    let mut asked = wanted(stage.press(KeyCode::Enter));
-    stage.wait(DIALOG_ARMING_TIME);
+fn opened(console: &mut TestConsole) -> LayoutJob {
+    let mut asked = wanted(console.press(KeyCode::Enter));
+    console.wait(DIALOG_ARMING_TIME);
     assert_eq!(asked.len(), 1, "it is laid out once, and not here");
     asked.remove(0)
 }
 
 /// Answers the only question and moves the focus to Pass.
-fn answer(stage: &mut TestConsole) {
-    stage.press(KeyCode::Left);
-    stage.presses(KeyCode::Tab, 3);
+fn answer(console: &mut TestConsole) {
+    console.press(KeyCode::Left);
+    console.presses(KeyCode::Tab, 3);
 }
 
 #[test]
 fn keys_work_during_the_layout_of_a_long_request_and_nothing_passes() {
-    let mut stage = TestConsole::new(snapshot([long()]), WIDE);
-    let asked = opened(&mut stage);
-    stage.shows("This long request");
-    stage.shows("seen 0 %");
-    stage.presses(KeyCode::PageDown, 3);
-    stage.press(KeyCode::F(6));
-    stage.press(KeyCode::End);
-    stage.press(KeyCode::Char('/'));
-    stage.type_text("very");
-    stage.shows(UNREADY);
-    stage.press(KeyCode::Enter);
-    stage.press(KeyCode::F(6));
-    answer(&mut stage);
-    stage.shows(&format!("Pass is disabled: {UNREADY}"));
-    assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
+    let mut console = TestConsole::new(snapshot([long()]), WIDE);
+    let asked = opened(&mut console);
+    console.shows("This long request");
+    console.shows("seen 0 %");
+    console.presses(KeyCode::PageDown, 3);
+    console.press(KeyCode::F(6));
+    console.press(KeyCode::End);
+    console.press(KeyCode::Char('/'));
+    console.type_text("very");
+    console.shows(UNREADY);
+    console.press(KeyCode::Enter);
+    console.press(KeyCode::F(6));
+    answer(&mut console);
+    console.shows(&format!("Pass is disabled: {UNREADY}"));
+    assert_eq!(decisions(console.press(KeyCode::Enter)), []);
 
     assert_eq!(
-        wanted(stage.message(ConsoleMessage::LaidOut(asked.run()))),
+        wanted(console.message(ConsoleMessage::LaidOut(asked.run()))),
         []
     );
-    stage.hides("This long request");
-    stage.shows("file.write");
-    stage.shows("seen 0 %");
-    stage.shows("Pass is disabled: request not fully seen (PgDn)");
-    assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
+    console.hides("This long request");
+    console.shows("file.write");
+    console.shows("seen 0 %");
+    console.shows("Pass is disabled: request not fully seen (PgDn)");
+    assert_eq!(decisions(console.press(KeyCode::Enter)), []);
 
-    stage.press(KeyCode::F(6));
-    stage.press(KeyCode::Char('n'));
-    stage.shows("the very \\u{202e}end");
-    stage.press(KeyCode::F(6));
-    stage.shows("Pass is disabled: request not fully seen (PgDn)");
-    stage.press(KeyCode::F(6));
-    stage.press(KeyCode::Home);
-    stage.presses(KeyCode::PageDown, 120);
-    stage.press(KeyCode::F(6));
-    stage.shows("seen 100 %");
-    stage.hides("is disabled");
-    assert_eq!(decisions(stage.press(KeyCode::Enter)).len(), 1);
+    console.press(KeyCode::F(6));
+    console.press(KeyCode::Char('n'));
+    console.shows("the very \\u{202e}end");
+    console.press(KeyCode::F(6));
+    console.shows("Pass is disabled: request not fully seen (PgDn)");
+    console.press(KeyCode::F(6));
+    console.press(KeyCode::Home);
+    console.presses(KeyCode::PageDown, 120);
+    console.press(KeyCode::F(6));
+    console.shows("seen 100 %");
+    console.hides("is disabled");
+    assert_eq!(decisions(console.press(KeyCode::Enter)).len(), 1);
 }
 
 #[test]
 fn a_new_width_repeats_the_layout_and_read_rows_stay_read() {
-    let mut stage = TestConsole::new(snapshot([long()]), WIDE);
-    let first = opened(&mut stage);
-    stage.message(ConsoleMessage::LaidOut(first.clone().run()));
-    stage.presses(KeyCode::PageDown, 120);
-    answer(&mut stage);
-    stage.shows("seen 100 %");
+    let mut console = TestConsole::new(snapshot([long()]), WIDE);
+    let first = opened(&mut console);
+    console.message(ConsoleMessage::LaidOut(first.clone().run()));
+    console.presses(KeyCode::PageDown, 120);
+    answer(&mut console);
+    console.shows("seen 100 %");
 
-    let asked = wanted(stage.resize(100, 36));
+    let asked = wanted(console.resize(100, 36));
     assert_eq!(asked.len(), 1);
-    stage.shows("seen 0 %");
-    stage.shows(&format!("Pass is disabled: {UNREADY}"));
-    assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
+    console.shows("seen 0 %");
+    console.shows(&format!("Pass is disabled: {UNREADY}"));
+    assert_eq!(decisions(console.press(KeyCode::Enter)), []);
     // The result for the previous width would be cut at the edge.
-    stage.message(ConsoleMessage::LaidOut(first.run()));
-    stage.shows("This long request");
-    stage.shows(UNREADY);
+    console.message(ConsoleMessage::LaidOut(first.run()));
+    console.shows("This long request");
+    console.shows(UNREADY);
     for lay_out in asked {
-        stage.message(ConsoleMessage::LaidOut(lay_out.run()));
+        console.message(ConsoleMessage::LaidOut(lay_out.run()));
     }
-    stage.shows("seen 100 %");
-    stage.hides("is disabled");
+    console.shows("seen 100 %");
+    console.hides("is disabled");
 }
 
 #[test]
 fn a_layout_of_the_previous_request_is_dropped() {
-    let mut stage = TestConsole::new(snapshot([long()]), WIDE);
-    let before = opened(&mut stage);
+    let mut console = TestConsole::new(snapshot([long()]), WIDE);
+    let before = opened(&mut console);
     let now = with_params(long(), json!({ "lines": ["x".repeat(300_000)] }));
-    let asked = wanted(stage.snapshot(snapshot([now])));
-    stage.shows("too long to compare by line");
-    stage.wait(DIALOG_ARMING_TIME);
-    let asked = asked.into_iter().chain(wanted(stage.press(KeyCode::Enter)));
+    let asked = wanted(console.snapshot(snapshot([now])));
+    console.shows("too long to compare by line");
+    console.wait(DIALOG_ARMING_TIME);
+    let asked = asked
+        .into_iter()
+        .chain(wanted(console.press(KeyCode::Enter)));
     let asked: Vec<LayoutJob> = asked.collect();
-    stage.wait(DIALOG_ARMING_TIME);
-    stage.message(ConsoleMessage::LaidOut(before.run()));
-    stage.shows("This long request");
+    console.wait(DIALOG_ARMING_TIME);
+    console.message(ConsoleMessage::LaidOut(before.run()));
+    console.shows("This long request");
     for lay_out in asked {
-        stage.message(ConsoleMessage::LaidOut(lay_out.run()));
+        console.message(ConsoleMessage::LaidOut(lay_out.run()));
     }
-    stage.shows("xxxxxxxx");
+    console.shows("xxxxxxxx");
 }
 
 #[test]
 fn a_short_request_is_laid_out_at_once() {
-    let mut stage = TestConsole::new(snapshot([ticket_delete()]), WIDE);
-    assert_eq!(wanted(stage.press(KeyCode::Enter)), []);
-    stage.shows("\"cascade\": true");
+    let mut console = TestConsole::new(snapshot([ticket_delete()]), WIDE);
+    assert_eq!(wanted(console.press(KeyCode::Enter)), []);
+    console.shows("\"cascade\": true");
 }

@@ -49,26 +49,26 @@ fn the_header_shows_undelivered_notices() {
         ((80, 24), "unsent 12 "),
         ((60, 18), "unsent 12 "),
     ] {
-        let mut stage = TestConsole::new(with_notices(notices(3, 0), busy()), size);
-        stage.hides("unsent");
+        let mut console = TestConsole::new(with_notices(notices(3, 0), busy()), size);
+        console.hides("unsent");
         let mut full = notices(3, 10);
         full.over_limit = 2;
-        stage.snapshot(with_notices(full.clone(), busy()));
+        console.snapshot(with_notices(full.clone(), busy()));
         for tab in ['1', '2', '3', '4'] {
-            stage.press(KeyCode::Char(tab));
-            stage.shows(words);
-            stage.shows("14:02:31Z");
+            console.press(KeyCode::Char(tab));
+            console.shows(words);
+            console.shows("14:02:31Z");
         }
         // The warning stays visible next to other warnings, and so does the time.
-        stage.snapshot(with_notices(
+        console.snapshot(with_notices(
             full,
             RuntimeSnapshot {
                 undelivered: dropped,
                 ..busy()
             },
         ));
-        stage.shows(words);
-        stage.shows("14:02:31Z");
+        console.shows(words);
+        console.shows("14:02:31Z");
     }
 }
 
@@ -76,16 +76,16 @@ fn the_header_shows_undelivered_notices() {
 #[test]
 fn the_atlas_screen_shows_the_notice_address_and_delivery_state() {
     for (size, name) in [((120, 36), "wide"), ((80, 24), "small")] {
-        let mut stage = TestConsole::new(with_notices(notices(2, 1), studied(idle())), size);
-        stage.press(KeyCode::Char('4'));
-        stage.press(KeyCode::Home);
-        stage.shows("https://acme.example/cra-events");
-        assert_snapshot!(format!("notices_{name}"), stage.text());
+        let mut console = TestConsole::new(with_notices(notices(2, 1), studied(idle())), size);
+        console.press(KeyCode::Char('4'));
+        console.press(KeyCode::Home);
+        console.shows("https://acme.example/cra-events");
+        assert_snapshot!(format!("notices_{name}"), console.text());
     }
-    let mut stage = TestConsole::new(studied(idle()), (120, 36));
-    stage.press(KeyCode::Char('4'));
-    stage.press(KeyCode::Home);
-    stage.shows("none waiting");
+    let mut console = TestConsole::new(studied(idle()), (120, 36));
+    console.press(KeyCode::Char('4'));
+    console.press(KeyCode::Home);
+    console.shows("none waiting");
     for (off, words) in [
         (NoticesOff::Demo, "off in the demo"),
         (NoticesOff::Setting, "off: config.yaml has `webhooks: off`"),
@@ -94,9 +94,9 @@ fn the_atlas_screen_shows_the_notice_address_and_delivery_state() {
             off: Some(off),
             ..notices(1, 0)
         };
-        stage.snapshot(with_notices(quiet, studied(idle())));
-        stage.shows(words);
-        stage.hides("1 waiting");
+        console.snapshot(with_notices(quiet, studied(idle())));
+        console.shows(words);
+        console.hides("1 waiting");
     }
 }
 

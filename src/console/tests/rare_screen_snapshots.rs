@@ -29,9 +29,9 @@ const SIZES: [(u16, u16); 3] = [(120, 36), (80, 24), (60, 18)];
 /// A state at each size.
 fn at_every_size(picture: &RuntimeSnapshot, act: impl Fn(&mut TestConsole)) -> String {
     let screens = SIZES.map(|size| {
-        let mut stage = TestConsole::new(picture.clone(), size);
-        act(&mut stage);
-        stage.text()
+        let mut console = TestConsole::new(picture.clone(), size);
+        act(&mut console);
+        console.text()
     });
     screens.join("\n\n")
 }
@@ -39,9 +39,9 @@ fn at_every_size(picture: &RuntimeSnapshot, act: impl Fn(&mut TestConsole)) -> S
 /// A state of the record screen at each size, with the sample archive.
 fn in_trace(session: &str, act: impl Fn(&Archive, &mut TestConsole)) -> String {
     let archive = Archive::sample();
-    at_every_size(&busy(), |stage| {
-        archive.open(stage, session);
-        act(&archive, stage);
+    at_every_size(&busy(), |console| {
+        archive.open(console, session);
+        act(&archive, console);
     })
 }
 
@@ -63,11 +63,11 @@ fn without(mut picture: RuntimeSnapshot, how: HeldOutcome, by: Option<&str>) -> 
 
 #[test]
 fn the_override_of_a_denial() {
-    let overrule = |stage: &mut TestConsole| {
-        stage.press(KeyCode::Char(':'));
-        stage.type_text("override c-9");
-        stage.press(KeyCode::Enter);
-        stage.wait(DIALOG_ARMING_TIME);
+    let overrule = |console: &mut TestConsole| {
+        console.press(KeyCode::Char(':'));
+        console.type_text("override c-9");
+        console.press(KeyCode::Enter);
+        console.wait(DIALOG_ARMING_TIME);
     };
     let picture = snapshot([denied()]);
     assert_snapshot!("override", at_every_size(&picture, overrule));
@@ -79,29 +79,29 @@ fn the_override_of_a_denial() {
         by: "op-2@ops".to_owned(),
         at: now(),
     }];
-    let text = at_every_size(&picture, |stage| stage.shows("OVERRIDE c-9"));
+    let text = at_every_size(&picture, |console| console.shows("OVERRIDE c-9"));
     assert_snapshot!("override_banner", head(&text));
 }
 
 #[test]
 fn a_dialog_that_is_arming_and_one_with_a_kept_draft() {
-    let arming = |stage: &mut TestConsole| {
-        stage.press(KeyCode::Enter);
-        stage.shows("DENIED  WAIT");
+    let arming = |console: &mut TestConsole| {
+        console.press(KeyCode::Enter);
+        console.shows("DENIED  WAIT");
     };
     assert_snapshot!("arming", at_every_size(&busy(), arming));
     let picture = with_draft(busy(), "c-121", full_draft());
-    let kept = |stage: &mut TestConsole| {
-        stage.open_gate("c-121");
-        stage.shows("draft saved");
+    let kept = |console: &mut TestConsole| {
+        console.open_gate("c-121");
+        console.shows("draft saved");
     };
     assert_snapshot!("draft_kept", at_every_size(&picture, kept));
     let mut picture = busy();
     let mine = decided("c-117", "14:01:00", HeldOutcome::Passed, Some("op-1@ops"));
     picture.decided = vec![Arc::new(mine)];
-    let paced = |stage: &mut TestConsole| {
-        stage.open_gate("c-121");
-        stage.shows("you passed 1 in 10 min");
+    let paced = |console: &mut TestConsole| {
+        console.open_gate("c-121");
+        console.shows("you passed 1 in 10 min");
     };
     assert_snapshot!("pace", at_every_size(&picture, paced));
 }
@@ -109,10 +109,10 @@ fn a_dialog_that_is_arming_and_one_with_a_kept_draft() {
 #[test]
 fn a_request_that_ended_while_its_dialog_was_open() {
     let end = |next: RuntimeSnapshot| {
-        at_every_size(&busy(), |stage| {
-            stage.open_gate("c-121");
-            stage.snapshot(next.clone());
-            stage.shows("CLOSED");
+        at_every_size(&busy(), |console| {
+            console.open_gate("c-121");
+            console.snapshot(next.clone());
+            console.shows("CLOSED");
         })
     };
     let by = Some("o2@ops");
@@ -126,27 +126,27 @@ fn a_request_that_ended_while_its_dialog_was_open() {
 }
 
 /// Types all proofs. The focus ends on the button that passes.
-fn sign(stage: &mut TestConsole, held: &Held) {
-    stage.press(KeyCode::F(6));
-    stage.presses(KeyCode::PageDown, 9);
-    stage.press(KeyCode::F(6));
-    stage.type_text("a good reason, with words");
-    stage.presses(KeyCode::Tab, 3);
-    stage.press(KeyCode::Enter);
-    stage.presses(KeyCode::PageDown, 9);
-    stage.type_text(&held.request_hash.short(4));
-    stage.press(KeyCode::Tab);
-    stage.type_text(held.action());
-    stage.presses(KeyCode::Tab, 2);
-    stage.hides("is disabled");
+fn sign(console: &mut TestConsole, held: &Held) {
+    console.press(KeyCode::F(6));
+    console.presses(KeyCode::PageDown, 9);
+    console.press(KeyCode::F(6));
+    console.type_text("a good reason, with words");
+    console.presses(KeyCode::Tab, 3);
+    console.press(KeyCode::Enter);
+    console.presses(KeyCode::PageDown, 9);
+    console.type_text(&held.request_hash.short(4));
+    console.press(KeyCode::Tab);
+    console.type_text(held.action());
+    console.presses(KeyCode::Tab, 2);
+    console.hides("is disabled");
 }
 
 #[test]
 fn the_proofs_of_a_critical_request() {
     let picture = snapshot([user_ban()]);
-    let signed = |stage: &mut TestConsole| {
-        stage.open();
-        sign(stage, &user_ban());
+    let signed = |console: &mut TestConsole| {
+        console.open();
+        sign(console, &user_ban());
     };
     assert_snapshot!("critical_signing", at_every_size(&picture, signed));
 }
@@ -177,60 +177,60 @@ fn the_header_for_each_state_of_the_record() {
     assert_snapshot!("verdicts", heads.join("\n\n"));
     let mut picture = two();
     picture.chain.verdict = broken.chain.verdict;
-    let threads = |stage: &mut TestConsole| {
-        stage.press(KeyCode::Char('3'));
-        stage.shows("CHAIN BROKEN in s-09");
+    let threads = |console: &mut TestConsole| {
+        console.press(KeyCode::Char('3'));
+        console.shows("CHAIN BROKEN in s-09");
     };
     assert_snapshot!("broken_threads", at_every_size(&picture, threads));
 }
 
 #[test]
 fn the_record_screen_in_rare_states() {
-    let following = |archive: &Archive, stage: &mut TestConsole| {
-        archive.keys(stage, "F");
-        stage.shows("FOLLOW on");
+    let following = |archive: &Archive, console: &mut TestConsole| {
+        archive.keys(console, "F");
+        console.shows("FOLLOW on");
     };
     assert_snapshot!("follow", in_trace("s-12", following));
-    let behind = |stage: &mut TestConsole| {
+    let behind = |console: &mut TestConsole| {
         let mut archive = Archive::default();
         (0..12).for_each(|at| grow(&mut archive, at));
-        archive.open(stage, "s-1");
+        archive.open(console, "s-1");
         (12..21).for_each(|at| grow(&mut archive, at));
-        let requests = stage.message(ConsoleMessage::Sessions(Ok(archive.sessions())));
-        archive.serve(stage, requests);
-        stage.shows("+9 new below");
+        let requests = console.message(ConsoleMessage::Sessions(Ok(archive.sessions())));
+        archive.serve(console, requests);
+        console.shows("+9 new below");
     };
     assert_snapshot!("new_below", at_every_size(&busy(), behind));
-    let playing = |archive: &Archive, stage: &mut TestConsole| {
-        archive.keys(stage, " ");
-        stage.shows("PLAYING at 0 of 14");
+    let playing = |archive: &Archive, console: &mut TestConsole| {
+        archive.keys(console, " ");
+        console.shows("PLAYING at 0 of 14");
     };
     assert_snapshot!("playing", in_trace("s-09", playing));
-    let verifying = |archive: &Archive, stage: &mut TestConsole| {
-        let asked = archive.press(stage, KeyCode::Char('v'));
+    let verifying = |archive: &Archive, console: &mut TestConsole| {
+        let asked = archive.press(console, KeyCode::Char('v'));
         assert!(matches!(asked.as_slice(), [ConsoleRequest::Verify(_)]));
-        stage.shows("VERIFYING");
+        console.shows("VERIFYING");
     };
     assert_snapshot!("verifying", in_trace("s-09", verifying));
 }
 
 #[test]
 fn the_queue_in_rare_states() {
-    let marked = |stage: &mut TestConsole| {
-        open_batch(stage, 2);
-        stage.press(KeyCode::Esc);
-        stage.shows("2 marked, B to open");
+    let marked = |console: &mut TestConsole| {
+        open_batch(console, 2);
+        console.press(KeyCode::Esc);
+        console.shows("2 marked, B to open");
     };
     assert_snapshot!("marked", at_every_size(&three(), marked));
-    let searching = |stage: &mut TestConsole| {
-        stage.press(KeyCode::Char('/'));
-        stage.type_text("refund");
-        stage.shows("search> refund");
+    let searching = |console: &mut TestConsole| {
+        console.press(KeyCode::Char('/'));
+        console.type_text("refund");
+        console.shows("search> refund");
     };
     assert_snapshot!("searching", at_every_size(&busy(), searching));
-    let sorted = |stage: &mut TestConsole| {
-        stage.press(KeyCode::Char('o'));
-        stage.hides("sort: risk");
+    let sorted = |console: &mut TestConsole| {
+        console.press(KeyCode::Char('o'));
+        console.hides("sort: risk");
     };
     assert_snapshot!("sorted", at_every_size(&busy(), sorted));
     let mut empty = TestConsole::new(idle(), SIZES[2]);
@@ -240,10 +240,10 @@ fn the_queue_in_rare_states() {
 
 #[test]
 fn the_atlas_screen_with_unchanged_files() {
-    let same = |stage: &mut TestConsole| {
-        stage.press(KeyCode::Char('4'));
-        stage.presses(KeyCode::End, 1);
-        found(stage, FileState::Same);
+    let same = |console: &mut TestConsole| {
+        console.press(KeyCode::Char('4'));
+        console.presses(KeyCode::End, 1);
+        found(console, FileState::Same);
     };
     let text = at_every_size(&in_force(busy()), same);
     assert!(text.contains("LIVE = FILE"), "{text}");
@@ -255,14 +255,14 @@ fn the_read_only_console() {
     let archive = Archive::sample();
     let mut picture = two();
     picture.access = ConsoleAccess::ReadOnly;
-    let trace = |stage: &mut TestConsole| {
-        archive.open(stage, "s-09");
-        stage.shows("READ-ONLY");
+    let trace = |console: &mut TestConsole| {
+        archive.open(console, "s-09");
+        console.shows("READ-ONLY");
     };
     assert_snapshot!("read_only_trace", at_every_size(&picture, trace));
-    let threads = |stage: &mut TestConsole| {
-        stage.press(KeyCode::Char('3'));
-        stage.shows("READ-ONLY");
+    let threads = |console: &mut TestConsole| {
+        console.press(KeyCode::Char('3'));
+        console.shows("READ-ONLY");
     };
     assert_snapshot!("read_only_threads", at_every_size(&picture, threads));
 }
@@ -270,19 +270,19 @@ fn the_read_only_console() {
 /// Colours matter here: the snapshot includes their names.
 #[test]
 fn rare_screens_on_a_light_background() {
-    let look = Appearance {
+    let appearance = Appearance {
         background: Background::Light,
         ..Appearance::default()
     };
     let archive = Archive::sample();
-    let mut stage = TestConsole::with_look(busy(), SIZES[1], look);
-    archive.open(&mut stage, "s-09");
-    stage.message(archive.checked(2));
-    assert_snapshot!("light_trace", stage.picture());
-    let mut stage = TestConsole::with_look(two(), SIZES[1], look);
-    stage.press(KeyCode::Char('3'));
-    assert_snapshot!("light_threads", stage.picture());
-    let mut stage = TestConsole::with_look(in_force(busy()), SIZES[1], look);
-    stage.press(KeyCode::Char('4'));
-    assert_snapshot!("light_atlas", stage.picture());
+    let mut console = TestConsole::with_look(busy(), SIZES[1], appearance);
+    archive.open(&mut console, "s-09");
+    console.message(archive.checked(2));
+    assert_snapshot!("light_trace", console.picture());
+    let mut console = TestConsole::with_look(two(), SIZES[1], appearance);
+    console.press(KeyCode::Char('3'));
+    assert_snapshot!("light_threads", console.picture());
+    let mut console = TestConsole::with_look(in_force(busy()), SIZES[1], appearance);
+    console.press(KeyCode::Char('4'));
+    assert_snapshot!("light_atlas", console.picture());
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::atlas::load_str;
 use crate::base::id::CountedIds;
-use crate::console::dialog::gate::{PlannedAnswers, pass_care, plan_records};
+use crate::console::dialog::gate::{PlannedAnswers, care_for_request, plan_records};
 use crate::engine::Engine;
 use crate::engine::approval::Approver;
 use crate::engine::command::{
@@ -33,7 +33,7 @@ impl Bench {
         let loaded = load_str("test.yaml", &text).expect("the Atlas loads");
         let engine = Engine::new(vec![loaded.atlas], Box::new(CountedIds::default()));
         let mut bench = Self { engine, asks: 0 };
-        bench.tell(|ask| {
+        bench.send_command(|ask| {
             let start = StartSession {
                 session: "s-1".parse().unwrap(),
                 agent: "bot".to_owned(),
@@ -43,7 +43,7 @@ impl Bench {
             };
             EngineCommand::StartSession(ask, start)
         });
-        bench.tell(|ask| {
+        bench.send_command(|ask| {
             let request = ActionRequest {
                 session: "s-1".parse().unwrap(),
                 action: "do".to_owned(),
@@ -57,7 +57,7 @@ impl Bench {
         bench
     }
 
-    fn tell(&mut self, command: impl FnOnce(ReplyId) -> EngineCommand) -> Records {
+    fn send_command(&mut self, command: impl FnOnce(ReplyId) -> EngineCommand) -> Records {
         self.asks += 1;
         let now = "2026-01-01T00:00:00.000000Z".parse().unwrap();
         let effects = self.engine.handle(command(ReplyId(self.asks)), now);
@@ -78,7 +78,7 @@ impl Bench {
     /// Passes the request with good answers: what the sheet shows, and what was written.
     fn pass(&mut self, operator: &str) -> (Records, Records) {
         let held = self.held();
-        let method = pass_care(&held).method();
+        let method = care_for_request(&held).method();
         let by = Approver {
             name: operator,
             method,
@@ -119,7 +119,7 @@ impl Bench {
                 answers: answers.clone(),
             },
         };
-        let written = self.tell(|ask| EngineCommand::Decide(ask, decide));
+        let written = self.send_command(|ask| EngineCommand::Decide(ask, decide));
         (planned.collect(), written)
     }
 }
@@ -207,7 +207,7 @@ fn every_approval_is_written_as_the_review_shows_it() {
     let own = checkpoint("g", on_do);
     let mut both = Bench::new(&format!("{agents}, {own}"), "");
     let gate = both.held().id;
-    both.tell(|ask| {
+    both.send_command(|ask| {
         let answer = AgentAnswer {
             session: "s-1".parse().unwrap(),
             gate,

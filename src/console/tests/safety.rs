@@ -229,16 +229,20 @@ fn rule_01_nothing_opens_without_a_key() {
     let mut live = LiveConsole::new();
     live.types("x");
     let asked = live.ask("user.ban", json!({"user": "m"}), 1);
-    live.stage.shows("Held requests");
-    live.stage.shows("1 Queue 1");
-    assert!(live.stage.app.layers.is_empty());
+    live.console.shows("Held requests");
+    live.console.shows("1 Queue 1");
+    assert!(live.console.app.layers.is_empty());
     // Keys typed while the request arrived open nothing either.
     live.types("yes I agree");
-    assert!(live.stage.app.layers.is_empty(), "{}", live.stage.text());
+    assert!(
+        live.console.app.layers.is_empty(),
+        "{}",
+        live.console.text()
+    );
     live.undecided(&["c-1"]);
     assert!(live.waits(&asked));
     live.press(KeyCode::Enter);
-    assert_eq!(live.stage.app.layers.len(), 1);
+    assert_eq!(live.console.app.layers.len(), 1);
     live.undecided(&["c-1"]);
 }
 
@@ -251,10 +255,10 @@ fn rule_02_only_a_focused_button_and_enter_decide() {
     for c in "understood".chars() {
         live.with(KeyCode::Char(c), KeyModifiers::ALT);
     }
-    live.stage.shows("Pass is disabled: 1 answer missing");
+    live.console.shows("Pass is disabled: 1 answer missing");
     // Enter in a field presses nothing, even if all answers are complete.
     live.types("understood");
-    live.stage.hides("is disabled");
+    live.console.hides("is disabled");
     live.presses(KeyCode::Enter, 3);
     live.undecided(&["c-1"]);
     live.presses(KeyCode::Tab, 3);
@@ -268,9 +272,9 @@ fn rule_02_only_a_focused_button_and_enter_decide() {
     live.undecided(&["c-1"]);
     assert!(live.waits(&asked));
     live.press(KeyCode::Enter);
-    assert!(live.told(&mut asked).unwrap().is_ok());
+    assert!(live.agent_reply(&mut asked).unwrap().is_ok());
     assert_eq!(live.on_disk("checkpoint_passed").len(), 1);
-    live.stage.shows("c-1 PASSED and recorded");
+    live.console.shows("c-1 PASSED and recorded");
 }
 
 #[test]
@@ -278,13 +282,13 @@ fn rule_03_keys_of_the_arming_time_are_dropped() {
     let mut live = LiveConsole::new();
     let asked = live.ask("note.add", json!({"text": "x"}), 1);
     live.press(KeyCode::Enter);
-    live.stage.shows("DENIED  WAIT");
+    live.console.shows("DENIED  WAIT");
     live.fill("c-1", "understood");
     live.presses(KeyCode::Enter, 3);
     live.wait(DIALOG_ARMING_TIME);
-    live.stage.shows("READY");
+    live.console.shows("READY");
     // The keys were not queued: the field is still empty.
-    live.stage.shows("Pass is disabled");
+    live.console.shows("Pass is disabled");
     live.undecided(&["c-1"]);
     assert_eq!(live.rehearsal.snapshot().drafts.len(), 0);
     assert!(live.waits(&asked));
@@ -306,9 +310,9 @@ fn rule_04_the_first_focus_is_harmless() {
     live.types("understood");
     live.presses(KeyCode::Tab, 3);
     live.press(KeyCode::Enter);
-    live.stage.shows("Review: what will be written");
+    live.console.shows("Review: what will be written");
     live.press(KeyCode::Enter);
-    live.stage.hides("Review: what will be written");
+    live.console.hides("Review: what will be written");
     live.press(KeyCode::Esc);
     // The denial starts in the field of the reason.
     live.select("c-2");
@@ -338,11 +342,11 @@ fn rule_05_the_keys_that_passed_one_request_do_not_pass_the_next() {
     };
     live.select("c-1");
     keys(&mut live, &one.request_hash.short(4));
-    assert!(live.told(&mut first).unwrap().is_ok());
+    assert!(live.agent_reply(&mut first).unwrap().is_ok());
     // The same keys again.
     live.select("c-2");
     keys(&mut live, &one.request_hash.short(4));
-    live.stage.shows("cannot pass: type the hash first");
+    live.console.shows("cannot pass: type the hash first");
     assert_eq!(live.held_on_disk(), ["c-2"]);
     assert_eq!(live.on_disk("checkpoint_passed").len(), 1);
     assert!(live.waits(&second));
@@ -369,7 +373,7 @@ fn rule_05_repeating_a_key_never_confirms() {
         for key in keys {
             live.open(id);
             live.presses(key, 30);
-            while !live.stage.app.layers.is_empty() {
+            while !live.console.app.layers.is_empty() {
                 live.press(KeyCode::Esc);
             }
         }
@@ -384,8 +388,9 @@ fn rule_06_pass_waits_until_the_whole_request_was_on_screen() {
     let mut asked = live.ask("note.add", json!({ "lines": lines }), 1);
     live.open("c-1");
     live.fill("c-1", "understood");
-    live.stage.shows("seen ");
-    live.stage.shows("Pass is disabled: request not fully seen");
+    live.console.shows("seen ");
+    live.console
+        .shows("Pass is disabled: request not fully seen");
     live.press(KeyCode::Enter);
     live.undecided(&["c-1"]);
     // Jumping to the end is not reading.
@@ -398,9 +403,9 @@ fn rule_06_pass_waits_until_the_whole_request_was_on_screen() {
     live.press(KeyCode::Home);
     live.press(KeyCode::F(6));
     live.presses(KeyCode::PageDown, 12);
-    live.stage.shows("seen 100 %");
+    live.console.shows("seen 100 %");
     live.press(KeyCode::Enter);
-    assert!(live.told(&mut asked).unwrap().is_ok());
+    assert!(live.agent_reply(&mut asked).unwrap().is_ok());
     assert_eq!(live.on_disk("checkpoint_passed").len(), 1);
 }
 
@@ -411,10 +416,11 @@ fn rule_07_the_request_is_shown_exactly_and_hidden_characters_are_counted() {
     live.ask("note.add", json!({"cmd": text, "n": 1}), 1);
     live.open("c-1");
     // Everything that a terminal would obey or hide is escaped, in addition to JSON's own escapes.
-    live.stage.shows("rm -rf \\u{202e}cod\\u{200b}.txt\\u001b[");
-    live.stage.shows("2J\\u{e000}\\u{2028}");
-    live.stage.shows("hidden characters");
-    let screen = live.stage.text();
+    live.console
+        .shows("rm -rf \\u{202e}cod\\u{200b}.txt\\u001b[");
+    live.console.shows("2J\\u{e000}\\u{2028}");
+    live.console.shows("hidden characters");
+    let screen = live.console.text();
     assert!(!screen.contains(['\u{202e}', '\u{200b}', '\u{1b}', '\u{e000}']));
     // The record on disk has the request character by character.
     let attempted: Vec<Value> = live.on_disk("action_attempted");
@@ -427,22 +433,22 @@ fn rule_08_an_arrival_moves_no_row_and_enter_opens_the_selected_request() {
     let mut live = LiveConsole::new();
     let mut asked = live.ask("note.add", json!({}), 1);
     let row = |live: &LiveConsole, id: &str| {
-        let text = live.stage.text();
+        let text = live.console.text();
         text.lines()
             .position(|line| line.contains(&format!("  {id} ")))
     };
     let before = row(&live, "c-1");
     assert!(before.is_some());
     let other = live.ask("user.ban", json!({"user": "m"}), 2);
-    assert_eq!(row(&live, "c-1"), before, "{}", live.stage.text());
-    live.stage.shows("1 new (u)");
-    live.stage.shows("c-2");
+    assert_eq!(row(&live, "c-1"), before, "{}", live.console.text());
+    live.console.shows("1 new (u)");
+    live.console.shows("c-2");
     live.press(KeyCode::Enter);
     live.wait(DIALOG_ARMING_TIME);
-    live.stage.shows("c-1  note.add");
+    live.console.shows("c-1  note.add");
     live.fill("c-1", "understood");
     live.press(KeyCode::Enter);
-    assert!(live.told(&mut asked).unwrap().is_ok());
+    assert!(live.agent_reply(&mut asked).unwrap().is_ok());
     assert_eq!(live.held_on_disk(), ["c-2"]);
     assert!(live.waits(&other));
 }

@@ -40,7 +40,7 @@ fn rule_09_a_batch_decides_each_reviewed_request_separately() {
     let high = live.ask("ticket.delete", json!({}), 4);
     live.select("c-4");
     live.press(KeyCode::Char(' '));
-    live.stage.shows("c-4 cannot be marked: its risk is high");
+    live.console.shows("c-4 cannot be marked: its risk is high");
     for id in ["c-1", "c-3"] {
         live.select(id);
         live.press(KeyCode::Char(' '));
@@ -50,14 +50,14 @@ fn rule_09_a_batch_decides_each_reviewed_request_separately() {
     live.types("understood");
     live.presses(KeyCode::Tab, 3);
     live.press(KeyCode::Enter);
-    live.stage
+    live.console
         .shows("2 requests, decided and recorded one by one");
-    live.stage.shows("c-1  hash");
-    live.stage.hides("c-2  hash");
-    live.stage.shows("c-3  hash");
+    live.console.shows("c-1  hash");
+    live.console.hides("c-2  hash");
+    live.console.shows("c-3  hash");
     live.presses(KeyCode::Tab, 1);
     live.press(KeyCode::Enter);
-    live.stage.shows("2 requests decided and recorded");
+    live.console.shows("2 requests decided and recorded");
     assert_eq!(live.held_on_disk(), ["c-2", "c-4"]);
     assert_eq!(live.on_disk("checkpoint_passed").len(), 2, "one each");
     assert_eq!(live.on_disk("checkpoint_response").len(), 2, "one each");
@@ -65,7 +65,7 @@ fn rule_09_a_batch_decides_each_reviewed_request_separately() {
     let second = asked.pop().unwrap();
     let first = asked.pop().unwrap();
     for mut released in [first, third] {
-        assert!(live.told(&mut released).unwrap().is_ok());
+        assert!(live.agent_reply(&mut released).unwrap().is_ok());
     }
     assert!(live.waits(&second) && live.waits(&high));
 }
@@ -99,10 +99,10 @@ fn rule_10_expiry_denial_and_withdrawal_have_different_records_and_words() {
         (&mut refused, DenyCode::Refused),
         (&mut withdrawn, DenyCode::Withdrawn),
     ] {
-        assert_eq!(live.told(asked).unwrap().unwrap_err().code, code);
+        assert_eq!(live.agent_reply(asked).unwrap().unwrap_err().code, code);
     }
     for words in ["EXPIRED", "DENIED", "WITHDRAWN"] {
-        live.stage.shows(words);
+        live.console.shows(words);
     }
     assert_eq!(live.on_disk("checkpoint_passed"), [] as [Value; 0]);
 }
@@ -113,19 +113,19 @@ fn rule_11_the_countdown_runs_while_typing_and_the_draft_survives() {
     live.ask("ticket.delete", json!({}), 1);
     live.open("c-1");
     live.types("the customer asked");
-    live.stage.shows("04:59 left");
+    live.console.shows("04:59 left");
     live.wait(Duration::from_mins(1));
-    live.stage.shows("03:59 left");
+    live.console.shows("03:59 left");
     live.press(KeyCode::Esc);
     live.open("c-1");
-    live.stage.shows("the customer asked");
+    live.console.shows("the customer asked");
     live.again(|_| {});
     assert_eq!(live.held_on_disk(), ["c-1"]);
     live.open("c-1");
-    live.stage.shows("the customer asked");
+    live.console.shows("the customer asked");
     live.wait(Duration::from_mins(5));
     live.catch_up(|snapshot| snapshot.held.is_empty());
-    live.stage.shows("the customer asked");
+    live.console.shows("the customer asked");
     let blocked = live.on_disk("checkpoint_blocked");
     assert_eq!(field(&blocked, "outcome"), ["expired"]);
 }
@@ -139,9 +139,9 @@ fn rule_12_a_settled_request_loses_its_controls_at_once() {
     let held = live.held("c-1");
     let reply = live.decide(deny(&held, "op-2"));
     assert!(matches!(reply, OperatorReply::Decided(_)));
-    live.stage.shows("the request is no longer held");
-    live.stage.shows("op-2");
-    live.stage.hides("[ Pass ]");
+    live.console.shows("the request is no longer held");
+    live.console.shows("op-2");
+    live.console.hides("[ Pass ]");
     for key in [KeyCode::Enter, KeyCode::Tab, KeyCode::Enter] {
         live.press(key);
     }
@@ -178,7 +178,7 @@ fn rule_13_a_decision_applies_once_to_one_request_under_one_atlas() {
     live.open("c-1");
     live.fill("c-1", "understood");
     live.press(KeyCode::Enter);
-    live.stage.shows("Atlas changed");
+    live.console.shows("Atlas changed");
     assert_eq!(live.held_on_disk(), ["c-1"]);
     assert_eq!(live.on_disk("checkpoint_passed"), [] as [Value; 0]);
 }
@@ -192,7 +192,7 @@ fn rule_14_the_record_is_on_disk_before_the_agent_continues() {
     live.pass("c-1", "as agreed with the customer");
     // Another process reads the file at the moment the agent gets its reply.
     let passed = live.on_disk("checkpoint_passed");
-    assert!(live.told(&mut asked).unwrap().is_ok());
+    assert!(live.agent_reply(&mut asked).unwrap().is_ok());
     assert_eq!(field(&passed, "passed_by"), ["op-1"]);
     assert!(live.rehearsal.is_sound());
     // After a restart the held request is back unchanged, under its id.
@@ -200,7 +200,7 @@ fn rule_14_the_record_is_on_disk_before_the_agent_continues() {
     let before = live.held("c-2");
     live.again(|_| {});
     assert_eq!(live.held("c-2"), before);
-    live.stage.shows("c-2");
+    live.console.shows("c-2");
 }
 
 #[test]
@@ -209,13 +209,13 @@ fn rule_15_the_asking_agent_never_approves() {
     let asked = live.ask("note.add", json!({}), 1);
     // An operator with the agent's name finds the button disabled.
     live.command("operator Bot");
-    live.stage.shows("│ Bot │");
+    live.console.shows("│ Bot │");
     live.open("c-1");
     live.fill("c-1", "understood");
-    live.stage
+    live.console
         .shows("Pass is disabled: `Bot` made this request");
     live.press(KeyCode::Enter);
-    live.stage.shows("cannot pass: `Bot` made this request");
+    live.console.shows("cannot pass: `Bot` made this request");
     live.undecided(&["c-1"]);
     // The engine refuses a decision that bypasses the button.
     let held = live.held("c-1");
@@ -238,7 +238,7 @@ fn rule_15_the_asking_agent_never_approves() {
     // An operator cannot use a name that the record reserves for agents.
     live.press(KeyCode::Esc);
     live.command("operator agent bot");
-    live.stage.shows("is reserved for agents in the record");
+    live.console.shows("is reserved for agents in the record");
     assert_eq!(live.rehearsal.snapshot().operator, "Bot");
 }
 
@@ -249,7 +249,7 @@ fn rule_16_no_approval_is_permanent() {
         let mut asked = live.ask(action, json!({"same": true}), 1);
         let id = live.held_on_disk().pop().unwrap();
         live.open(&id);
-        let screen = live.stage.text().to_lowercase();
+        let screen = live.console.text().to_lowercase();
         for word in ["always", "remember", "don't ask"] {
             assert!(!screen.contains(word), "{word}:\n{screen}");
         }
@@ -260,7 +260,7 @@ fn rule_16_no_approval_is_permanent() {
         };
         live.fill(&id, answer);
         live.press(KeyCode::Enter);
-        assert!(live.told(&mut asked).unwrap().is_ok());
+        assert!(live.agent_reply(&mut asked).unwrap().is_ok());
         // An agent can get its reply before the snapshot shows it.
         live.catch_up(|snapshot| snapshot.held.is_empty());
     }
@@ -274,20 +274,20 @@ fn rule_17_a_denied_request_asks_no_operator_and_a_retry_joins_the_held_request(
     let mut live = LiveConsole::new();
     let denied = live.ask_told("unknown.action", json!({}));
     assert_eq!(denied.unwrap_err().code, DenyCode::UnknownAction);
-    live.stage.shows("No requests are held");
+    live.console.shows("No requests are held");
     assert_eq!(live.held_on_disk(), [] as [&str; 0]);
     let gone = live.ask("note.add", json!({"n": 1}), 1);
     gone.abort();
     assert!(!live.waits(&gone));
     let mut retry = live.ask("note.add", json!({"n": 1}), 1);
     live.catch_up(|snapshot| snapshot.held.iter().any(|held| held.joined == 1));
-    live.stage.shows("open x2");
+    live.console.shows("open x2");
     assert_eq!(live.held_on_disk(), ["c-1"]);
     // An identical request while the retry waits is a separate request.
     let other = live.ask("note.add", json!({"n": 1}), 2);
     live.pass("c-1", "understood");
     assert_eq!(live.on_disk("checkpoint_passed").len(), 1, "one decision");
-    assert!(live.told(&mut retry).unwrap().is_ok(), "one run");
+    assert!(live.agent_reply(&mut retry).unwrap().is_ok(), "one run");
     assert!(live.waits(&other));
 }
 
@@ -304,14 +304,14 @@ fn rule_18_a_denial_carries_its_reason_and_needs_fewer_keys_than_a_pass() {
         denying += 1;
         live.press(key);
     }
-    let denied = live.told(&mut asked).unwrap().unwrap_err();
+    let denied = live.agent_reply(&mut asked).unwrap().unwrap_err();
     assert_eq!(denied.reason, "denied by op-1: not this ticket");
     let blocked = live.on_disk("checkpoint_blocked");
     assert_eq!(
         field(&blocked, "reason"),
         ["denied by op-1: not this ticket"]
     );
-    live.stage.shows("c-1 DENIED and recorded");
+    live.console.shows("c-1 DENIED and recorded");
     // Passing the same request takes more keys.
     let mut asked = live.ask("ticket.update", json!({}), 1);
     live.open("c-2");
@@ -319,16 +319,16 @@ fn rule_18_a_denial_carries_its_reason_and_needs_fewer_keys_than_a_pass() {
     let mut passing = 0;
     while live.waits(&asked) {
         passing += 1;
-        let in_review = live.stage.text().contains("Review: what");
+        let in_review = live.console.text().contains("Review: what");
         live.press(match passing {
             1..=3 => KeyCode::Tab,
             4 => KeyCode::Enter,
             _ if in_review && passing == 5 => KeyCode::Tab,
             _ => KeyCode::Enter,
         });
-        assert!(passing < 20, "{}", live.stage.text());
+        assert!(passing < 20, "{}", live.console.text());
     }
-    assert!(live.told(&mut asked).unwrap().is_ok());
+    assert!(live.agent_reply(&mut asked).unwrap().is_ok());
     assert!(
         denying < passing,
         "{denying} keys to deny, {passing} to pass"
@@ -340,6 +340,6 @@ fn rule_18_a_denial_carries_its_reason_and_needs_fewer_keys_than_a_pass() {
     live.wait(DIALOG_ARMING_TIME);
     live.presses(KeyCode::Tab, 2);
     live.press(KeyCode::Enter);
-    live.stage.shows("cannot deny: enter a reason");
+    live.console.shows("cannot deny: enter a reason");
     assert_eq!(live.held_on_disk(), ["c-3"]);
 }

@@ -24,14 +24,14 @@ fn rule_19_a_denial_is_overridden_only_by_id_and_shown_until_acknowledged() {
     // Neither Enter nor a batch opens an override.
     live.select("c-1");
     live.press(KeyCode::Char(' '));
-    live.stage.shows("a batch cannot overrule a denial");
+    live.console.shows("a batch cannot overrule a denial");
     live.open("c-1");
     live.types(REASON);
     live.presses(KeyCode::Tab, 3);
-    live.stage.shows("use :override c-1");
+    live.console.shows("use :override c-1");
     live.press(KeyCode::Enter);
     live.undecided(&["c-1"]);
-    while !live.stage.app.layers.is_empty() {
+    while !live.console.app.layers.is_empty() {
         live.press(KeyCode::Esc);
     }
     live.command("override c-1");
@@ -46,18 +46,18 @@ fn rule_19_a_denial_is_overridden_only_by_id_and_shown_until_acknowledged() {
     live.presses(KeyCode::Tab, 2);
     live.press(KeyCode::Enter);
     let overruled = live.on_disk("policy_override");
-    assert_eq!(overruled.len(), 1, "{}", live.stage.text());
+    assert_eq!(overruled.len(), 1, "{}", live.console.text());
     assert_eq!(overruled[0]["justification"], json!(REASON));
     let banner = "! OVERRIDE c-1: op-1 overruled a denial. :ack-override";
     for tab in ['1', '2', '4'] {
         live.press(KeyCode::Char(tab));
-        live.stage.shows(banner);
+        live.console.shows(banner);
     }
     // The next operator after a restart sees the warning too.
     live.again(|restart| restart.operator("op-2"));
-    live.stage.shows(banner);
+    live.console.shows(banner);
     live.command("ack-override");
-    live.stage.hides("OVERRIDE");
+    live.console.hides("OVERRIDE");
     let known = live.on_disk("operator_acknowledged");
     assert_eq!(known.len(), 1);
     assert_eq!(
@@ -65,7 +65,7 @@ fn rule_19_a_denial_is_overridden_only_by_id_and_shown_until_acknowledged() {
         (&json!("op-2"), &json!("c-1"))
     );
     live.again(|_| {});
-    live.stage.hides("OVERRIDE");
+    live.console.hides("OVERRIDE");
     assert!(live.rehearsal.is_sound());
 }
 
@@ -80,22 +80,22 @@ fn rule_20_every_way_of_quitting_leaves_the_request_held() {
     live.open("c-1");
     live.with(KeyCode::Char('c'), KeyModifiers::CONTROL);
     live.undecided(&["c-1"]);
-    let out = live.stage.ctrl('c');
+    let out = live.console.ctrl('c');
     assert!(out.contains(&ConsoleRequest::Quit), "twice leaves");
     live.undecided(&["c-1"]);
     live.wait(Duration::from_secs(2));
-    while !live.stage.app.layers.is_empty() {
+    while !live.console.app.layers.is_empty() {
         live.press(KeyCode::Esc);
     }
     live.press(KeyCode::Char('q'));
-    live.stage.shows("1 request is held");
+    live.console.shows("1 request is held");
     live.press(KeyCode::Enter);
     live.undecided(&["c-1"]);
     assert!(live.waits(&asked));
     // The process ends, and another one starts.
     live.again(|_| {});
     live.undecided(&["c-1"]);
-    live.stage.shows("c-1");
+    live.console.shows("c-1");
 }
 
 #[test]
@@ -104,25 +104,25 @@ fn rule_21_only_key_presses_count_and_a_paste_never_submits() {
     let mut asked = live.ask("note.add", json!({}), 1);
     live.open("c-1");
     let paste = Event::Paste("understood\n\n\n\t\t\t\r\n".to_owned());
-    let requests = live.stage.event(&paste);
+    let requests = live.console.event(&paste);
     live.carry_out(requests);
     live.undecided(&["c-1"]);
     live.presses(KeyCode::Tab, 3);
-    let requests = live.stage.event(&Event::Paste("\r\n\n".to_owned()));
+    let requests = live.console.event(&Event::Paste("\r\n\n".to_owned()));
     live.carry_out(requests);
     for kind in [KeyEventKind::Release, KeyEventKind::Repeat] {
         let mut key = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
         key.kind = kind;
-        let requests = live.stage.event(&Event::Key(key));
+        let requests = live.console.event(&Event::Key(key));
         live.carry_out(requests);
     }
     live.undecided(&["c-1"]);
     assert!(live.waits(&asked));
     live.press(KeyCode::Enter);
     assert!(
-        live.told(&mut asked).unwrap().is_ok(),
+        live.agent_reply(&mut asked).unwrap().is_ok(),
         "{}",
-        live.stage.text()
+        live.console.text()
     );
 }
 
@@ -131,16 +131,16 @@ fn rule_22_a_read_only_console_has_no_way_to_write() {
     let mut live = LiveConsole::new();
     live.ask("note.add", json!({}), 1);
     live.again(|restart| restart.access(ConsoleAccess::ReadOnly));
-    live.stage.shows("READ-ONLY");
+    live.console.shows("READ-ONLY");
     live.open("c-1");
     live.fill("c-1", "understood");
-    live.stage.shows("Deciding is disabled: read-only");
+    live.console.shows("Deciding is disabled: read-only");
     live.presses(KeyCode::Enter, 3);
-    while !live.stage.app.layers.is_empty() {
+    while !live.console.app.layers.is_empty() {
         live.press(KeyCode::Esc);
     }
     live.press(KeyCode::Char('c'));
-    live.stage.shows("this console is read-only");
+    live.console.shows("this console is read-only");
     live.command("operator op-2");
     live.undecided(&["c-1"]);
     // A decision sent directly to the runtime is refused too.
@@ -201,28 +201,28 @@ fn rule_23_a_broken_chain_is_shown_everywhere_and_blocks_decisions_until_acknowl
     assert!(!live.rehearsal.is_sound());
     for tab in ['2', '4', '1'] {
         live.press(KeyCode::Char(tab));
-        live.stage.shows("! CHAIN BROKEN in s-1");
-        live.stage.shows("BROKEN");
+        live.console.shows("! CHAIN BROKEN in s-1");
+        live.console.shows("BROKEN");
     }
     live.open("c-2");
     live.fill("c-2", "understood");
-    live.stage
+    live.console
         .shows("Deciding is disabled: chain broken; Esc, then :ack-broken-chain");
     live.presses(KeyCode::Enter, 2);
     assert_eq!(live.held_on_disk(), ["c-2"]);
     live.press(KeyCode::Esc);
     live.command("ack-broken-chain");
-    live.stage.shows("(acknowledged: deciding is possible)");
+    live.console.shows("(acknowledged: deciding is possible)");
     let known = live.on_disk("operator_acknowledged");
-    assert_eq!(known.len(), 1, "{}", live.stage.text());
+    assert_eq!(known.len(), 1, "{}", live.console.text());
     assert_eq!(known[0]["about"], json!("broken_chain"));
     assert_eq!(known[0]["session"], json!("s-1"));
     // After a restart the same break is still acknowledged, and still shown.
     live.again(|_| {});
-    live.stage.shows("CHAIN BROKEN in s-1");
-    live.stage.shows("(acknowledged: deciding is possible)");
+    live.console.shows("CHAIN BROKEN in s-1");
+    live.console.shows("(acknowledged: deciding is possible)");
     live.open("c-2");
-    live.stage.hides("chain broken");
+    live.console.hides("chain broken");
     live.press(KeyCode::Esc);
     // Another break is not, even if the check still finds the first one first.
     live.again(|restart| {
@@ -231,8 +231,9 @@ fn rule_23_a_broken_chain_is_shown_everywhere_and_blocks_decisions_until_acknowl
              (SELECT number FROM sessions WHERE session_id = 's-2')",
         );
     });
-    live.stage.shows("CHAIN BROKEN in s-1");
-    live.stage.shows("Deciding is disabled: :ack-broken-chain");
+    live.console.shows("CHAIN BROKEN in s-1");
+    live.console
+        .shows("Deciding is disabled: :ack-broken-chain");
     live.open("c-2");
     live.fill("c-2", "");
     live.presses(KeyCode::Enter, 2);
@@ -244,7 +245,7 @@ fn rule_23_a_broken_chain_is_shown_everywhere_and_blocks_decisions_until_acknowl
         live.held_on_disk(),
         [] as [&str; 0],
         "{}",
-        live.stage.text()
+        live.console.text()
     );
     assert_eq!(live.on_disk("operator_acknowledged").len(), 2);
 }
@@ -258,7 +259,7 @@ fn rule_24_the_number_of_recent_passes_is_shown() {
     live.ask("ticket.update", json!({}), 1);
     live.open("c-3");
     live.fill("c-3", "understood");
-    live.stage.shows("PACE");
-    live.stage.shows("you passed 2 in 10 min (viewed");
+    live.console.shows("PACE");
+    live.console.shows("you passed 2 in 10 min (viewed");
     assert_eq!(live.on_disk("checkpoint_passed").len(), 2);
 }

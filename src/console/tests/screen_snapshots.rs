@@ -16,9 +16,9 @@ const SIZES: [(u16, u16); 3] = [(120, 36), (80, 24), (60, 18)];
 
 fn at_every_size(name: &str, snapshot: &RuntimeSnapshot, act: impl Fn(&mut TestConsole)) {
     for size in SIZES {
-        let mut stage = TestConsole::new(snapshot.clone(), size);
-        act(&mut stage);
-        assert_snapshot!(format!("{name}_{}x{}", size.0, size.1), stage.text());
+        let mut console = TestConsole::new(snapshot.clone(), size);
+        act(&mut console);
+        assert_snapshot!(format!("{name}_{}x{}", size.0, size.1), console.text());
     }
 }
 
@@ -26,40 +26,40 @@ fn at_every_size(name: &str, snapshot: &RuntimeSnapshot, act: impl Fn(&mut TestC
 #[test]
 fn the_screens_on_a_light_background() {
     for size in SIZES {
-        let look = Appearance {
+        let appearance = Appearance {
             background: Background::Light,
             ..Appearance::default()
         };
-        let mut stage = TestConsole::with_look(busy(), size, look);
+        let mut console = TestConsole::with_look(busy(), size, appearance);
         let name = format!("light_{}x{}", size.0, size.1);
-        assert_snapshot!(format!("{name}_queue"), stage.picture());
-        stage.open_gate("c-121");
-        assert_snapshot!(format!("{name}_dialog"), stage.picture());
+        assert_snapshot!(format!("{name}_queue"), console.picture());
+        console.open_gate("c-121");
+        assert_snapshot!(format!("{name}_dialog"), console.picture());
     }
 }
 
 #[test]
 fn the_batch_dialog() {
-    at_every_size("batch", &three(), |stage| open_batch(stage, 3));
-    at_every_size("batch_review", &three(), |stage| {
-        open_batch(stage, 3);
+    at_every_size("batch", &three(), |console| open_batch(console, 3));
+    at_every_size("batch_review", &three(), |console| {
+        open_batch(console, 3);
         // In the one-pane layout the request is the other pane.
-        stage.press(KeyCode::F(6));
-        stage.presses(KeyCode::PageDown, 20);
-        stage.press(KeyCode::F(6));
-        review_batch(stage);
-        stage.shows("BATCH     3 requests");
+        console.press(KeyCode::F(6));
+        console.presses(KeyCode::PageDown, 20);
+        console.press(KeyCode::F(6));
+        review_batch(console);
+        console.shows("BATCH     3 requests");
     });
 }
 
 #[test]
 fn the_palette() {
-    at_every_size("palette", &busy(), |stage| {
-        stage.press(KeyCode::Char(':'));
+    at_every_size("palette", &busy(), |console| {
+        console.press(KeyCode::Char(':'));
     });
-    at_every_size("palette_typed", &busy(), |stage| {
-        stage.press(KeyCode::Char(':'));
-        stage.type_text("cl");
+    at_every_size("palette_typed", &busy(), |console| {
+        console.press(KeyCode::Char(':'));
+        console.type_text("cl");
     });
 }
 
@@ -68,11 +68,11 @@ fn the_screens_in_read_only_mode() {
     let mut picture = in_force(busy());
     picture.access = ConsoleAccess::ReadOnly;
     at_every_size("read_only_queue", &picture, |_| {});
-    at_every_size("read_only_dialog", &picture, |stage| {
-        stage.open_gate("c-121");
+    at_every_size("read_only_dialog", &picture, |console| {
+        console.open_gate("c-121");
     });
-    at_every_size("read_only_atlas", &picture, |stage| {
-        stage.press(KeyCode::Char('4'));
+    at_every_size("read_only_atlas", &picture, |console| {
+        console.press(KeyCode::Char('4'));
     });
 }
 
@@ -85,10 +85,10 @@ fn the_screens_with_a_broken_chain() {
         mark: Digest::of("fault"),
     };
     at_every_size("broken_queue", &picture, |_| {});
-    at_every_size("broken_dialog", &picture, |stage| {
-        stage.open_gate("c-121");
+    at_every_size("broken_dialog", &picture, |console| {
+        console.open_gate("c-121");
     });
-    at_every_size("broken_atlas", &picture, |stage| {
-        stage.press(KeyCode::Char('4'));
+    at_every_size("broken_atlas", &picture, |console| {
+        console.press(KeyCode::Char('4'));
     });
 }

@@ -29,8 +29,8 @@ const SIZES: [(u16, u16); 3] = [WIDE, (80, 24), (60, 18)];
 const GOOD: &[u8] = include_bytes!("../../../tests/data/snapshots/structured.json");
 const DEGRADED: &[u8] = include_bytes!("../../../tests/data/snapshots/degraded.json");
 
-fn key(stage: &mut TestConsole, key: char) -> Vec<ConsoleRequest> {
-    stage.press(KeyCode::Char(key))
+fn key(console: &mut TestConsole, key: char) -> Vec<ConsoleRequest> {
+    console.press(KeyCode::Char(key))
 }
 
 fn sized(name: &str, (width, height): (u16, u16)) -> String {
@@ -38,9 +38,9 @@ fn sized(name: &str, (width, height): (u16, u16)) -> String {
 }
 
 fn threads(snapshot: RuntimeSnapshot, size: (u16, u16)) -> TestConsole {
-    let mut stage = TestConsole::new(snapshot, size);
-    key(&mut stage, '3');
-    stage
+    let mut console = TestConsole::new(snapshot, size);
+    key(&mut console, '3');
+    console
 }
 
 /// Returns the only request.
@@ -62,43 +62,43 @@ fn read(path: &str, text: &[u8]) -> SnapshotResponse {
 
 /// The panel with a file of this text.
 fn opened(text: &[u8], size: (u16, u16)) -> TestConsole {
-    let mut stage = threads(two(), size);
-    key(&mut stage, 'o');
-    stage.type_text("design.json");
-    let (ticket, ask) = asked(stage.press(KeyCode::Enter));
+    let mut console = threads(two(), size);
+    key(&mut console, 'o');
+    console.type_text("design.json");
+    let (ticket, ask) = asked(console.press(KeyCode::Enter));
     assert_eq!(ask, SnapshotRequest::Open("design.json".into()));
-    stage.shows("reading `design.json`");
-    stage.message(ConsoleMessage::Snapshot(ticket, read("design.json", text)));
-    stage
+    console.shows("reading `design.json`");
+    console.message(ConsoleMessage::Snapshot(ticket, read("design.json", text)));
+    console
 }
 
 // covers R1, R2, R3, R4, R5, R6, R7, R8
 #[test]
 fn a_snapshot_file_is_browsed_phase_by_phase_at_every_size() {
     for size in SIZES {
-        let mut stage = opened(GOOD, size);
-        stage.shows("The file answers all 6 questions.");
-        stage.hides("DEGRADED");
-        assert_snapshot!(sized("retrieve", size), stage.text());
-        let mut whole = stage.text();
-        stage.press(KeyCode::End);
-        stage.hides("more below");
-        whole += &stage.text();
+        let mut console = opened(GOOD, size);
+        console.shows("The file answers all 6 questions.");
+        console.hides("DEGRADED");
+        assert_snapshot!(sized("retrieve", size), console.text());
+        let mut whole = console.text();
+        console.press(KeyCode::End);
+        console.hides("more below");
+        whole += &console.text();
         assert!(whole.contains("artifacts_created"), "{whole}");
-        stage.press(KeyCode::Tab);
-        stage.shows("Position");
-        assert_snapshot!(sized("infer", size), stage.text());
-        stage.press(KeyCode::Right);
-        stage.shows("[x] Position");
-        assert_snapshot!(sized("validate", size), stage.text());
-        stage.press(KeyCode::Tab);
-        stage.shows("Context reconstructed from checkpoint v2.0");
-        assert_snapshot!(sized("engage", size), stage.text());
+        console.press(KeyCode::Tab);
+        console.shows("Position");
+        assert_snapshot!(sized("infer", size), console.text());
+        console.press(KeyCode::Right);
+        console.shows("[x] Position");
+        assert_snapshot!(sized("validate", size), console.text());
+        console.press(KeyCode::Tab);
+        console.shows("Context reconstructed from checkpoint v2.0");
+        assert_snapshot!(sized("engage", size), console.text());
         // Forward to the first step again, and back.
-        stage.presses(KeyCode::Tab, 2);
-        stage.shows("checkpoint_metadata.version");
-        stage.press(KeyCode::BackTab);
-        stage.shows("> contextual_librarian_spec");
+        console.presses(KeyCode::Tab, 2);
+        console.shows("checkpoint_metadata.version");
+        console.press(KeyCode::BackTab);
+        console.shows("> contextual_librarian_spec");
         for (page, text) in [
             ('1', "checkpoint_metadata.version"),
             ('4', "Context reconstructed"),
@@ -106,57 +106,61 @@ fn a_snapshot_file_is_browsed_phase_by_phase_at_every_size() {
             ('5', "> contextual_librarian_spec"),
             ('3', "[x] Position"),
         ] {
-            key(&mut stage, page);
-            stage.shows(text);
+            key(&mut console, page);
+            console.shows(text);
         }
-        stage.press(KeyCode::Esc);
-        assert!(stage.app.layers.is_empty());
+        console.press(KeyCode::Esc);
+        assert!(console.app.layers.is_empty());
     }
-    let look = Appearance {
+    let appearance = Appearance {
         glyphs: Glyphs::Ascii,
         ..Appearance::default()
     };
-    let mut stage = TestConsole::with_look(two(), WIDE, look);
-    stage.app.layers.clear();
-    key(&mut stage, ':');
-    stage.type_text("snapshot a.json");
-    let (ticket, _) = asked(stage.press(KeyCode::Enter));
-    stage.message(ConsoleMessage::Snapshot(ticket, read("a.json", GOOD)));
-    assert!(stage.text().is_ascii(), "{}", stage.text());
+    let mut console = TestConsole::with_look(two(), WIDE, appearance);
+    console.app.layers.clear();
+    key(&mut console, ':');
+    console.type_text("snapshot a.json");
+    let (ticket, _) = asked(console.press(KeyCode::Enter));
+    console.message(ConsoleMessage::Snapshot(ticket, read("a.json", GOOD)));
+    assert!(console.text().is_ascii(), "{}", console.text());
 }
 
 // covers R14, R15
 #[test]
 fn a_degraded_file_shows_a_warning_and_the_first_question() {
     for size in SIZES {
-        let mut stage = opened(DEGRADED, size);
+        let mut console = opened(DEGRADED, size);
         for page in ['1', '2', '3', '4', '5'] {
-            key(&mut stage, page);
-            stage.shows("! DEGRADED: the file has version 3.0");
+            key(&mut console, page);
+            console.shows("! DEGRADED: the file has version 3.0");
             let unclear = if size.0 == 60 {
                 "6 of 6"
             } else {
                 "Position, History"
             };
-            stage.shows(&format!("NOT CLEAR: {unclear}"));
-            for cell in stage.buffer().content() {
-                assert!(!cell.symbol().chars().any(is_deceptive), "{}", stage.text());
+            console.shows(&format!("NOT CLEAR: {unclear}"));
+            for cell in console.buffer().content() {
+                assert!(
+                    !cell.symbol().chars().any(is_deceptive),
+                    "{}",
+                    console.text()
+                );
             }
         }
-        key(&mut stage, '3');
-        stage.shows("[ ] Position");
-        stage.shows("missing: current position > stage");
-        assert_snapshot!(sized("degraded", size), stage.text());
-        let mut seen = stage.text();
+        key(&mut console, '3');
+        console.shows("[ ] Position");
+        console.shows("missing: current position > stage");
+        assert_snapshot!(sized("degraded", size), console.text());
+        let mut seen = console.text();
         for _ in 0..20 {
-            stage.press(KeyCode::PageDown);
-            seen += &stage.text();
+            console.press(KeyCode::PageDown);
+            seen += &console.text();
         }
         assert!(seen.contains("ask: Where are we right now"), "{seen}");
         assert!(seen.contains("next_steps is a text, not a list"), "{seen}");
     }
-    let stage = opened(DEGRADED, WIDE);
-    assert_snapshot!("snapshot_degraded_styled", stage.picture());
+    let console = opened(DEGRADED, WIDE);
+    assert_snapshot!("snapshot_degraded_styled", console.picture());
 }
 
 #[test]
@@ -170,39 +174,39 @@ fn an_unusable_file_shows_the_error_of_the_command() {
         ),
     ];
     for (text, wanted) in broken {
-        let stage = opened(text, WIDE);
+        let console = opened(text, WIDE);
         let error = parse_snapshot(Path::new("design.json"), text).unwrap_err();
         let text = error.to_string();
-        stage.shows(text.get(..100).unwrap_or(&text));
-        stage.shows(wanted);
-        stage.shows(error.help().unwrap());
+        console.shows(text.get(..100).unwrap_or(&text));
+        console.shows(wanted);
+        console.shows(error.help().unwrap());
     }
     for size in SIZES {
-        let mut stage = opened(b"{}", size);
-        assert_snapshot!(sized("broken", size), stage.text());
+        let mut console = opened(b"{}", size);
+        assert_snapshot!(sized("broken", size), console.text());
         // The file cannot be browsed or copied. Another one can be opened.
-        assert_eq!(key(&mut stage, 'y'), []);
-        stage.press(KeyCode::Tab);
-        stage.shows("cannot be used for a");
-        key(&mut stage, 'o');
-        stage.shows("open> ");
-        stage.press(KeyCode::Esc);
-        stage.shows("cannot be used for a");
-        stage.press(KeyCode::Esc);
-        assert!(stage.app.layers.is_empty());
+        assert_eq!(key(&mut console, 'y'), []);
+        console.press(KeyCode::Tab);
+        console.shows("cannot be used for a");
+        key(&mut console, 'o');
+        console.shows("open> ");
+        console.press(KeyCode::Esc);
+        console.shows("cannot be used for a");
+        console.press(KeyCode::Esc);
+        assert!(console.app.layers.is_empty());
     }
 }
 
 // covers R16
 #[test]
 fn the_engage_text_is_copied_unchanged() {
-    let mut stage = opened(GOOD, WIDE);
+    let mut console = opened(GOOD, WIDE);
     let text = Reconstruction::from_file(GOOD).unwrap().confirmation;
     let words = format!("copied the handover text: {} bytes", text.len());
-    assert_eq!(key(&mut stage, 'y'), [ConsoleRequest::Copy(text)]);
-    stage.shows(&words);
-    stage.press(KeyCode::Tab);
-    stage.hides("copied the handover text");
+    assert_eq!(key(&mut console, 'y'), [ConsoleRequest::Copy(text)]);
+    console.shows(&words);
+    console.press(KeyCode::Tab);
+    console.hides("copied the handover text");
 }
 
 // covers R22
@@ -213,46 +217,46 @@ fn an_artifact_is_loaded_only_for_the_dialog_that_requested_it() {
     let list = (0..40).map(|number| artifact(format!("a-{number}")));
     file["artifacts_created"] = list.collect();
     for size in SIZES {
-        let mut stage = opened(file.to_string().as_bytes(), size);
+        let mut console = opened(file.to_string().as_bytes(), size);
         for page in ['2', '3', '4', '5'] {
-            assert_eq!(key(&mut stage, page), [], "nothing is loaded by itself");
+            assert_eq!(key(&mut console, page), [], "nothing is loaded by itself");
         }
-        assert_eq!(stage.presses(KeyCode::Down, 30), []);
-        stage.shows("> a-30");
-        stage.press(KeyCode::End);
-        stage.shows("> a-39");
-        stage.press(KeyCode::Home);
-        stage.shows("> a-0");
-        stage.press(KeyCode::Down);
-        let (ticket, ask) = asked(stage.press(KeyCode::Enter));
+        assert_eq!(console.presses(KeyCode::Down, 30), []);
+        console.shows("> a-30");
+        console.press(KeyCode::End);
+        console.shows("> a-39");
+        console.press(KeyCode::Home);
+        console.shows("> a-0");
+        console.press(KeyCode::Down);
+        let (ticket, ask) = asked(console.press(KeyCode::Enter));
         let SnapshotRequest::Load(path, artifact) = ask else {
             panic!("{ask:?}");
         };
         assert_eq!((path, artifact.id.as_str()), ("design.json".into(), "a-1"));
-        stage.shows("loading ...");
+        console.shows("loading ...");
         let hostile = "# one\nsafe\u{202e}\u{1b}[2J\n".to_owned();
-        let told = SnapshotResponse::Loaded(artifact.clone(), Ok(Some(hostile)));
-        stage.message(ConsoleMessage::Snapshot(ticket, told.clone()));
-        stage.shows("safe\\u{202e}\\u{1b}[2J");
-        assert_snapshot!(sized("artifact", size), stage.text());
-        stage.press(KeyCode::Esc);
-        stage.shows("> a-1");
+        let output = SnapshotResponse::Loaded(artifact.clone(), Ok(Some(hostile)));
+        console.message(ConsoleMessage::Snapshot(ticket, output.clone()));
+        console.shows("safe\\u{202e}\\u{1b}[2J");
+        assert_snapshot!(sized("artifact", size), console.text());
+        console.press(KeyCode::Esc);
+        console.shows("> a-1");
         // A late response is dropped after the operator went on.
-        stage.message(ConsoleMessage::Snapshot(ticket, told));
-        stage.hides("safe");
-        let (ticket, _) = asked(stage.press(KeyCode::Enter));
+        console.message(ConsoleMessage::Snapshot(ticket, output));
+        console.hides("safe");
+        let (ticket, _) = asked(console.press(KeyCode::Enter));
         let elsewhere = SnapshotFileError::OutsideFolder(PathBuf::from("../a.md"));
-        let told = SnapshotResponse::Loaded(artifact, Err(elsewhere.into()));
-        stage.message(ConsoleMessage::Snapshot(ticket, told));
-        stage.shows("is not in the folder of its");
+        let output = SnapshotResponse::Loaded(artifact, Err(elsewhere.into()));
+        console.message(ConsoleMessage::Snapshot(ticket, output));
+        console.shows("is not in the folder of its");
     }
 }
 
 /// Opens the panel that asks for the path of a snapshot of `t-31`, and returns its request.
-fn writing(stage: &mut TestConsole) -> (Ticket, SnapshotWrite) {
-    key(stage, 's');
-    stage.shows("write to> s-12.snapshot.json");
-    match asked(stage.press(KeyCode::Enter)) {
+fn writing(console: &mut TestConsole) -> (Ticket, SnapshotWrite) {
+    key(console, 's');
+    console.shows("write to> s-12.snapshot.json");
+    match asked(console.press(KeyCode::Enter)) {
         (ticket, SnapshotRequest::Write(writing)) => (ticket, writing),
         other => panic!("{other:?}"),
     }
@@ -261,8 +265,8 @@ fn writing(stage: &mut TestConsole) -> (Ticket, SnapshotWrite) {
 #[test]
 fn a_file_is_overwritten_only_after_a_confirmation_that_defaults_to_keep() {
     for size in SIZES {
-        let mut stage = threads(two(), size);
-        let (ticket, wanted) = writing(&mut stage);
+        let mut console = threads(two(), size);
+        let (ticket, wanted) = writing(&mut console);
         let first = SnapshotWrite {
             thread: "t-31".parse().unwrap(),
             session: "s-12".parse().unwrap(),
@@ -273,50 +277,51 @@ fn a_file_is_overwritten_only_after_a_confirmation_that_defaults_to_keep() {
         let there = |wanted: &SnapshotWrite| {
             SnapshotResponse::Written(wanted.clone(), Err(SnapshotWriteFailure::AlreadyExists))
         };
-        stage.message(ConsoleMessage::Snapshot(ticket, there(&wanted)));
-        stage.shows("[ Overwrite ]");
-        assert_snapshot!(sized("over", size), stage.text());
-        assert_eq!(stage.press(KeyCode::Enter), []);
-        stage.shows("already exists");
-        stage.hides("stays as it is");
+        console.message(ConsoleMessage::Snapshot(ticket, there(&wanted)));
+        console.shows("[ Overwrite ]");
+        assert_snapshot!(sized("over", size), console.text());
+        assert_eq!(console.press(KeyCode::Enter), []);
+        console.shows("already exists");
+        console.hides("stays as it is");
         // The same path again, now confirmed.
-        let (ticket, ask) = asked(stage.press(KeyCode::Enter));
+        let (ticket, ask) = asked(console.press(KeyCode::Enter));
         assert_eq!(ask, SnapshotRequest::Write(first.clone()));
-        stage.message(ConsoleMessage::Snapshot(ticket, there(&wanted)));
-        stage.press(KeyCode::Tab);
-        let (ticket, ask) = asked(stage.press(KeyCode::Enter));
+        console.message(ConsoleMessage::Snapshot(ticket, there(&wanted)));
+        console.press(KeyCode::Tab);
+        let (ticket, ask) = asked(console.press(KeyCode::Enter));
         let over = SnapshotWrite {
             if_exists: ExistingFile::Replace,
             ..first
         };
         assert_eq!(ask, SnapshotRequest::Write(over.clone()));
         let done = SnapshotResponse::Written(over, Ok(()));
-        let (ticket, ask) = asked(stage.message(ConsoleMessage::Snapshot(ticket, done)));
+        let (ticket, ask) = asked(console.message(ConsoleMessage::Snapshot(ticket, done)));
         assert_eq!(ask, SnapshotRequest::Open("s-12.snapshot.json".into()));
-        stage.message(ConsoleMessage::Snapshot(
+        console.message(ConsoleMessage::Snapshot(
             ticket,
             read("s-12.snapshot.json", GOOD),
         ));
-        stage.shows("1 RETRIEVE");
+        console.shows("1 RETRIEVE");
     }
 }
 
 #[test]
 fn a_failed_write_keeps_the_path_for_correction() {
-    let mut stage = threads(two(), WIDE);
-    let (ticket, wanted) = writing(&mut stage);
-    let why = SnapshotWriteFailure::Failed("cannot write `x\u{202e}`: no such folder".to_owned());
-    stage.message(ConsoleMessage::Snapshot(
+    let mut console = threads(two(), WIDE);
+    let (ticket, wanted) = writing(&mut console);
+    let reason =
+        SnapshotWriteFailure::Failed("cannot write `x\u{202e}`: no such folder".to_owned());
+    console.message(ConsoleMessage::Snapshot(
         ticket,
-        SnapshotResponse::Written(wanted, Err(why)),
+        SnapshotResponse::Written(wanted, Err(reason)),
     ));
-    stage.shows("cannot write `x\\u{202e}`: no such folder");
-    stage.ctrl('u');
-    stage.hides("no such folder");
-    assert_eq!(stage.press(KeyCode::Enter), []);
-    stage.shows("enter the path of a file");
-    stage.event(&Event::Paste("other\u{202e}.json\nsecond".to_owned()));
-    let (_, ask) = asked(stage.press(KeyCode::Enter));
+    console.shows("cannot write `x\\u{202e}`: no such folder");
+    console.ctrl('u');
+    console.hides("no such folder");
+    assert_eq!(console.press(KeyCode::Enter), []);
+    console.shows("enter the path of a file");
+    console.event(&Event::Paste("other\u{202e}.json\nsecond".to_owned()));
+    let (_, ask) = asked(console.press(KeyCode::Enter));
     let SnapshotRequest::Write(writing) = ask else {
         panic!("{ask:?}");
     };
@@ -325,55 +330,58 @@ fn a_failed_write_keeps_the_path_for_correction() {
 
 #[test]
 fn a_late_result_opens_nothing_after_the_operator_went_on() {
-    let mut stage = threads(two(), WIDE);
-    let (ticket, wanted) = writing(&mut stage);
+    let mut console = threads(two(), WIDE);
+    let (ticket, wanted) = writing(&mut console);
     let there =
         || SnapshotResponse::Written(wanted.clone(), Err(SnapshotWriteFailure::AlreadyExists));
-    key(&mut stage, '?');
-    stage.message(ConsoleMessage::Snapshot(ticket, there()));
-    stage.hides("[ Overwrite ]");
-    stage.press(KeyCode::Esc);
-    stage.shows("already exists");
-    stage.hides("stays as it is");
-    stage.press(KeyCode::Esc);
-    assert!(stage.app.layers.is_empty());
-    assert_eq!(stage.message(ConsoleMessage::Snapshot(ticket, there())), []);
-    assert!(stage.app.layers.is_empty(), "it comes too late");
+    key(&mut console, '?');
+    console.message(ConsoleMessage::Snapshot(ticket, there()));
+    console.hides("[ Overwrite ]");
+    console.press(KeyCode::Esc);
+    console.shows("already exists");
+    console.hides("stays as it is");
+    console.press(KeyCode::Esc);
+    assert!(console.app.layers.is_empty());
+    assert_eq!(
+        console.message(ConsoleMessage::Snapshot(ticket, there())),
+        []
+    );
+    assert!(console.app.layers.is_empty(), "it comes too late");
 }
 
 #[test]
 fn an_outdated_response_never_replaces_a_newer_request() {
-    let mut stage = threads(two(), WIDE);
+    let mut console = threads(two(), WIDE);
     let mut open = |path: &str| {
-        key(&mut stage, 'o');
-        stage.type_text(path);
-        asked(stage.press(KeyCode::Enter)).0
+        key(&mut console, 'o');
+        console.type_text(path);
+        asked(console.press(KeyCode::Enter)).0
     };
     let (first, second) = (open("first.json"), open("second.json"));
-    stage.message(ConsoleMessage::Snapshot(first, read("first.json", GOOD)));
-    stage.shows("reading `second.json`");
-    stage.message(ConsoleMessage::Snapshot(second, read("second.json", GOOD)));
-    stage.shows("Snapshot file: second.json");
-    stage.message(ConsoleMessage::Snapshot(first, read("first.json", GOOD)));
-    stage.shows("Snapshot file: second.json");
+    console.message(ConsoleMessage::Snapshot(first, read("first.json", GOOD)));
+    console.shows("reading `second.json`");
+    console.message(ConsoleMessage::Snapshot(second, read("second.json", GOOD)));
+    console.shows("Snapshot file: second.json");
+    console.message(ConsoleMessage::Snapshot(first, read("first.json", GOOD)));
+    console.shows("Snapshot file: second.json");
 }
 
 #[test]
 fn without_a_conversation_a_snapshot_can_be_opened_but_not_written() {
-    let mut stage = threads(fixture::idle(), WIDE);
-    assert_eq!(key(&mut stage, 's'), []);
-    stage.shows("no thread to write");
-    key(&mut stage, 'o');
-    stage.type_text("a.json");
-    let (ticket, _) = asked(stage.press(KeyCode::Enter));
-    stage.message(ConsoleMessage::Snapshot(ticket, read("a.json", GOOD)));
-    assert_eq!(key(&mut stage, 's'), []);
-    stage.hides("write to>");
-    let mut stage = TestConsole::new(with(fixture::idle(), []), WIDE);
-    key(&mut stage, ':');
-    stage.type_text("snapshot");
-    assert_eq!(stage.press(KeyCode::Enter), []);
-    stage.shows("open> ");
+    let mut console = threads(fixture::idle(), WIDE);
+    assert_eq!(key(&mut console, 's'), []);
+    console.shows("no thread to write");
+    key(&mut console, 'o');
+    console.type_text("a.json");
+    let (ticket, _) = asked(console.press(KeyCode::Enter));
+    console.message(ConsoleMessage::Snapshot(ticket, read("a.json", GOOD)));
+    assert_eq!(key(&mut console, 's'), []);
+    console.hides("write to>");
+    let mut console = TestConsole::new(with(fixture::idle(), []), WIDE);
+    key(&mut console, ':');
+    console.type_text("snapshot");
+    assert_eq!(console.press(KeyCode::Enter), []);
+    console.shows("open> ");
 }
 
 #[test]
@@ -388,16 +396,16 @@ fn a_session_snapshot_is_written_read_back_and_replaced_only_after_confirmation(
     live.press(KeyCode::Char('3'));
     let write = |live: &mut LiveConsole| {
         live.press(KeyCode::Char('s'));
-        live.stage.ctrl('u');
+        live.console.ctrl('u');
         live.types(path.to_str().unwrap());
         live.press(KeyCode::Enter);
     };
     write(&mut live);
-    live.stage.shows("1 RETRIEVE");
-    live.stage
+    live.console.shows("1 RETRIEVE");
+    live.console
         .shows("NOT CLEAR: Position, History, User, Confidence. 4 questions to ask first.");
     live.press(KeyCode::Char('4'));
-    live.stage
+    live.console
         .shows("CRITICAL QUESTION: May bot run `ticket.delete`?");
     let written: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     assert_eq!(written["checkpoint_metadata"]["session_id"], "s-1");
@@ -406,13 +414,13 @@ fn a_session_snapshot_is_written_read_back_and_replaced_only_after_confirmation(
 
     fs::write(&path, "mine").unwrap();
     write(&mut live);
-    live.stage.shows("[ Overwrite ]");
+    live.console.shows("[ Overwrite ]");
     live.press(KeyCode::Enter);
     assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
     live.press(KeyCode::Enter);
     live.press(KeyCode::Tab);
     live.press(KeyCode::Enter);
-    live.stage.shows("1 RETRIEVE");
+    live.console.shows("1 RETRIEVE");
     assert_ne!(fs::read_to_string(&path).unwrap(), "mine");
     // A path that is not a regular file is never overwritten.
     fs::remove_file(&path).unwrap();
@@ -423,8 +431,11 @@ fn a_session_snapshot_is_written_read_back_and_replaced_only_after_confirmation(
     write(&mut live);
     live.press(KeyCode::Tab);
     live.press(KeyCode::Enter);
-    live.stage.shows("only a regular file can be overwritten");
-    assert!(live.told(&mut asked).is_none(), "nothing was decided");
+    live.console.shows("only a regular file can be overwritten");
+    assert!(
+        live.agent_reply(&mut asked).is_none(),
+        "nothing was decided"
+    );
     live.undecided(&["c-1"]);
     let left = fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(left, 1, "nothing half is left");
@@ -440,10 +451,10 @@ fn a_read_only_console_writes_no_record_but_may_write_a_snapshot_file() {
     live.again(|restart| restart.access(ConsoleAccess::ReadOnly));
     live.press(KeyCode::Char('3'));
     live.press(KeyCode::Char('s'));
-    live.stage.ctrl('u');
+    live.console.ctrl('u');
     live.types(path.to_str().unwrap());
     live.press(KeyCode::Enter);
-    live.stage.shows("1 RETRIEVE");
+    live.console.shows("1 RETRIEVE");
     let written: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     assert_eq!(
         written["checkpoint_metadata"]["status"],
@@ -452,5 +463,5 @@ fn a_read_only_console_writes_no_record_but_may_write_a_snapshot_file() {
     live.press(KeyCode::Char('o'));
     live.types(folder.path().to_str().unwrap());
     live.press(KeyCode::Enter);
-    live.stage.shows("not a regular file");
+    live.console.shows("not a regular file");
 }

@@ -25,48 +25,48 @@ const SIZES: [(u16, u16); 3] = [(120, 36), (80, 24), (60, 18)];
 /// The dialog of `c-121` at each size, one below the other.
 fn at_every_size(set: impl Fn(&mut TestConsole)) -> String {
     let screens = SIZES.map(|size| {
-        let mut stage = TestConsole::new(busy(), size);
-        stage.open_gate("c-121");
-        set(&mut stage);
-        stage.text()
+        let mut console = TestConsole::new(busy(), size);
+        console.open_gate("c-121");
+        set(&mut console);
+        console.text()
     });
     screens.join("\n\n")
 }
 
 /// Scrolls through the whole request, at any size, and answers everything.
-pub(super) fn answered(stage: &mut TestConsole) {
-    stage.press(KeyCode::F(6));
-    stage.presses(KeyCode::PageDown, 4);
-    stage.press(KeyCode::F(6));
-    fill(stage);
+pub(super) fn answered(console: &mut TestConsole) {
+    console.press(KeyCode::F(6));
+    console.presses(KeyCode::PageDown, 4);
+    console.press(KeyCode::F(6));
+    fill(console);
 }
 
-pub(super) fn reviewing(stage: &mut TestConsole) {
-    answered(stage);
-    assert_eq!(stage.press(KeyCode::Enter), []);
+pub(super) fn reviewing(console: &mut TestConsole) {
+    answered(console);
+    assert_eq!(console.press(KeyCode::Enter), []);
 }
 
-fn signed(stage: &mut TestConsole) {
-    reviewing(stage);
-    stage.presses(KeyCode::PageDown, 9);
-    stage.type_text(&ticket_delete().request_hash.short(4));
-    stage.presses(KeyCode::Tab, 2);
+fn signed(console: &mut TestConsole) {
+    reviewing(console);
+    console.presses(KeyCode::PageDown, 9);
+    console.type_text(&ticket_delete().request_hash.short(4));
+    console.presses(KeyCode::Tab, 2);
 }
 
-fn writing(stage: &mut TestConsole) {
-    signed(stage);
-    assert_eq!(decisions(stage.press(KeyCode::Enter)).len(), 1);
+fn writing(console: &mut TestConsole) {
+    signed(console);
+    assert_eq!(decisions(console.press(KeyCode::Enter)).len(), 1);
 }
 
-fn refused(stage: &mut TestConsole) {
-    writing(stage);
-    let why = DecisionRefusal::Unavailable("disk full".to_owned());
+fn refused(console: &mut TestConsole) {
+    writing(console);
+    let reason = DecisionRefusal::Unavailable("disk full".to_owned());
     let gate = ticket_delete().id;
-    stage.message(ConsoleMessage::Decided(
+    console.message(ConsoleMessage::Decided(
         gate.clone(),
-        OperatorReply::Refused(why),
+        OperatorReply::Refused(reason),
     ));
-    stage.message(ConsoleMessage::Trail(
+    console.message(ConsoleMessage::Trail(
         gate,
         TrailPurpose::ReadBack,
         Ok(Vec::new()),
@@ -109,80 +109,80 @@ fn every_dialog_state_is_painted_at_every_size() {
     assert_snapshot!("state_refused", at_every_size(refused));
     assert_snapshot!(
         "state_expired",
-        at_every_size(|stage| {
-            answered(stage);
-            stage.snapshot(expired());
+        at_every_size(|console| {
+            answered(console);
+            console.snapshot(expired());
         })
     );
     assert_snapshot!(
         "state_changed",
-        at_every_size(|stage| {
-            answered(stage);
-            stage.snapshot(with_other(&other_request()));
+        at_every_size(|console| {
+            answered(console);
+            console.snapshot(with_other(&other_request()));
         })
     );
     assert_snapshot!(
         "state_minimised",
-        at_every_size(|stage| {
-            answered(stage);
-            stage.press(KeyCode::F(3));
+        at_every_size(|console| {
+            answered(console);
+            console.press(KeyCode::F(3));
         })
     );
     assert_snapshot!(
         "state_denying",
-        at_every_size(|stage| {
-            stage.presses(KeyCode::Tab, 4);
-            stage.press(KeyCode::Enter);
-            stage.type_text("wrong tenant");
+        at_every_size(|console| {
+            console.presses(KeyCode::Tab, 4);
+            console.press(KeyCode::Enter);
+            console.type_text("wrong tenant");
         })
     );
 }
 
 #[test]
 fn plain_characters_without_colour() {
-    let look = Appearance {
+    let appearance = Appearance {
         glyphs: Glyphs::Ascii,
         colour: ColourMode::Plain,
         ..Appearance::default()
     };
-    let mut stage = TestConsole::with_look(busy(), SIZES[1], look);
-    stage.open_gate("c-121");
-    reviewing(&mut stage);
-    assert!(stage.text().is_ascii(), "{}", stage.text());
-    assert_snapshot!(stage.picture());
+    let mut console = TestConsole::with_look(busy(), SIZES[1], appearance);
+    console.open_gate("c-121");
+    reviewing(&mut console);
+    assert!(console.text().is_ascii(), "{}", console.text());
+    assert_snapshot!(console.picture());
 }
 
 // A decision is bound to the request that was shown.
 #[test]
 fn a_changed_request_discards_the_input_and_shows_the_difference() {
-    let mut stage = TestConsole::new(busy(), SIZES[0]);
-    stage.open_gate("c-121");
-    signed(&mut stage);
-    stage.snapshot(with_other(&other_request()));
-    stage.shows("CHANGED");
-    stage.shows("+     9999");
-    stage.shows("-   \"note\": \"dup\\u{202e} cleanup\",");
-    stage.hides("Pass now");
+    let mut console = TestConsole::new(busy(), SIZES[0]);
+    console.open_gate("c-121");
+    signed(&mut console);
+    console.snapshot(with_other(&other_request()));
+    console.shows("CHANGED");
+    console.shows("+     9999");
+    console.shows("-   \"note\": \"dup\\u{202e} cleanup\",");
+    console.hides("Pass now");
     let thrown_away = ConsoleRequest::KeepDraft(ticket_delete().id, None);
-    let dropped = stage.press(KeyCode::Enter);
+    let dropped = console.press(KeyCode::Enter);
     assert_eq!(dropped, [thrown_away], "it is arming again");
-    stage.wait(DIALOG_ARMING_TIME);
-    stage.shows("your input, not sent");
-    assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
-    stage.shows("DENIED  WAIT");
-    stage.wait(DIALOG_ARMING_TIME);
-    stage.shows("9999");
-    stage.shows("Pass is disabled: 3 answers missing");
-    stage.shows("hash");
-    fill(&mut stage);
-    stage.press(KeyCode::Enter);
-    stage.presses(KeyCode::PageDown, 9);
-    stage.type_text(&ticket_delete().request_hash.short(4));
-    stage.presses(KeyCode::Tab, 2);
-    let sent = decisions(stage.press(KeyCode::Enter));
+    console.wait(DIALOG_ARMING_TIME);
+    console.shows("your input, not sent");
+    assert_eq!(decisions(console.press(KeyCode::Enter)), []);
+    console.shows("DENIED  WAIT");
+    console.wait(DIALOG_ARMING_TIME);
+    console.shows("9999");
+    console.shows("Pass is disabled: 3 answers missing");
+    console.shows("hash");
+    fill(&mut console);
+    console.press(KeyCode::Enter);
+    console.presses(KeyCode::PageDown, 9);
+    console.type_text(&ticket_delete().request_hash.short(4));
+    console.presses(KeyCode::Tab, 2);
+    let sent = decisions(console.press(KeyCode::Enter));
     let is_wrong = |sent: &DecisionRequest| matches!(sent.ruling, Ruling::WrongConfirmation { .. });
     assert!(sent.iter().all(is_wrong), "the hash of the one before");
-    stage.shows("cannot pass: type the hash first");
+    console.shows("cannot pass: type the hash first");
 }
 
 #[test]
@@ -197,41 +197,41 @@ fn a_changed_atlas_or_an_agents_answer_counts_as_a_changed_request() {
         (atlas, "+ atlas "),
         (answered_one, "+   answered by the agent"),
     ] {
-        let mut stage = TestConsole::new(busy(), SIZES[0]);
-        stage.open_gate("c-121");
-        signed(&mut stage);
-        stage.snapshot(with_other(&other));
-        stage.shows(shown);
-        stage.wait(DIALOG_ARMING_TIME);
-        assert_eq!(decisions(stage.presses(KeyCode::Enter, 5)), []);
+        let mut console = TestConsole::new(busy(), SIZES[0]);
+        console.open_gate("c-121");
+        signed(&mut console);
+        console.snapshot(with_other(&other));
+        console.shows(shown);
+        console.wait(DIALOG_ARMING_TIME);
+        assert_eq!(decisions(console.presses(KeyCode::Enter, 5)), []);
     }
 }
 
 #[test]
 fn a_change_during_writing_waits_for_the_reply() {
-    let mut stage = TestConsole::new(busy(), SIZES[0]);
-    stage.open_gate("c-121");
-    writing(&mut stage);
-    stage.snapshot(with_other(&other_request()));
-    stage.shows("writing...");
+    let mut console = TestConsole::new(busy(), SIZES[0]);
+    console.open_gate("c-121");
+    writing(&mut console);
+    console.snapshot(with_other(&other_request()));
+    console.shows("writing...");
     let gate = ticket_delete().id;
     let reply = OperatorReply::Refused(DecisionRefusal::RequestChanged);
-    stage.message(ConsoleMessage::Decided(gate, reply));
-    stage.shows("The request changed");
+    console.message(ConsoleMessage::Decided(gate, reply));
+    console.shows("The request changed");
 }
 
 // A failed write is never reported as if nothing had happened.
 #[test]
 fn a_failed_write_reads_back_what_is_on_disk() {
-    let mut stage = TestConsole::new(busy(), SIZES[0]);
-    stage.open_gate("c-121");
-    writing(&mut stage);
+    let mut console = TestConsole::new(busy(), SIZES[0]);
+    console.open_gate("c-121");
+    writing(&mut console);
     let gate = ticket_delete().id;
-    let fail = |stage: &mut TestConsole| {
-        let why = DecisionRefusal::Unavailable("disk full".to_owned());
-        stage.message(ConsoleMessage::Decided(
+    let fail = |console: &mut TestConsole| {
+        let reason = DecisionRefusal::Unavailable("disk full".to_owned());
+        console.message(ConsoleMessage::Decided(
             ticket_delete().id,
-            OperatorReply::Refused(why),
+            OperatorReply::Refused(reason),
         ))
     };
     let asked = ConsoleRequest::LoadTrail {
@@ -241,11 +241,11 @@ fn a_failed_write_reads_back_what_is_on_disk() {
         limit: 500,
         purpose: TrailPurpose::ReadBack,
     };
-    assert_eq!(fail(&mut stage), [asked]);
-    stage.shows("not recorded, so without effect: disk full");
-    stage.shows("reading back from disk");
-    stage.press(KeyCode::F(6));
-    stage.shows("reading back from disk");
+    assert_eq!(fail(&mut console), [asked]);
+    console.shows("not recorded, so without effect: disk full");
+    console.shows("reading back from disk");
+    console.press(KeyCode::F(6));
+    console.shows("reading back from disk");
     let mut found = events("s-12", 17, 6);
     for event in &mut found {
         event.parent_span_id = Some("span-1".parse().unwrap());
@@ -255,26 +255,26 @@ fn a_failed_write_reads_back_what_is_on_disk() {
         .filter(|event| event.event_type == "action_attempted")
         .cloned()
         .collect();
-    stage.message(ConsoleMessage::Trail(
+    console.message(ConsoleMessage::Trail(
         gate.clone(),
         TrailPurpose::ReadBack,
         Ok(others),
     ));
-    stage.shows("read back: this decision is not on disk");
+    console.shows("read back: this decision is not on disk");
     for (read, shown) in [
         (Ok(found), "is on disk as event"),
         (Err("EIO".to_owned()), "EIO"),
     ] {
-        let mut stage = TestConsole::new(busy(), SIZES[0]);
-        stage.open_gate("c-121");
-        writing(&mut stage);
-        fail(&mut stage);
-        stage.message(ConsoleMessage::Trail(
+        let mut console = TestConsole::new(busy(), SIZES[0]);
+        console.open_gate("c-121");
+        writing(&mut console);
+        fail(&mut console);
+        console.message(ConsoleMessage::Trail(
             gate.clone(),
             TrailPurpose::ReadBack,
             read,
         ));
-        stage.shows(shown);
+        console.shows(shown);
     }
 }
 
@@ -292,104 +292,104 @@ fn the_number_of_recent_passes_and_the_time_per_pass_are_shown() {
         mine("c-116", "13:55:00"),
         mine("c-100", "13:40:00"),
     ];
-    let mut stage = TestConsole::new(picture.clone(), SIZES[0]);
-    stage.open_gate("c-121");
-    stage.wait(Duration::from_millis(40_300));
-    stage.shows("you passed 2 in 10 min");
-    writing(&mut stage);
+    let mut console = TestConsole::new(picture.clone(), SIZES[0]);
+    console.open_gate("c-121");
+    console.wait(Duration::from_millis(40_300));
+    console.shows("you passed 2 in 10 min");
+    writing(&mut console);
     let done = decided("c-121", "14:03:13", HeldOutcome::Passed, Some("op-1@ops"));
-    stage.message(ConsoleMessage::Decided(
+    console.message(ConsoleMessage::Decided(
         ticket_delete().id,
         OperatorReply::Decided(done),
     ));
     picture.held.retain(|held| held.id.as_str() != "c-121");
     picture.decided.insert(0, mine("c-121", "14:03:13"));
-    stage.snapshot(picture);
-    stage.open_gate("c-122");
-    stage.press(KeyCode::Left);
-    stage.presses(KeyCode::PageDown, 3);
-    stage.presses(KeyCode::Tab, 3);
-    stage.press(KeyCode::Enter);
-    stage.shows("you passed 3 in 10 min (viewed 42 s, ?, ?)");
+    console.snapshot(picture);
+    console.open_gate("c-122");
+    console.press(KeyCode::Left);
+    console.presses(KeyCode::PageDown, 3);
+    console.presses(KeyCode::Tab, 3);
+    console.press(KeyCode::Enter);
+    console.shows("you passed 3 in 10 min (viewed 42 s, ?, ?)");
 }
 
 // The countdown is visible during typing, and the typed text survives the deadline.
 #[test]
 fn answers_of_an_expired_request_return_when_it_is_asked_again() {
-    let mut stage = TestConsole::new(busy(), SIZES[0]);
-    stage.open_gate("c-121");
-    stage.type_text("dup of 4398");
-    stage.shows("left → DENIED");
-    stage.wait(Duration::from_mins(3));
-    stage.shows("Deciding is disabled: time is up");
-    stage.shows("00:00 left");
-    stage.snapshot(expired());
-    stage.shows("EXPIRED at 14:05:21 → DENIED: no answer");
-    stage.shows("CLOSED");
-    stage.hides("over ");
-    stage.shows("dup of 4398");
-    assert_eq!(stage.type_text("more"), [], "nothing is typed any more");
-    stage.press(KeyCode::Esc);
+    let mut console = TestConsole::new(busy(), SIZES[0]);
+    console.open_gate("c-121");
+    console.type_text("dup of 4398");
+    console.shows("left → DENIED");
+    console.wait(Duration::from_mins(3));
+    console.shows("Deciding is disabled: time is up");
+    console.shows("00:00 left");
+    console.snapshot(expired());
+    console.shows("EXPIRED at 14:05:21 → DENIED: no answer");
+    console.shows("CLOSED");
+    console.hides("over ");
+    console.shows("dup of 4398");
+    assert_eq!(console.type_text("more"), [], "nothing is typed any more");
+    console.press(KeyCode::Esc);
     let mut again = ticket_delete();
     again.id = "c-130".parse().unwrap();
-    again.deadline = stage.now.plus(Duration::from_mins(5));
-    stage.snapshot(snapshot([again]));
-    stage.open();
-    stage.shows("dup of 4398");
+    again.deadline = console.now.plus(Duration::from_mins(5));
+    console.snapshot(snapshot([again]));
+    console.open();
+    console.shows("dup of 4398");
 }
 
 #[test]
 fn a_minimised_dialog_is_restored_unchanged() {
-    let mut stage = TestConsole::new(busy(), SIZES[0]);
-    stage.open_gate("c-121");
-    answered(&mut stage);
-    assert_eq!(stage.press(KeyCode::F(3)), []);
-    stage.shows("F3 back  HIGH  c-121  ticket.delete  ready, NOT SENT");
-    stage.shows("02:49 left");
-    stage.press(KeyCode::Home);
-    stage.press(KeyCode::Down);
-    stage.shows("> ");
-    assert_eq!(stage.press(KeyCode::F(3)), []);
-    stage.shows("DENIED  WAIT");
+    let mut console = TestConsole::new(busy(), SIZES[0]);
+    console.open_gate("c-121");
+    answered(&mut console);
+    assert_eq!(console.press(KeyCode::F(3)), []);
+    console.shows("F3 back  HIGH  c-121  ticket.delete  ready, NOT SENT");
+    console.shows("02:49 left");
+    console.press(KeyCode::Home);
+    console.press(KeyCode::Down);
+    console.shows("> ");
+    assert_eq!(console.press(KeyCode::F(3)), []);
+    console.shows("DENIED  WAIT");
     assert_eq!(
-        stage.presses(KeyCode::Enter, 3),
+        console.presses(KeyCode::Enter, 3),
         [],
         "keys are dropped again"
     );
-    stage.wait(DIALOG_ARMING_TIME);
-    stage.shows("seen 100 %");
-    assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
-    stage.shows("Review: what will be written");
+    console.wait(DIALOG_ARMING_TIME);
+    console.shows("seen 100 %");
+    assert_eq!(decisions(console.press(KeyCode::Enter)), []);
+    console.shows("Review: what will be written");
 }
 
 #[test]
 fn opening_another_request_keeps_the_minimised_dialog_as_a_draft() {
-    let mut stage = TestConsole::new(busy(), SIZES[0]);
-    stage.open_gate("c-121");
-    stage.type_text("half an ans");
-    stage.press(KeyCode::F(3));
-    stage.open_gate("c-118");
-    stage.hides("F3 back");
-    stage.press(KeyCode::Esc);
-    stage.open_gate("c-121");
-    stage.shows("half an ans");
-    stage.press(KeyCode::F(3));
+    let mut console = TestConsole::new(busy(), SIZES[0]);
+    console.open_gate("c-121");
+    console.type_text("half an ans");
+    console.press(KeyCode::F(3));
+    console.open_gate("c-118");
+    console.hides("F3 back");
+    console.press(KeyCode::Esc);
+    console.open_gate("c-121");
+    console.shows("half an ans");
+    console.press(KeyCode::F(3));
     // Enter on the same request restores the dialog.
-    stage.press(KeyCode::Enter);
-    stage.shows("half an ans");
-    stage.wait(DIALOG_ARMING_TIME);
-    stage.press(KeyCode::F(3));
-    stage.snapshot(expired());
-    stage.shows("EXPIRED");
-    stage.press(KeyCode::F(3));
-    stage.shows("your input, not sent");
+    console.press(KeyCode::Enter);
+    console.shows("half an ans");
+    console.wait(DIALOG_ARMING_TIME);
+    console.press(KeyCode::F(3));
+    console.snapshot(expired());
+    console.shows("EXPIRED");
+    console.press(KeyCode::F(3));
+    console.shows("your input, not sent");
 }
 
 #[test]
 fn a_dialog_cannot_be_minimised_while_its_decision_is_written() {
-    let mut stage = TestConsole::new(busy(), SIZES[0]);
-    stage.open_gate("c-121");
-    writing(&mut stage);
-    assert_eq!(stage.press(KeyCode::F(3)), []);
-    stage.shows("writing...");
+    let mut console = TestConsole::new(busy(), SIZES[0]);
+    console.open_gate("c-121");
+    writing(&mut console);
+    assert_eq!(console.press(KeyCode::F(3)), []);
+    console.shows("writing...");
 }

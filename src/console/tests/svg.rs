@@ -74,23 +74,23 @@ fn svg(buffer: &Buffer) -> String {
     for y in area.top()..area.bottom() {
         let mut x = area.left();
         while x < area.right() {
-            let look = style(&buffer[(x, y)]);
+            let appearance = style(&buffer[(x, y)]);
             let (start, mut text) = (x, String::new());
-            while x < area.right() && style(&buffer[(x, y)]) == look {
+            while x < area.right() && style(&buffer[(x, y)]) == appearance {
                 let symbol = buffer[(x, y)].symbol();
                 text.push_str(symbol);
                 x += u16::try_from(symbol.width().max(1)).unwrap();
             }
-            run(&mut out, (start, x - start, y), &text, look);
+            run(&mut out, (start, x - start, y), &text, appearance);
         }
     }
     out.push_str("</svg>\n");
     out
 }
 
-fn run(out: &mut String, place: (u16, u16, u16), text: &str, look: (&str, &str, &str)) {
+fn run(out: &mut String, place: (u16, u16, u16), text: &str, appearance: (&str, &str, &str)) {
     let (start, cells, y) = place;
-    let (ink, paper, weight) = look;
+    let (ink, paper, weight) = appearance;
     let (left, top) = (pixels(start, WIDTH), pixels(y, HEIGHT));
     let width = f32::from(cells) * WIDTH;
     if paper != PAPER {
@@ -134,11 +134,11 @@ fn words(text: &str) -> Vec<(u16, &str)> {
     words
 }
 
-fn is_fresh(name: &str, stage: &TestConsole) {
+fn is_fresh(name: &str, console: &TestConsole) {
     let file: PathBuf = [env!("CARGO_MANIFEST_DIR"), "assets", "pictures", name]
         .iter()
         .collect();
-    let painted = svg(stage.buffer());
+    let painted = svg(console.buffer());
     if std::env::var_os("UPDATE_PICTURES").is_some() {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(&file, &painted).unwrap();
@@ -152,22 +152,22 @@ fn is_fresh(name: &str, stage: &TestConsole) {
 
 #[test]
 fn pictures_of_the_queue_and_its_dialog_are_up_to_date() {
-    let mut stage = TestConsole::new(busy(), (120, 36));
-    stage.press(KeyCode::Down);
-    is_fresh("queue.svg", &stage);
-    stage.open_gate("c-121");
-    stage.type_text("Dup of 4398, customer confirmed by mail, reason: merge");
-    is_fresh("dialog.svg", &stage);
+    let mut console = TestConsole::new(busy(), (120, 36));
+    console.press(KeyCode::Down);
+    is_fresh("queue.svg", &console);
+    console.open_gate("c-121");
+    console.type_text("Dup of 4398, customer confirmed by mail, reason: merge");
+    is_fresh("dialog.svg", &console);
 }
 
 #[test]
 fn pictures_of_the_record_are_up_to_date() {
     let archive = Archive::sample();
-    let mut stage = TestConsole::new(busy(), (120, 36));
-    archive.open(&mut stage, "s-09");
-    stage.message(archive.checked(2));
-    archive.keys(&mut stage, "jjjjjjjjj");
-    is_fresh("trace.svg", &stage);
+    let mut console = TestConsole::new(busy(), (120, 36));
+    archive.open(&mut console, "s-09");
+    console.message(archive.checked(2));
+    archive.keys(&mut console, "jjjjjjjjj");
+    is_fresh("trace.svg", &console);
 }
 
 #[test]

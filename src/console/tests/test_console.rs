@@ -32,16 +32,20 @@ impl TestConsole {
         Self::with_look(snapshot, size, Appearance::default())
     }
 
-    pub(super) fn with_look(snapshot: RuntimeSnapshot, size: (u16, u16), look: Appearance) -> Self {
+    pub(super) fn with_look(
+        snapshot: RuntimeSnapshot,
+        size: (u16, u16),
+        appearance: Appearance,
+    ) -> Self {
         let area = Rect::new(0, 0, size.0, size.1);
-        let mut stage = Self {
-            app: App::new(look, Arc::new(snapshot), area),
+        let mut console = Self {
+            app: App::new(appearance, Arc::new(snapshot), area),
             now: super::fixture::now(),
             terminal: Terminal::new(TestBackend::new(size.0, size.1)).unwrap(),
         };
-        stage.app.initial_requests();
-        stage.paint();
-        stage
+        console.app.initial_requests();
+        console.paint();
+        console
     }
 
     /// Paints like the driver when its queue is empty.

@@ -23,13 +23,13 @@ const SIZES: [(u16, u16); 3] = [WIDE, (80, 24), (60, 18)];
 
 /// Shows the conversations screen.
 fn shown(snapshot: RuntimeSnapshot, size: (u16, u16)) -> TestConsole {
-    let mut stage = TestConsole::new(snapshot, size);
-    stage.press(KeyCode::Char('3'));
-    stage
+    let mut console = TestConsole::new(snapshot, size);
+    console.press(KeyCode::Char('3'));
+    console
 }
 
-fn key(stage: &mut TestConsole, key: char) -> Vec<ConsoleRequest> {
-    stage.press(KeyCode::Char(key))
+fn key(console: &mut TestConsole, key: char) -> Vec<ConsoleRequest> {
+    console.press(KeyCode::Char(key))
 }
 
 fn sized(name: &str, (width, height): (u16, u16)) -> String {
@@ -40,36 +40,36 @@ fn sized(name: &str, (width, height): (u16, u16)) -> String {
 #[test]
 fn a_frozen_thread_shows_the_time_the_cause_and_the_proposals_held_back() {
     for size in SIZES {
-        let stage = shown(two(), size);
+        let console = shown(two(), size);
         for text in ["SUMMARY FROZEN", "since 13:59:10", " for later"] {
-            stage.shows(text);
+            console.shows(text);
         }
-        stage.shows("(TRUE or TRUE) and TRUE = TRUE");
-        stage.shows("a must signal, or phase and intensity drop");
-        assert_snapshot!(sized("threads_frozen", size), stage.text());
+        console.shows("(TRUE or TRUE) and TRUE = TRUE");
+        console.shows("a must signal, or phase and intensity drop");
+        assert_snapshot!(sized("threads_frozen", size), console.text());
     }
-    let stage = shown(two(), WIDE);
-    stage.shows("1 thread frozen");
-    stage.shows("2 saved for later");
-    stage.shows("+ ARC       purge all ACME duplicates now");
-    stage.shows("- ARC       dedupe ACME tickets before Friday's export");
-    stage.shows("reason: phase=peak, intensity=high, decision=should");
-    stage.shows("rule 3: a signal in the SHOULD set");
-    assert_snapshot!("threads_frozen_styled", stage.picture());
-    let look = Appearance {
+    let console = shown(two(), WIDE);
+    console.shows("1 thread frozen");
+    console.shows("2 saved for later");
+    console.shows("+ ARC       purge all ACME duplicates now");
+    console.shows("- ARC       dedupe ACME tickets before Friday's export");
+    console.shows("reason: phase=peak, intensity=high, decision=should");
+    console.shows("rule 3: a signal in the SHOULD set");
+    assert_snapshot!("threads_frozen_styled", console.picture());
+    let appearance = Appearance {
         glyphs: Glyphs::Ascii,
         ..Appearance::default()
     };
-    let mut stage = TestConsole::with_look(two(), WIDE, look);
-    key(&mut stage, '3');
-    stage.shows(".-###");
-    assert!(stage.text().is_ascii(), "{}", stage.text());
+    let mut console = TestConsole::with_look(two(), WIDE, appearance);
+    key(&mut console, '3');
+    console.shows(".-###");
+    assert!(console.text().is_ascii(), "{}", console.text());
 }
 
 #[test]
 fn the_frozen_mark_is_cyan_reversed_and_has_a_word() {
-    let stage = shown(two(), WIDE);
-    let text = stage.text();
+    let console = shown(two(), WIDE);
+    let text = console.text();
     let (row, line) = text
         .lines()
         .enumerate()
@@ -77,7 +77,7 @@ fn the_frozen_mark_is_cyan_reversed_and_has_a_word() {
         .unwrap();
     let column = line.chars().take_while(|c| *c != '*').count();
     let place = (u16::try_from(column).unwrap(), u16::try_from(row).unwrap());
-    let cell = &stage.buffer()[place];
+    let cell = &console.buffer()[place];
     assert_eq!(cell.fg, Color::Cyan);
     assert!(cell.modifier.contains(Modifier::REVERSED));
 }
@@ -86,75 +86,79 @@ fn the_frozen_mark_is_cyan_reversed_and_has_a_word() {
 #[test]
 fn a_calm_thread_shows_that_its_summary_follows_the_turns() {
     for size in SIZES {
-        let stage = shown(with(fixture::idle(), [calm()]), size);
-        stage.shows("not frozen");
-        stage.hides("SUMMARY FROZEN");
-        assert_snapshot!(sized("threads_calm", size), stage.text());
+        let console = shown(with(fixture::idle(), [calm()]), size);
+        console.shows("not frozen");
+        console.hides("SUMMARY FROZEN");
+        assert_snapshot!(sized("threads_calm", size), console.text());
     }
-    let stage = shown(with(fixture::idle(), [calm()]), WIDE);
-    stage.shows("context pressure no  drift no  ack-only YES  summary changed no");
-    stage.shows("(FALSE or FALSE) and TRUE = FALSE");
+    let console = shown(with(fixture::idle(), [calm()]), WIDE);
+    console.shows("context pressure no  drift no  ack-only YES  summary changed no");
+    console.shows("(FALSE or FALSE) and TRUE = FALSE");
 }
 
 #[test]
 fn the_empty_screen_explains_how_conversations_start() {
     for size in SIZES {
-        let stage = shown(fixture::idle(), size);
-        stage.shows("No threads yet.");
-        stage.shows("cra turn FILE");
-        assert_snapshot!(sized("threads_empty", size), stage.text());
+        let console = shown(fixture::idle(), size);
+        console.shows("No threads yet.");
+        console.shows("cra turn FILE");
+        assert_snapshot!(sized("threads_empty", size), console.text());
     }
 }
 
 #[test]
 fn hostile_agent_text_in_a_thread_moves_and_hides_nothing() {
     for size in SIZES {
-        let mut stage = shown(with(fixture::busy(), [hostile()]), size);
-        let check = |stage: &TestConsole| {
-            for cell in stage.buffer().content() {
-                assert!(!cell.symbol().chars().any(is_deceptive), "{}", stage.text());
+        let mut console = shown(with(fixture::busy(), [hostile()]), size);
+        let check = |console: &TestConsole| {
+            for cell in console.buffer().content() {
+                assert!(
+                    !cell.symbol().chars().any(is_deceptive),
+                    "{}",
+                    console.text()
+                );
             }
         };
-        stage.shows("\\u{202e}");
-        check(&stage);
-        assert_snapshot!(sized("threads_hostile", size), stage.text());
-        key(&mut stage, '=');
-        check(&stage);
-        key(&mut stage, 'b');
-        check(&stage);
-        key(&mut stage, 'w');
-        check(&stage);
-        stage.press(KeyCode::Esc);
-        key(&mut stage, '1');
-        stage.open_gate("c-119");
-        check(&stage);
+        console.shows("\\u{202e}");
+        check(&console);
+        assert_snapshot!(sized("threads_hostile", size), console.text());
+        key(&mut console, '=');
+        check(&console);
+        key(&mut console, 'b');
+        check(&console);
+        key(&mut console, 'w');
+        check(&console);
+        console.press(KeyCode::Esc);
+        key(&mut console, '1');
+        console.open_gate("c-119");
+        check(&console);
     }
-    let mut stage = shown(with(fixture::idle(), [hostile()]), WIDE);
-    stage.press(KeyCode::Tab);
-    stage.press(KeyCode::End);
-    stage.shows("hidden characters");
-    stage.shows("drift flagged by op\\u{202e}-1");
+    let mut console = shown(with(fixture::idle(), [hostile()]), WIDE);
+    console.press(KeyCode::Tab);
+    console.press(KeyCode::End);
+    console.shows("hidden characters");
+    console.shows("drift flagged by op\\u{202e}-1");
 }
 
 // covers D16
 #[test]
 fn the_difference_compares_every_proposal_with_the_stored_summary() {
     for size in SIZES {
-        let mut stage = shown(two(), size);
-        key(&mut stage, '=');
-        stage.shows(" 2 saved for later ");
-        stage.shows(" 2 saved for later  FROZEN ");
-        stage.shows("NOT APPLIED, saved for later by the peak guardrail");
-        assert_snapshot!(sized("threads_diff", size), stage.text());
-        stage.press(KeyCode::End);
-        stage.hides("more below");
-        stage.shows("next chance");
-        stage.press(KeyCode::Esc);
-        stage.shows("Memento v1");
+        let mut console = shown(two(), size);
+        key(&mut console, '=');
+        console.shows(" 2 saved for later ");
+        console.shows(" 2 saved for later  FROZEN ");
+        console.shows("NOT APPLIED, saved for later by the peak guardrail");
+        assert_snapshot!(sized("threads_diff", size), console.text());
+        console.press(KeyCode::End);
+        console.hides("more below");
+        console.shows("next chance");
+        console.press(KeyCode::Esc);
+        console.shows("Memento v1");
     }
     // The summary thaws while the operator looks at it.
-    let mut stage = shown(two(), WIDE);
-    key(&mut stage, '=');
+    let mut console = shown(two(), WIDE);
+    key(&mut console, '=');
     let mut thawed = two();
     let thaw = |thread: &std::sync::Arc<crate::memento::Thread>| {
         let mut thread = (**thread).clone();
@@ -163,77 +167,77 @@ fn the_difference_compares_every_proposal_with_the_stored_summary() {
     };
     thawed.threads = thawed.threads.iter().map(thaw).collect();
     thawed.revision += 1;
-    stage.snapshot(thawed);
-    stage.shows("No proposal is saved for later.");
-    let mut stage = shown(with(fixture::idle(), [calm()]), WIDE);
-    key(&mut stage, '=');
-    stage.shows("no proposal is saved for later");
-    stage.shows("Memento v1");
+    console.snapshot(thawed);
+    console.shows("No proposal is saved for later.");
+    let mut console = shown(with(fixture::idle(), [calm()]), WIDE);
+    key(&mut console, '=');
+    console.shows("no proposal is saved for later");
+    console.shows("Memento v1");
 }
 
 #[test]
 fn lines_that_an_accepted_proposal_keeps_are_not_shown_as_different() {
     let silent = json!({"proposed": {"arc": "purge"}});
-    let mut stage = shown(with(fixture::idle(), [take(&frozen(), 1, 6, silent)]), WIDE);
-    key(&mut stage, '=');
-    stage.shows("- ACTIVE    confirm export window");
-    stage.hides("- NEXT");
-    stage.hides("- DECISIONS");
+    let mut console = shown(with(fixture::idle(), [take(&frozen(), 1, 6, silent)]), WIDE);
+    key(&mut console, '=');
+    console.shows("- ACTIVE    confirm export window");
+    console.hides("- NEXT");
+    console.hides("- DECISIONS");
 }
 
 #[test]
 fn enter_in_the_history_shows_the_event_of_a_turn() {
     for size in SIZES {
-        let mut stage = shown(two(), size);
-        key(&mut stage, 'b');
-        stage.press(KeyCode::Down);
-        assert_snapshot!(sized("threads_history", size), stage.text());
-        let asked = stage.press(KeyCode::Enter);
+        let mut console = shown(two(), size);
+        key(&mut console, 'b');
+        console.press(KeyCode::Down);
+        assert_snapshot!(sized("threads_history", size), console.text());
+        let asked = console.press(KeyCode::Enter);
         let (session, event) = ("s-12".parse().unwrap(), "event-4".parse().unwrap());
         assert_eq!(asked, [ConsoleRequest::FindEvent(session, event)]);
-        assert_eq!(stage.app.screen, ScreenId::Threads);
+        assert_eq!(console.app.screen, ScreenId::Threads);
     }
-    let mut stage = shown(two(), WIDE);
-    key(&mut stage, 'b');
-    stage.press(KeyCode::Enter);
-    stage.message(ConsoleMessage::Sessions(Ok(fixture::sessions())));
+    let mut console = shown(two(), WIDE);
+    key(&mut console, 'b');
+    console.press(KeyCode::Enter);
+    console.message(ConsoleMessage::Sessions(Ok(fixture::sessions())));
     let found = ConsoleMessage::EventFound("s-12".parse().unwrap(), Ok(Some(4)));
-    let requests = stage.message(found);
-    assert_eq!(stage.app.screen, ScreenId::Trace);
+    let requests = console.message(found);
+    assert_eq!(console.app.screen, ScreenId::Trace);
     assert!(
         requests
             .iter()
             .any(|request| matches!(request, ConsoleRequest::Read(_)))
     );
-    stage.shows(">    4 ");
+    console.shows(">    4 ");
 }
 
 #[test]
 fn a_late_event_does_not_switch_the_screen() {
     let found = |found| ConsoleMessage::EventFound("s-12".parse().unwrap(), found);
-    let mut stage = shown(two(), WIDE);
-    key(&mut stage, '1');
-    stage.message(found(Ok(Some(4))));
-    assert_eq!(stage.app.screen, ScreenId::Queue);
-    key(&mut stage, '3');
-    key(&mut stage, 'w');
-    stage.message(found(Ok(Some(4))));
-    assert_eq!(stage.app.screen, ScreenId::Threads);
-    stage.press(KeyCode::Esc);
-    stage.message(found(Ok(None)));
-    stage.shows("the event is not in the record of s-12");
-    stage.message(found(Err("disk\u{202e}".to_owned())));
-    stage.shows("cannot read the record: disk\\u{202e}");
+    let mut console = shown(two(), WIDE);
+    key(&mut console, '1');
+    console.message(found(Ok(Some(4))));
+    assert_eq!(console.app.screen, ScreenId::Queue);
+    key(&mut console, '3');
+    key(&mut console, 'w');
+    console.message(found(Ok(Some(4))));
+    assert_eq!(console.app.screen, ScreenId::Threads);
+    console.press(KeyCode::Esc);
+    console.message(found(Ok(None)));
+    console.shows("the event is not in the record of s-12");
+    console.message(found(Err("disk\u{202e}".to_owned())));
+    console.shows("cannot read the record: disk\\u{202e}");
 }
 
 #[test]
 fn the_selected_turn_stays_selected_while_turns_arrive() {
-    let mut stage = shown(two(), WIDE);
-    key(&mut stage, 'b');
-    stage.press(KeyCode::Down);
+    let mut console = shown(two(), WIDE);
+    key(&mut console, 'b');
+    console.press(KeyCode::Down);
     let more = take(&frozen(), 1, 6, json!({}));
-    stage.snapshot(with(fixture::idle(), [more, calm()]));
-    let asked = stage.press(KeyCode::Enter);
+    console.snapshot(with(fixture::idle(), [more, calm()]));
+    let asked = console.press(KeyCode::Enter);
     let event = "event-4".parse().unwrap();
     assert_eq!(
         asked,
@@ -243,91 +247,91 @@ fn the_selected_turn_stays_selected_while_turns_arrive() {
 
 #[test]
 fn rows_of_the_list_keep_their_places() {
-    let mut stage = shown(two(), WIDE);
-    let rows = |stage: &TestConsole| {
-        let text = stage.text();
+    let mut console = shown(two(), WIDE);
+    let rows = |console: &TestConsole| {
+        let text = console.text();
         (text.find("t-31").unwrap(), text.find("t-29").unwrap())
     };
-    let before = rows(&stage);
+    let before = rows(&console);
     // The other conversation has the newest turn now.
-    stage.snapshot(with(fixture::idle(), [calm(), frozen()]));
-    assert_eq!(rows(&stage), before);
-    stage.shows("> t-31");
+    console.snapshot(with(fixture::idle(), [calm(), frozen()]));
+    assert_eq!(rows(&console), before);
+    console.shows("> t-31");
     // Leaving the screen and returning shows the newest first.
-    key(&mut stage, '1');
-    key(&mut stage, '3');
-    assert_ne!(rows(&stage), before);
-    stage.shows("> t-31");
+    key(&mut console, '1');
+    key(&mut console, '3');
+    assert_ne!(rows(&console), before);
+    console.shows("> t-31");
     // The row of a removed thread is used by another one.
-    stage.snapshot(with(fixture::idle(), [calm()]));
-    stage.shows("> t-29");
+    console.snapshot(with(fixture::idle(), [calm()]));
+    console.shows("> t-29");
 }
 
 #[test]
 fn keys_select_the_next_thread_and_show_it_in_the_record() {
-    let mut stage = shown(two(), (80, 24));
-    stage.shows("1 of 2 (< >)");
-    key(&mut stage, '>');
-    stage.shows("2 of 2 (< >)");
-    stage.shows("invoices");
-    key(&mut stage, '>');
-    stage.shows("2 of 2 (< >)");
-    key(&mut stage, '<');
-    stage.shows("1 of 2 (< >)");
-    let asked = key(&mut stage, 't');
-    assert_eq!(stage.app.screen, ScreenId::Trace);
+    let mut console = shown(two(), (80, 24));
+    console.shows("1 of 2 (< >)");
+    key(&mut console, '>');
+    console.shows("2 of 2 (< >)");
+    console.shows("invoices");
+    key(&mut console, '>');
+    console.shows("2 of 2 (< >)");
+    key(&mut console, '<');
+    console.shows("1 of 2 (< >)");
+    let asked = key(&mut console, 't');
+    assert_eq!(console.app.screen, ScreenId::Trace);
     assert_eq!(asked, [ConsoleRequest::LoadSessions]);
 }
 
 #[test]
 fn the_search_covers_all_texts_of_a_thread_and_its_keys_trigger_no_action() {
     for size in SIZES {
-        let mut stage = shown(two(), size);
-        key(&mut stage, '/');
-        assert_eq!(stage.type_text("INVOIC"), []);
-        stage.shows("search> INVOIC");
-        stage.shows("1 of 2 match");
-        stage.shows("answer questions about invoices");
-        assert_snapshot!(sized("threads_search", size), stage.text());
-        stage.press(KeyCode::Esc);
-        stage.hides("search>");
-        stage.shows("dedupe ACME tickets");
+        let mut console = shown(two(), size);
+        key(&mut console, '/');
+        assert_eq!(console.type_text("INVOIC"), []);
+        console.shows("search> INVOIC");
+        console.shows("1 of 2 match");
+        console.shows("answer questions about invoices");
+        assert_snapshot!(sized("threads_search", size), console.text());
+        console.press(KeyCode::Esc);
+        console.hides("search>");
+        console.shows("dedupe ACME tickets");
         // The search covers proposals held back, the session and the name.
         for text in ["190 duplicates", "s-12", "t-31"] {
-            key(&mut stage, '>');
-            stage.shows("answer questions about invoices");
-            key(&mut stage, '/');
-            stage.type_text(text);
-            stage.press(KeyCode::Enter);
-            stage.hides("search>");
-            stage.shows("dedupe ACME tickets");
+            key(&mut console, '>');
+            console.shows("answer questions about invoices");
+            key(&mut console, '/');
+            console.type_text(text);
+            console.press(KeyCode::Enter);
+            console.hides("search>");
+            console.shows("dedupe ACME tickets");
         }
     }
-    let mut stage = shown(two(), WIDE);
-    assert_eq!(key(&mut stage, 'n'), []);
-    stage.shows("no match; / searches threads");
-    key(&mut stage, '/');
+    let mut console = shown(two(), WIDE);
+    assert_eq!(key(&mut console, 'n'), []);
+    console.shows("no match; / searches threads");
+    key(&mut console, '/');
     // Both match: next, around the end, and back.
-    stage.event(&Event::Paste("t-\u{202e}\nx".to_owned()));
-    stage.shows("2 of 2 match");
-    stage.press(KeyCode::Enter);
-    stage.shows("/t- ");
+    console.event(&Event::Paste("t-\u{202e}\nx".to_owned()));
+    console.shows("2 of 2 match");
+    console.press(KeyCode::Enter);
+    console.shows("/t- ");
     for (pressed, wanted) in [('n', "> t-29"), ('n', "> t-31"), ('N', "> t-29")] {
-        key(&mut stage, pressed);
-        stage.shows(wanted);
+        key(&mut console, pressed);
+        console.shows(wanted);
     }
-    stage.press(KeyCode::Esc);
-    stage.hides("/t- ");
-    key(&mut stage, '/');
-    stage.type_text("nowhere");
-    stage.shows("0 of 2 match");
-    stage.shows("> t-29");
+    console.press(KeyCode::Esc);
+    console.hides("/t- ");
+    key(&mut console, '/');
+    console.type_text("nowhere");
+    console.shows("0 of 2 match");
+    console.shows("> t-29");
 }
 
 #[test]
 fn the_memento_is_copied_unchanged() {
-    let mut stage = shown(two(), WIDE);
-    let Some(ConsoleRequest::Copy(text)) = key(&mut stage, 'y').pop() else {
+    let mut console = shown(two(), WIDE);
+    let Some(ConsoleRequest::Copy(text)) = key(&mut console, 'y').pop() else {
         panic!("nothing was copied");
     };
     let copied: Value = serde_json::from_str(&text).unwrap();
@@ -337,63 +341,63 @@ fn the_memento_is_copied_unchanged() {
 // covers D3
 #[test]
 fn the_legend_explains_every_term() {
-    let mut stage = shown(fixture::idle(), WIDE);
-    key(&mut stage, 'p');
-    assert_snapshot!("threads_legend", stage.text());
-    let first = stage.text();
-    stage.press(KeyCode::End);
-    let both = first + &stage.text();
+    let mut console = shown(fixture::idle(), WIDE);
+    key(&mut console, 'p');
+    assert_snapshot!("threads_legend", console.text());
+    let first = console.text();
+    console.press(KeyCode::End);
+    let both = first + &console.text();
     for kind in SignalKind::ALL {
         let name = kind.as_str().replace('_', " ");
         let words = format!("{name:<20}{} (", kind.description());
         assert!(both.contains(&words), "{words}");
     }
     for size in &SIZES[1..] {
-        stage.resize(size.0, size.1);
-        stage.press(KeyCode::Home);
-        assert_snapshot!(sized("threads_legend", *size), stage.text());
+        console.resize(size.0, size.1);
+        console.press(KeyCode::Home);
+        assert_snapshot!(sized("threads_legend", *size), console.text());
     }
-    stage.press(KeyCode::Esc);
-    stage.shows("No threads yet.");
+    console.press(KeyCode::Esc);
+    console.shows("No threads yet.");
 }
 
 #[test]
 fn drift_is_flagged_only_after_a_confirmation_that_defaults_to_cancel() {
-    let mut stage = shown(two(), WIDE);
-    assert_eq!(key(&mut stage, 'w'), []);
-    stage.shows("Flag drift in t-31?");
-    assert_eq!(stage.press(KeyCode::Enter), []);
-    stage.hides("drifts?");
-    key(&mut stage, 'w');
-    stage.press(KeyCode::Tab);
-    let asked = stage.press(KeyCode::Enter);
+    let mut console = shown(two(), WIDE);
+    assert_eq!(key(&mut console, 'w'), []);
+    console.shows("Flag drift in t-31?");
+    assert_eq!(console.press(KeyCode::Enter), []);
+    console.hides("drifts?");
+    key(&mut console, 'w');
+    console.press(KeyCode::Tab);
+    let asked = console.press(KeyCode::Enter);
     let thread = || "t-31".parse().unwrap();
     let act = || ThreadAction::FlagDrift;
     assert_eq!(asked, [ConsoleRequest::ActOnThread(thread(), act())]);
-    stage.message(ConsoleMessage::ThreadActed(thread(), act(), Ok(())));
-    stage.shows("drift in t-31 flagged and recorded");
+    console.message(ConsoleMessage::ThreadActed(thread(), act(), Ok(())));
+    console.shows("drift in t-31 flagged and recorded");
     let refused = Err(DecisionRefusal::Unavailable("full disk".to_owned()));
-    stage.message(ConsoleMessage::ThreadActed(thread(), act(), refused));
-    stage.shows("not recorded");
+    console.message(ConsoleMessage::ThreadActed(thread(), act(), refused));
+    console.shows("not recorded");
 }
 
 #[test]
 fn a_read_only_console_neither_edits_nor_flags() {
     let mut snapshot = two();
     snapshot.access = ConsoleAccess::ReadOnly;
-    let mut stage = shown(snapshot, WIDE);
+    let mut console = shown(snapshot, WIDE);
     for pressed in ['e', 'w'] {
-        assert_eq!(key(&mut stage, pressed), []);
-        stage.shows("this console is read-only");
-        assert!(stage.app.layers.is_empty());
+        assert_eq!(key(&mut console, pressed), []);
+        console.shows("this console is read-only");
+        assert!(console.app.layers.is_empty());
     }
     let act = ConsoleRequest::ActOnThread("t-31".parse().unwrap(), ThreadAction::FlagDrift);
-    assert!(!stage.app.may_send(&act));
+    assert!(!console.app.may_send(&act));
 }
 
 /// Returns the edit that is sent to the editor.
-fn editing(stage: &mut TestConsole) -> ThreadEdit {
-    let Some(ConsoleRequest::EditThread(edit)) = key(stage, 'e').pop() else {
+fn editing(console: &mut TestConsole) -> ThreadEdit {
+    let Some(ConsoleRequest::EditThread(edit)) = key(console, 'e').pop() else {
         panic!("no editor");
     };
     *edit
@@ -402,29 +406,29 @@ fn editing(stage: &mut TestConsole) -> ThreadEdit {
 // covers D20
 #[test]
 fn an_edit_names_the_state_it_is_based_on_and_a_rejected_text_is_kept() {
-    let mut stage = shown(two(), WIDE);
+    let mut console = shown(two(), WIDE);
     let thread = || "t-31".parse().unwrap();
-    let edit = editing(&mut stage);
+    let edit = editing(&mut console);
     assert_eq!(Some(edit.etag.clone()), frozen().etag());
     let edited = |edit: &ThreadEdit, text: &str| {
         ConsoleMessage::ThreadEdited(Box::new(edit.clone()), Ok(text.to_owned()))
     };
-    assert_eq!(stage.message(edited(&edit, &edit.text)), []);
-    stage.shows("no changes");
+    assert_eq!(console.message(edited(&edit, &edit.text)), []);
+    console.shows("no changes");
 
     let broken = edit.text.replace("dedupe", "de\"dupe");
-    let kept = stage.message(edited(&edit, &broken));
-    let why = "expected `,` or `}` at line 4 column 14";
-    let draft = Some(json!({"text": broken, "why": why}));
+    let kept = console.message(edited(&edit, &broken));
+    let reason = "expected `,` or `}` at line 4 column 14";
+    let draft = Some(json!({"text": broken, "why": reason}));
     assert_eq!(kept, [ConsoleRequest::KeepThreadDraft(thread(), draft)]);
-    stage.shows("e reopens your text");
-    stage.shows("rejected edit: e");
-    let again = editing(&mut stage);
+    console.shows("e reopens your text");
+    console.shows("rejected edit: e");
+    let again = editing(&mut console);
     assert!(again.text.contains("de\"dupe"), "{}", again.text);
     assert!(again.text.contains("was rejected"), "{}", again.text);
 
     let mine = again.text.replace("de\"dupe", "mine");
-    let asked = stage.message(edited(&again, &mine));
+    let asked = console.message(edited(&again, &mine));
     let shape = SummaryShape {
         arc: "mine ACME tickets before Friday's export".to_owned(),
         ..frozen().latest.unwrap().shape()
@@ -443,26 +447,26 @@ fn an_edit_names_the_state_it_is_based_on_and_a_rejected_text_is_kept() {
     // Another turn came first: the operator is told, and gets the typed text back together with the stored
     // summary.
     let newer = take(&frozen(), 1, 6, json!({"signals": [], "message": "and on"}));
-    stage.snapshot(with(fixture::idle(), [newer.clone(), calm()]));
+    console.snapshot(with(fixture::idle(), [newer.clone(), calm()]));
     let refused = Err(DecisionRefusal::Unavailable(
         "the memento has changed".to_owned(),
     ));
-    stage.message(ConsoleMessage::ThreadActed(thread(), act.clone(), refused));
-    stage.shows("e shows both texts");
-    let once_more = editing(&mut stage);
+    console.message(ConsoleMessage::ThreadActed(thread(), act.clone(), refused));
+    console.shows("e shows both texts");
+    let once_more = editing(&mut console);
     assert_eq!(Some(once_more.etag), newer.etag());
     assert!(once_more.text.contains("\"mine ACME"), "{}", once_more.text);
     assert!(once_more.text.contains("the memento has changed"));
     assert!(once_more.text.contains("#     \"arc\": \"dedupe ACME"));
 
-    let done = stage.message(ConsoleMessage::ThreadActed(thread(), act, Ok(())));
+    let done = console.message(ConsoleMessage::ThreadActed(thread(), act, Ok(())));
     assert_eq!(done, [ConsoleRequest::KeepThreadDraft(thread(), None)]);
-    stage.shows("next turn must use it");
-    stage.hides("rejected edit");
-    assert!(!editing(&mut stage).text.contains("mine"));
+    console.shows("next turn must use it");
+    console.hides("rejected edit");
+    assert!(!editing(&mut console).text.contains("mine"));
     let failed = ConsoleMessage::ThreadEdited(Box::new(edit), Err("no editor".to_owned()));
-    assert_eq!(stage.message(failed), []);
-    stage.shows("no editor");
+    assert_eq!(console.message(failed), []);
+    console.shows("no editor");
 }
 
 #[test]
@@ -475,37 +479,37 @@ fn an_edited_or_drifting_thread_is_marked() {
     };
     let edited = edited.edit(&shape, &etag, "mm-9".parse().unwrap(), fixture::now());
     let edited = edited.unwrap().flag_drift("op-2");
-    let mut stage = shown(with(fixture::idle(), [edited]), WIDE);
-    stage.shows(" EDITED ");
-    stage.press(KeyCode::Tab);
-    stage.press(KeyCode::End);
-    stage.shows("edited by an operator: the next turn");
-    stage.shows("drift flagged by op-2");
+    let mut console = shown(with(fixture::idle(), [edited]), WIDE);
+    console.shows(" EDITED ");
+    console.press(KeyCode::Tab);
+    console.press(KeyCode::End);
+    console.shows("edited by an operator: the next turn");
+    console.shows("drift flagged by op-2");
 }
 
 // covers D10
 #[test]
 fn a_request_of_a_frozen_thread_is_marked_wherever_it_is_shown() {
     let snapshot = || with(fixture::busy(), [frozen(), calm()]);
-    let mut stage = TestConsole::new(snapshot(), WIDE);
-    let text = stage.text();
+    let mut console = TestConsole::new(snapshot(), WIDE);
+    let text = console.text();
     let row = text.lines().find(|line| line.contains("c-121")).unwrap();
     assert!(row.contains("FROZEN"), "{row}");
     let other = text.lines().find(|line| line.contains("c-119")).unwrap();
     assert!(!other.contains("FROZEN"), "{other}");
-    stage.shows("3 Threads !1");
-    stage.press(KeyCode::Down);
-    stage.shows("summary FROZEN since 13:59:10, 2 updates saved for later");
-    assert_snapshot!("threads_in_the_queue", stage.text());
-    stage.open_gate("c-121");
-    stage.press(KeyCode::F(6));
-    stage.press(KeyCode::End);
-    stage.shows("arc: dedupe ACME tickets");
-    assert_snapshot!("threads_in_the_dialog", stage.text());
+    console.shows("3 Threads !1");
+    console.press(KeyCode::Down);
+    console.shows("summary FROZEN since 13:59:10, 2 updates saved for later");
+    assert_snapshot!("threads_in_the_queue", console.text());
+    console.open_gate("c-121");
+    console.press(KeyCode::F(6));
+    console.press(KeyCode::End);
+    console.shows("arc: dedupe ACME tickets");
+    assert_snapshot!("threads_in_the_dialog", console.text());
     // The summary thaws while the dialog is open.
-    stage.snapshot(with(fixture::busy(), [calm()]));
-    stage.hides("dedupe ACME tickets");
-    let (told, _) = LineConsoleTester::new(snapshot()).types(&["show c-121"]);
+    console.snapshot(with(fixture::busy(), [calm()]));
+    console.hides("dedupe ACME tickets");
+    let (output, _) = LineConsoleTester::new(snapshot()).types(&["show c-121"]);
     let wanted = "summary FROZEN since 13:59:10, 2 updates saved for later.";
-    assert!(told.contains(wanted), "{told}");
+    assert!(output.contains(wanted), "{output}");
 }

@@ -26,12 +26,12 @@ fn edit(live: &mut LiveConsole, edit: ThreadEdit, from: &str, to: &str) {
     assert!(edit.text.contains(from), "{}", edit.text);
     let text = edit.text.replace(from, to);
     let message = ConsoleMessage::ThreadEdited(Box::new(edit), Ok(text));
-    let requests = live.stage.message(message);
+    let requests = live.console.message(message);
     live.carry_out(requests);
 }
 
 fn editing(live: &mut LiveConsole) -> ThreadEdit {
-    match live.stage.press(KeyCode::Char('e')).pop() {
+    match live.console.press(KeyCode::Char('e')).pop() {
         Some(ConsoleRequest::EditThread(edit)) => *edit,
         other => panic!("{other:?}"),
     }
@@ -41,16 +41,16 @@ fn editing(live: &mut LiveConsole) -> ThreadEdit {
 fn the_governance_log_is_listed_on_the_trace_screen_and_opens() {
     let mut live = LiveConsole::new();
     live.press(KeyCode::Char('2'));
-    live.stage.shows("cra, governance log");
+    live.console.shows("cra, governance log");
     live.press(KeyCode::End);
     live.press(KeyCode::Enter);
-    live.stage.shows("Spans cra, governance log");
+    live.console.shows("Spans cra, governance log");
 }
 
 #[test]
 fn an_imported_session_is_marked_on_the_trace_screen() {
-    let mut stage = TestConsole::new(fixture::busy(), (120, 36));
-    stage.press(KeyCode::Char('2'));
+    let mut console = TestConsole::new(fixture::busy(), (120, 36));
+    console.press(KeyCode::Char('2'));
     let mut sessions = fixture::sessions();
     sessions[1]
         .imports
@@ -61,9 +61,9 @@ fn an_imported_session_is_marked_on_the_trace_screen() {
             source: "forged.jsonl".to_owned(),
             file_hash: None,
         });
-    stage.message(ConsoleMessage::Sessions(Ok(sessions)));
-    stage.paint();
-    stage.shows("IMPORTED");
+    console.message(ConsoleMessage::Sessions(Ok(sessions)));
+    console.paint();
+    console.shows("IMPORTED");
 }
 
 // covers D2, D20
@@ -73,13 +73,13 @@ fn operator_commands_on_a_conversation_are_recorded_unless_it_changed() {
     live.turn(&turn(1, "clean up"));
     live.turn(&turn(2, "purge all"));
     live.press(KeyCode::Char('3'));
-    live.stage.shows("SUMMARY FROZEN");
-    live.stage.shows("+ ARC       purge all");
+    live.console.shows("SUMMARY FROZEN");
+    live.console.shows("+ ARC       purge all");
 
     let stale = editing(&mut live);
     live.turn(&turn(3, "purge more"));
     edit(&mut live, stale, "clean up", "mine");
-    live.stage.shows("e shows both texts");
+    live.console.shows("e shows both texts");
     assert_eq!(live.on_disk("memento_edited"), Vec::<Value>::new());
 
     let fresh = editing(&mut live);
@@ -89,8 +89,8 @@ fn operator_commands_on_a_conversation_are_recorded_unless_it_changed() {
         fresh.text
     );
     edit(&mut live, fresh, "\"mine\"", "\"mine, now\"");
-    live.stage.shows("s-1 edited and recorded");
-    live.stage.shows("ARC       mine, now");
+    live.console.shows("s-1 edited and recorded");
+    live.console.shows("ARC       mine, now");
     let edited = live.on_disk("memento_edited");
     assert_eq!(edited.len(), 1);
     assert_eq!(edited[0]["by"], json!("op-1"));
@@ -99,23 +99,23 @@ fn operator_commands_on_a_conversation_are_recorded_unless_it_changed() {
     live.press(KeyCode::Char('w'));
     live.press(KeyCode::Tab);
     live.press(KeyCode::Enter);
-    live.stage.shows("drift in s-1 flagged and recorded");
+    live.console.shows("drift in s-1 flagged and recorded");
     assert_eq!(live.on_disk("drift_flagged").len(), 1);
 
     // The next turn must follow the edit, even at the peak.
     live.turn(&turn(4, "as the operator says"));
-    live.stage.shows("rule 1: the memento was edited");
-    live.stage.shows("ARC       as the operator says");
-    live.stage.hides("SUMMARY FROZEN");
+    live.console.shows("rule 1: the memento was edited");
+    live.console.shows("ARC       as the operator says");
+    live.console.hides("SUMMARY FROZEN");
     assert!(live.rehearsal.is_sound());
 
     // A read-only console does neither, and has the same state after a restart.
     live.again(|restart| restart.access(ConsoleAccess::ReadOnly));
     live.press(KeyCode::Char('3'));
-    live.stage.shows("ARC       as the operator says");
+    live.console.shows("ARC       as the operator says");
     for key in ['e', 'w'] {
         live.press(KeyCode::Char(key));
-        live.stage.shows("this console is read-only");
+        live.console.shows("this console is read-only");
     }
     assert_eq!(live.on_disk("drift_flagged").len(), 1);
 }
@@ -131,13 +131,13 @@ fn enter_on_a_turn_shows_its_record() {
     let turned = live.rehearsal.snapshot().threads[0].turns[1].clone();
     let wanted = turned.event.unwrap();
     live.press(KeyCode::Enter);
-    assert_eq!(live.stage.app.screen, ScreenId::Trace);
+    assert_eq!(live.console.app.screen, ScreenId::Trace);
     let events = live.events_of("s-1");
     let place = events
         .iter()
         .find(|event| event.event_id == wanted)
         .unwrap();
-    live.stage.shows(&format!("> {:>4} ", place.sequence));
+    live.console.shows(&format!("> {:>4} ", place.sequence));
 }
 
 #[test]
@@ -148,11 +148,11 @@ fn a_rejected_edit_is_restored_after_a_restart_until_it_is_accepted() {
     let stale = editing(&mut live);
     live.turn(&turn(2, "purge all"));
     edit(&mut live, stale, "clean up", "mine");
-    live.stage.shows("rejected edit: e");
+    live.console.shows("rejected edit: e");
 
     live.again(|_| {});
     live.press(KeyCode::Char('3'));
-    live.stage.shows("rejected edit: e");
+    live.console.shows("rejected edit: e");
     let fresh = editing(&mut live);
     assert!(fresh.text.contains("\"mine\""), "{}", fresh.text);
     assert!(
@@ -166,13 +166,13 @@ fn a_rejected_edit_is_restored_after_a_restart_until_it_is_accepted() {
     live.press(KeyCode::Char('3'));
     let mended = editing(&mut live);
     edit(&mut live, mended, "\"mine", "\"mine\"");
-    live.stage.shows("s-1 edited and recorded");
-    live.stage.hides("rejected edit");
+    live.console.shows("s-1 edited and recorded");
+    live.console.hides("rejected edit");
 
     live.again(|_| {});
     live.press(KeyCode::Char('3'));
-    live.stage.shows("ARC       mine");
-    live.stage.hides("rejected edit");
+    live.console.shows("ARC       mine");
+    live.console.hides("rejected edit");
     assert!(live.rehearsal.snapshot().thread_drafts.is_empty());
 }
 
@@ -192,7 +192,7 @@ fn the_history_shows_the_sequence_number_of_each_turn() {
             .find(|event| event.event_id == *wanted)
             .unwrap();
         assert_eq!(turned.sequence, Some(event.sequence));
-        live.stage.shows(&format!("s-1#{} ", event.sequence));
+        live.console.shows(&format!("s-1#{} ", event.sequence));
     }
 }
 
@@ -203,33 +203,33 @@ fn an_operator_hands_a_thread_over_to_another_session() {
     live.turn(&turn(1, "clean up"));
     live.start_session("s-2");
     live.command("hand-over s-2");
-    live.stage.shows("choose the thread here");
+    live.console.shows("choose the thread here");
     assert_eq!(live.on_disk("thread_handed_over"), Vec::<Value>::new());
-    live.stage.shows("s-1");
+    live.console.shows("s-1");
     live.command("hand-over s-9");
-    live.stage.shows("not recorded: ");
+    live.console.shows("not recorded: ");
     assert_eq!(live.on_disk("thread_handed_over"), Vec::<Value>::new());
     live.command("hand-over s-2");
-    live.stage.shows("s-1 handed over to s-2 and recorded");
+    live.console.shows("s-1 handed over to s-2 and recorded");
     let handed = live.on_disk("thread_handed_over");
     let wanted = json!({"thread_id": "s-1", "from": "s-1", "to": "s-2", "by": "op-1"});
     assert_eq!(handed, [wanted]);
     live.press(KeyCode::Tab);
     live.press(KeyCode::End);
-    live.stage.shows("handed over to s-2 at its next turn");
+    live.console.shows("handed over to s-2 at its next turn");
 
     live.again(|restart| restart.access(ConsoleAccess::ReadOnly));
     live.press(KeyCode::Char('3'));
     live.command("hand-over s-2");
-    live.stage.shows("this console is read-only");
+    live.console.shows("this console is read-only");
     assert_eq!(live.on_disk("thread_handed_over").len(), 1);
 }
 
 /// The conversations screen of a snapshot.
 fn pictured(snapshot: RuntimeSnapshot) -> TestConsole {
-    let mut stage = TestConsole::new(snapshot, (120, 36));
-    stage.press(KeyCode::Char('3'));
-    stage
+    let mut console = TestConsole::new(snapshot, (120, 36));
+    console.press(KeyCode::Char('3'));
+    console
 }
 
 // covers D20
@@ -238,13 +238,13 @@ fn a_thread_names_its_owner_and_the_writes_that_were_refused() {
     let other = || "s-66".parse().unwrap();
     let thread = calm().with_refused_write(other(), fixture::now());
     let thread = thread.with_refused_write(other(), fixture::now());
-    let mut stage = pictured(with(fixture::idle(), [thread.clone()]));
-    stage.shows("s-07");
-    stage.press(KeyCode::Tab);
-    stage.press(KeyCode::End);
-    stage.shows("REFUSED 2 writes from other sessions, last by s-66 at ");
+    let mut console = pictured(with(fixture::idle(), [thread.clone()]));
+    console.shows("s-07");
+    console.press(KeyCode::Tab);
+    console.press(KeyCode::End);
+    console.shows("REFUSED 2 writes from other sessions, last by s-66 at ");
     let mut unowned = thread;
     unowned.owner = None;
-    let stage = pictured(with(fixture::idle(), [unowned]));
-    stage.shows("no owner: use `:hand-over SESSION`");
+    let console = pictured(with(fixture::idle(), [unowned]));
+    console.shows("no owner: use `:hand-over SESSION`");
 }

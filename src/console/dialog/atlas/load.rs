@@ -149,8 +149,8 @@ impl LoadDialog {
     }
 
     /// Shows why the load was refused.
-    pub(crate) fn on_refused(&mut self, why: &LoadRefusal) {
-        self.phase = LoadPhase::Refused(why.to_string());
+    pub(crate) fn on_refused(&mut self, reason: &LoadRefusal) {
+        self.phase = LoadPhase::Refused(reason.to_string());
         self.focus = LoadFocus::Keep;
     }
 
@@ -181,12 +181,14 @@ impl LoadDialog {
         match action {
             Some(KeyAction::Back) => return KeyResult::with(LayerChange::Close),
             Some(KeyAction::Help) => return KeyResult::with(LayerChange::Help(KeyScope::Load)),
-            Some(KeyAction::Next) => self.focus = self.step_on(1),
-            Some(KeyAction::Previous) => self.focus = self.step_on(self.focus_order().len() - 1),
+            Some(KeyAction::Next) => self.focus = self.cycle_focus(1),
+            Some(KeyAction::Previous) => {
+                self.focus = self.cycle_focus(self.focus_order().len() - 1)
+            }
             Some(KeyAction::Press) => return self.press(now),
             Some(other) => {
                 if let Some(motion) = other.motion() {
-                    self.top = motion.target_row(self.top, self.most() + 1);
+                    self.top = motion.target_row(self.top, self.max_scroll() + 1);
                     self.mark_visible_seen();
                 }
             }
@@ -225,7 +227,7 @@ impl LoadDialog {
         }
     }
 
-    fn step_on(&self, steps: usize) -> LoadFocus {
+    fn cycle_focus(&self, steps: usize) -> LoadFocus {
         let spots = self.focus_order();
         let at = spots
             .iter()
@@ -235,7 +237,7 @@ impl LoadDialog {
         next.copied().unwrap_or(LoadFocus::Keep)
     }
 
-    fn most(&self) -> usize {
+    fn max_scroll(&self) -> usize {
         self.rows.len().saturating_sub(self.visible)
     }
 
@@ -247,7 +249,7 @@ impl LoadDialog {
     }
 
     /// Lays out the lines for the area they will be painted in.
-    pub(super) fn lay_out(&mut self, area: Rect, look: Appearance) {
+    pub(super) fn lay_out(&mut self, area: Rect, appearance: Appearance) {
         if self.area == area {
             return;
         }
@@ -256,42 +258,48 @@ impl LoadDialog {
         let lines = self.lines.iter();
         let rows = lines.flat_map(|line| {
             let rows = wrap(&line.text, cells).into_iter();
-            rows.map(|row| Line::styled(row, look.style(line.meaning)))
+            rows.map(|row| Line::styled(row, appearance.style(line.meaning)))
         });
         self.rows = rows.collect();
-        let place = place(area, self.rows.len() + usize::from(self.wanted.is_some()));
+        let place = dialog_area(area, self.rows.len() + usize::from(self.wanted.is_some()));
         self.place = place;
-        self.visible = usize::from(parts(place, self.wanted.as_ref()).0.height);
-        self.top = self.top.min(self.most());
+        self.visible = usize::from(split_area(place, self.wanted.as_ref()).0.height);
+        self.top = self.top.min(self.max_scroll());
         self.seen = 0;
         self.mark_visible_seen();
     }
 
     /// Paints the dialog in the centre.
-    pub(super) fn draw(&self, frame: &mut Frame, look: Appearance, now: Timestamp) {
+    pub(super) fn draw(&self, frame: &mut Frame, appearance: Appearance, now: Timestamp) {
         let place = self.place;
         frame.render_widget(Clear, place);
         let title = Line::styled(
             format!(" {} ", self.direction.title()),
-            look.style(Meaning::Title),
+            appearance.style(Meaning::Title),
         );
         let below = self.rows.len().saturating_sub(self.top + self.visible);
         let hint = match below {
             0 => String::new(),
             below => format!(" {below} more below "),
         };
-        let hint = Line::styled(hint, look.style(Meaning::Waiting)).right_aligned();
-        frame.render_widget(look.panel(Focus::Here).title(title).title(hint), place);
-        let (list, code, buttons) = parts(place, self.wanted.as_ref());
+        let hint = Line::styled(hint, appearance.style(Meaning::Waiting)).right_aligned();
+        frame.render_widget(
+            appearance.panel(Focus::Here).title(title).title(hint),
+            place,
+        );
+        let (list, code, buttons) = split_area(place, self.wanted.as_ref());
         let shown = self.rows.iter().skip(self.top).take(self.visible);
         frame.render_widget(Paragraph::new(shown.cloned().collect::<Vec<_>>()), list);
         if let Some(wanted) = &self.wanted {
-            frame.render_widget(self.code_line(wanted, look), code);
+            frame.render_widget(self.code_line(wanted, appearance), code);
         }
-        frame.render_widget(self.buttons(usize::from(buttons.width), look, now), buttons);
+        frame.render_widget(
+            self.buttons(usize::from(buttons.width), appearance, now),
+            buttons,
+        );
     }
 
-    fn code_line(&self, wanted: &str, look: Appearance) -> Line<'static> {
+    fn code_line(&self, wanted: &str, appearance: Appearance) -> Line<'static> {
         let (mark, meaning) = match self.focus {
             LoadFocus::Code => ("> ", Meaning::Strong),
             LoadFocus::Keep | LoadFocus::Load => ("  ", Meaning::Text),
@@ -304,13 +312,13 @@ impl LoadDialog {
                     "{mark}To confirm, type {wanted} ({}): ",
                     self.direction.hash()
                 ),
-                look.style(meaning),
+                appearance.style(meaning),
             ),
-            Span::styled(format!("{typed}{rest}"), look.style(Meaning::Strong)),
+            Span::styled(format!("{typed}{rest}"), appearance.style(Meaning::Strong)),
         ])
     }
 
-    fn buttons(&self, cells: usize, look: Appearance, now: Timestamp) -> Line<'static> {
+    fn buttons(&self, cells: usize, appearance: Appearance, now: Timestamp) -> Line<'static> {
         let button = |name: &str, spot: LoadFocus, bar: Option<&str>| {
             let meaning = match (self.focus == spot, bar) {
                 (true, None) => Meaning::ButtonFocused,
@@ -318,12 +326,12 @@ impl LoadDialog {
                 (false, Some(_)) => Meaning::ButtonDisabled,
                 (false, None) => Meaning::Button,
             };
-            Span::styled(format!("[ {name} ]"), look.style(meaning))
+            Span::styled(format!("[ {name} ]"), appearance.style(meaning))
         };
         let bar = self.blocker(now);
         let mut spans = vec![button("Keep current", LoadFocus::Keep, None)];
         let (words, meaning) = match &self.phase {
-            LoadPhase::Refused(why) => (why.clone(), Meaning::Error),
+            LoadPhase::Refused(reason) => (reason.clone(), Meaning::Error),
             LoadPhase::Asking | LoadPhase::Writing => {
                 spans.push(Span::raw("  "));
                 spans.push(button(self.direction.button(), LoadFocus::Load, bar));
@@ -331,8 +339,11 @@ impl LoadDialog {
             }
         };
         let used: usize = spans.iter().map(Span::width).sum();
-        let words = clip(&words, cells.saturating_sub(used + 2), look);
-        spans.push(Span::styled(format!("  {words}"), look.style(meaning)));
+        let words = clip(&words, cells.saturating_sub(used + 2), appearance);
+        spans.push(Span::styled(
+            format!("  {words}"),
+            appearance.style(meaning),
+        ));
         Line::from(spans)
     }
 }
@@ -342,7 +353,7 @@ fn width_in(area: Rect) -> u16 {
 }
 
 /// Area of the dialog: as high as its rows and buttons.
-fn place(area: Rect, rows: usize) -> Rect {
+fn dialog_area(area: Rect, rows: usize) -> Rect {
     let cells = width_in(area);
     let height = coordinate(rows + 4).min(area.height.saturating_sub(2));
     Rect::new(
@@ -354,7 +365,7 @@ fn place(area: Rect, rows: usize) -> Rect {
 }
 
 /// Splits the area into changes, text input and buttons.
-fn parts(place: Rect, wanted: Option<&String>) -> (Rect, Rect, Rect) {
+fn split_area(place: Rect, wanted: Option<&String>) -> (Rect, Rect, Rect) {
     let inner = Rect::new(
         place.x + 2,
         place.y + 1,

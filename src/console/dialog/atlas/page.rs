@@ -51,22 +51,22 @@ impl PageDialog {
     }
 
     /// Lays out the lines for the area they will be painted in.
-    pub(crate) fn lay_out(&mut self, area: Rect, look: Appearance) {
+    pub(crate) fn lay_out(&mut self, area: Rect, appearance: Appearance) {
         let (note, outcome) = (&self.note, &self.result);
         self.sheet.lay_out(area, |cells| {
             let styled = |text: &str, meaning: Meaning| {
                 let rows = wrap(text, cells).into_iter();
-                let rows = rows.map(move |row| Line::styled(row, look.style(meaning)));
+                let rows = rows.map(move |row| Line::styled(row, appearance.style(meaning)));
                 rows.collect::<Vec<_>>()
             };
             let mut rows = styled(note, Meaning::Hint);
             rows.push(Line::default());
             match outcome {
                 None => rows.extend(styled("working ...", Meaning::Dim)),
-                Some(Err(why)) => rows.extend(styled(&one_line(why), Meaning::Error)),
+                Some(Err(reason)) => rows.extend(styled(&one_line(reason), Meaning::Error)),
                 Some(Ok(studied)) => {
                     let lines = studied.lines.iter();
-                    rows.extend(lines.flat_map(|line| break_page_line(line, cells, look)));
+                    rows.extend(lines.flat_map(|line| break_page_line(line, cells, appearance)));
                 }
             }
             rows
@@ -79,15 +79,15 @@ impl PageDialog {
     }
 
     /// Paints the page over the whole area.
-    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
-        self.sheet.draw(&self.title, frame, area, look);
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, appearance: Appearance) {
+        self.sheet.draw(&self.title, frame, area, appearance);
     }
 }
 
 /// Breaks a line into as many rows as it needs. Nothing is cut: a decision may depend on it.
-fn break_page_line(line: &PageLine, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+fn break_page_line(line: &PageLine, cells: usize, appearance: Appearance) -> Vec<Line<'static>> {
     let text = one_line(&line.text);
     let rows = break_gently(&text, cells).into_iter();
-    rows.map(|row| Line::styled(row.to_owned(), look.style(line.meaning)))
+    rows.map(|row| Line::styled(row.to_owned(), appearance.style(line.meaning)))
         .collect()
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::context::ContextPane;
 use super::form::FormFocus;
 use super::reply::ReplyEffect;
-use super::step::{DecisionContext, DecisionStep, DialogEntry, PassCare, pass_care};
+use super::step::{DecisionContext, DecisionStep, DialogEntry, PassCare, care_for_request};
 use super::{DecisionKind, DenyFocus, GateDialog};
 use crate::base::id::HeldRequestId;
 use crate::console::cells::counted;
@@ -33,9 +33,9 @@ pub(super) struct RequestBatch {
 
 impl GateDialog {
     /// Opens several requests with the same questions. Returns `None` if `members` is empty.
-    pub(crate) fn batch(members: Vec<Arc<Held>>, around: DecisionContext) -> Option<Self> {
+    pub(crate) fn batch(members: Vec<Arc<Held>>, context: DecisionContext) -> Option<Self> {
         let first = Arc::clone(members.first()?);
-        let mut dialog = Self::new(first, None, None, DialogEntry::Answer, around);
+        let mut dialog = Self::new(first, None, None, DialogEntry::Answer, context);
         dialog.batch.members = members;
         dialog.show_members();
         Some(dialog)
@@ -62,11 +62,11 @@ impl GateDialog {
     }
 
     /// Returns the level of care for a pass. A batch never passes without a review that lists it.
-    pub(super) fn care(&self) -> PassCare {
+    pub(super) fn required_care(&self) -> PassCare {
         if self.is_batch() {
             PassCare::Batch
         } else {
-            pass_care(&self.held)
+            care_for_request(&self.held)
         }
     }
 
@@ -99,7 +99,7 @@ impl GateDialog {
     }
 
     /// Compares the batch with a newer snapshot: requests that changed or ended drop out.
-    pub(super) fn sort_out(&mut self, snapshot: &RuntimeSnapshot) {
+    pub(super) fn remove_settled_members(&mut self, snapshot: &RuntimeSnapshot) {
         if !matches!(
             self.step,
             DecisionStep::Editing | DecisionStep::Reviewing(_) | DecisionStep::Denying(_)

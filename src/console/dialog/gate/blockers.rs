@@ -55,7 +55,7 @@ impl GateDialog {
     }
 
     /// Text of the reason that blocks every decision, if there is one.
-    pub(super) fn bars_all(&self, now: Timestamp) -> Option<String> {
+    pub(super) fn blocker_of_all_decisions(&self, now: Timestamp) -> Option<String> {
         self.decision_blocker(now).map(|bar| bar.words().to_owned())
     }
 
@@ -82,20 +82,20 @@ impl GateDialog {
             (!asked).then(|| format!("use :override {}", self.held.id))
         };
         let unseen = || {
-            let why = if self.context.is_laid_out() {
+            let reason = if self.context.is_laid_out() {
                 "request not fully seen (PgDn)"
             } else if self.context.is_shown() {
                 "request is still loading"
             } else {
                 "request not seen yet (F6)"
             };
-            (!self.context.is_seen()).then(|| why.to_owned())
+            (!self.context.is_seen()).then(|| reason.to_owned())
         };
         // The engine knows which operators can never approve this request. Its text is shown
         // unchanged.
         let person =
-            || bars(&self.held, &self.decision_context.operator).map(|why| why.to_string());
-        self.bars_all(now)
+            || bars(&self.held, &self.decision_context.operator).map(|reason| reason.to_string());
+        self.blocker_of_all_decisions(now)
             .or_else(person)
             .or_else(unasked)
             .or_else(|| self.stale.clone())
@@ -110,12 +110,12 @@ impl GateDialog {
         };
         let unseen = || {
             // Rows that were jumped over lie above.
-            let way = if review.sheet.is_at_end() {
+            let hint = if review.sheet.is_at_end() {
                 "scroll up first (PgUp)"
             } else {
                 "scroll down first (PgDn)"
             };
-            (!review.sheet.is_fully_seen()).then(|| way.to_owned())
+            (!review.sheet.is_fully_seen()).then(|| hint.to_owned())
         };
         let lacks = || {
             review
@@ -127,8 +127,8 @@ impl GateDialog {
 
     /// Returns the reason why the request cannot be denied, if there is one.
     pub(super) fn deny_blocker(&self, now: Timestamp) -> Option<String> {
-        let needed = self.care() != PassCare::Direct && self.form.reason_text().is_empty();
+        let needed = self.required_care() != PassCare::Direct && self.form.reason_text().is_empty();
         let missing = || needed.then(|| "enter a reason".to_owned());
-        self.bars_all(now).or_else(missing)
+        self.blocker_of_all_decisions(now).or_else(missing)
     }
 }

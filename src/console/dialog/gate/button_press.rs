@@ -47,8 +47,8 @@ impl GateDialog {
     }
 
     fn start_denying(&mut self, now: Timestamp) {
-        match self.bars_all(now) {
-            Some(why) => self.notice = Some(format!("cannot deny: {why}")),
+        match self.blocker_of_all_decisions(now) {
+            Some(reason) => self.notice = Some(format!("cannot deny: {reason}")),
             None => self.step = DecisionStep::Denying(DenyFocus::Reason),
         }
     }
@@ -60,7 +60,7 @@ impl GateDialog {
         }
         self.pane = GatePane::Form;
         match self.pass_blocker(now) {
-            Some(why) => self.notice = Some(format!("cannot review: {why}")),
+            Some(reason) => self.notice = Some(format!("cannot review: {reason}")),
             None => self.step = DecisionStep::Reviewing(Review::new(&self.held, &self.form)),
         }
     }
@@ -70,11 +70,11 @@ impl GateDialog {
         if let (Some(answers), None) = (broken, self.invalid_answers_blocker(now)) {
             return self.send_invalid_answers(answers);
         }
-        if let Some(why) = self.pass_blocker(now) {
-            self.notice = Some(format!("cannot pass: {why}"));
+        if let Some(reason) = self.pass_blocker(now) {
+            self.notice = Some(format!("cannot pass: {reason}"));
             return KeyResult::quietly();
         }
-        match self.care() {
+        match self.required_care() {
             PassCare::Direct if self.form.warnings().is_empty() => {
                 self.decide(DecisionKind::Pass, PassCare::Direct)
             }
@@ -91,16 +91,16 @@ impl GateDialog {
     }
 
     pub(super) fn pass_now(&mut self, now: Timestamp) -> KeyResult {
-        if let Some(why) = self.final_pass_blocker(now) {
-            self.notice = Some(format!("cannot pass: {why}"));
+        if let Some(reason) = self.final_pass_blocker(now) {
+            self.notice = Some(format!("cannot pass: {reason}"));
             return self.record_wrong_confirmation(now);
         }
-        self.decide(DecisionKind::Pass, self.care())
+        self.decide(DecisionKind::Pass, self.required_care())
     }
 
     pub(super) fn deny_now(&mut self, now: Timestamp) -> KeyResult {
-        if let Some(why) = self.deny_blocker(now) {
-            self.notice = Some(format!("cannot deny: {why}"));
+        if let Some(reason) = self.deny_blocker(now) {
+            self.notice = Some(format!("cannot deny: {reason}"));
             return KeyResult::quietly();
         }
         let care = if self.is_batch() {
@@ -134,7 +134,7 @@ impl GateDialog {
                     wanted,
                     typed_text: typed,
                 };
-                let decide = self.decision(self.care(), None, ruling);
+                let decide = self.decision(self.required_care(), None, ruling);
                 let asks = self.for_each(&decide).into_iter();
                 let asks = asks.map(|decide| LayerChange::Send(ConsoleRequest::Decide(decide)));
                 KeyResult::Consumed(asks.collect())
@@ -165,7 +165,7 @@ impl GateDialog {
         if self.ask_about_claim(verb) {
             return KeyResult::quietly();
         }
-        let why = self.form.why_text();
+        let reason = self.form.justification_text();
         let wanted = match &self.step {
             DecisionStep::Reviewing(review) => review.proofs.contains(&PassProof::Why),
             DecisionStep::Editing
@@ -183,8 +183,8 @@ impl GateDialog {
                 reason: self.form.reason_text(),
             },
         };
-        let why = Some(why).filter(|why| wanted && !why.is_empty());
-        let decide = self.decision(care, why, ruling);
+        let reason = Some(reason).filter(|reason| wanted && !reason.is_empty());
+        let decide = self.decision(care, reason, ruling);
         self.send(verb, decide)
     }
 

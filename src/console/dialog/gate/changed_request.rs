@@ -56,7 +56,7 @@ impl GateDialog {
     /// Takes over a snapshot: the request may be settled or replaced.
     pub(crate) fn on_snapshot(&mut self, snapshot: &RuntimeSnapshot) {
         if self.is_batch() {
-            self.sort_out(snapshot);
+            self.remove_settled_members(snapshot);
             return;
         }
         self.stored_draft = snapshot.drafts.get(&self.held.id).cloned();

@@ -110,7 +110,7 @@ impl GateDialog {
 }
 
 impl ClaimQuestion {
-    pub(super) fn step(&mut self) {
+    pub(super) fn move_focus_by_one(&mut self) {
         self.focus = match self.focus {
             ClaimFocus::Back => ClaimFocus::Continue,
             ClaimFocus::Continue => ClaimFocus::Back,

@@ -86,7 +86,7 @@ pub(crate) enum RequestRowPart {
 impl ContextPane {
     /// Creates the context of a held request.
     pub(crate) fn new(held: &Arc<Held>, session: Option<&SessionSummary>) -> Self {
-        let written = RequestText::one(Arc::clone(held));
+        let written = RequestText::for_request(Arc::clone(held));
         Self::of(written, remarks::remarks(held, session))
     }
 
@@ -96,7 +96,7 @@ impl ContextPane {
         let mut remarks = remarks.unwrap_or_default();
         // The asking agents differ; each is named above its request.
         remarks.retain(|remark| remark.heading != "WHO");
-        Self::of(RequestText::each(all), remarks)
+        Self::of(RequestText::for_batch(all), remarks)
     }
 
     fn of(written: RequestText, remarks: Vec<Remark>) -> Self {
@@ -122,7 +122,7 @@ impl ContextPane {
         let is_who = |remark: &Remark| remark.heading == "WHO";
         self.remarks.retain(|remark| remark.heading != THREAD);
         let place = self.remarks.iter().position(is_who);
-        let place = place.map_or(self.remarks.len(), |who| who + 1);
+        let place = place.map_or(self.remarks.len(), |index| index + 1);
         let remark = description.map(|description| Remark {
             heading: THREAD.to_owned(),
             body: RemarkBody::Plain(description),
@@ -142,7 +142,7 @@ impl ContextPane {
     }
 
     /// Sets the remark with the last events of the session.
-    pub(crate) fn on_trail(&mut self, events: &[Event], look: Appearance) {
+    pub(crate) fn on_trail(&mut self, events: &[Event], appearance: Appearance) {
         let rows: Vec<String> = events
             .iter()
             .map(|event| {
@@ -158,15 +158,15 @@ impl ContextPane {
             });
         }
         if self.cells > 0 {
-            self.remark_rows = self.render_remarks(self.cells, look);
+            self.remark_rows = self.render_remarks(self.cells, appearance);
         }
     }
 
     /// Breaks the text for a width. Lines that were seen completely stay seen.
-    pub(crate) fn reflow(&mut self, cells: usize, look: Appearance) {
+    pub(crate) fn reflow(&mut self, cells: usize, appearance: Appearance) {
         if cells == self.cells {
             if self.remark_rows.is_empty() {
-                self.remark_rows = self.render_remarks(cells, look);
+                self.remark_rows = self.render_remarks(cells, appearance);
             }
             return;
         }
@@ -174,7 +174,7 @@ impl ContextPane {
             self.read = self.read_bytes();
         }
         self.cells = cells;
-        self.remark_rows = self.render_remarks(cells, look);
+        self.remark_rows = self.render_remarks(cells, appearance);
         if self.request_text.is_long() {
             self.starts.clear();
             self.seen = 0;
@@ -205,10 +205,10 @@ impl ContextPane {
     }
 
     /// Takes over a layout, unless it is for another request or another width.
-    pub(crate) fn on_laid_out(&mut self, laid: &mut RequestLayout) {
-        let wanted = Arc::ptr_eq(&laid.written, &self.request_text) && laid.cells == self.cells;
+    pub(crate) fn on_laid_out(&mut self, layout: &mut RequestLayout) {
+        let wanted = Arc::ptr_eq(&layout.written, &self.request_text) && layout.cells == self.cells;
         if wanted && !self.is_laid_out() {
-            self.take(std::mem::take(&mut laid.starts));
+            self.take(std::mem::take(&mut layout.starts));
         }
     }
 
@@ -227,7 +227,7 @@ impl ContextPane {
         text.map_or("", |text| text.request.as_str())
     }
 
-    fn render_remarks(&self, cells: usize, look: Appearance) -> Vec<markdown::MarkdownRow> {
+    fn render_remarks(&self, cells: usize, appearance: Appearance) -> Vec<markdown::MarkdownRow> {
         let mut rows = vec![vec![("-- end of request --".to_owned(), Meaning::Dim)]];
         for remark in &self.remarks {
             rows.push(markdown::MarkdownRow::new());
@@ -237,14 +237,14 @@ impl ContextPane {
                     let pieces = wrap(text, cells).into_iter();
                     rows.extend(pieces.map(|piece| vec![(piece, Meaning::Text)]));
                 }
-                RemarkBody::Markdown(text) => rows.extend(markdown::rows(text, cells, look)),
+                RemarkBody::Markdown(text) => rows.extend(markdown::rows(text, cells, appearance)),
             }
         }
         rows
     }
 
     /// Marks `height` rows from the top as painted.
-    pub(crate) fn painted(&mut self, height: usize) {
+    pub(crate) fn mark_painted(&mut self, height: usize) {
         if self.top <= self.seen {
             let bottom = (self.top + height).min(self.starts.len());
             self.seen = self.seen.max(bottom);
@@ -288,8 +288,8 @@ impl ContextPane {
 
     fn row(&self, at: usize) -> Option<ContextRow<'_>> {
         let Some(start) = self.starts.get(at).copied() else {
-            let said = self.remark_rows.get(at - self.starts.len())?;
-            return Some(ContextRow::Remark(said));
+            let remark_row = self.remark_rows.get(at - self.starts.len())?;
+            return Some(ContextRow::Remark(remark_row));
         };
         let end = self.starts.get(at + 1).copied();
         let request = self.text();
@@ -374,12 +374,12 @@ mod tests {
     fn rows_after_a_gap_do_not_count_as_seen() {
         let mut context = context(100);
         reflow(&mut context, 40);
-        context.painted(10);
+        context.mark_painted(10);
         context.scroll(50, 10);
-        context.painted(10);
+        context.mark_painted(10);
         assert_eq!(context.percent(), 10);
         context.scroll(-41, 10);
-        context.painted(10);
+        context.mark_painted(10);
         assert_eq!(context.percent(), 19);
     }
 
@@ -388,11 +388,11 @@ mod tests {
         let mut context = context(10);
         reflow(&mut context, 17);
         assert_eq!(context.starts.len(), 20);
-        context.painted(5);
+        context.mark_painted(5);
         context.scroll(5, 5);
         reflow(&mut context, 40);
         assert_eq!((context.seen, context.top), (2, 2));
-        context.painted(20);
+        context.mark_painted(20);
         assert!(context.is_seen());
         reflow(&mut context, 17);
         assert!(context.is_seen(), "what was seen whole stays so");

@@ -57,7 +57,7 @@ impl AnswerForm {
             })
             .collect();
         let reason = text_of(&self.reason);
-        let why = text_of(&self.why);
+        let why = text_of(&self.justification);
         if answers.is_empty() && reason.is_empty() && why.is_empty() {
             return None;
         }
@@ -81,13 +81,16 @@ impl AnswerForm {
             return None;
         }
         for answer in kept.answers {
-            let its = |field: &&mut AnswerField| {
+            let is_answered = |field: &&mut AnswerField| {
                 field.gate == answer.gate && field.question.id() == answer.question
             };
-            form.fields.iter_mut().find(its)?.resume(&answer.raw)?;
+            form.fields
+                .iter_mut()
+                .find(is_answered)?
+                .resume(&answer.raw)?;
         }
         paste(&mut form.reason, &kept.reason);
-        paste(&mut form.why, &kept.why);
+        paste(&mut form.justification, &kept.why);
         Some(form)
     }
 

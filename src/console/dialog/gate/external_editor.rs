@@ -19,8 +19,8 @@ impl GateDialog {
     /// Sends the focused text to an external editor.
     pub(super) fn open_external_editor(&mut self) -> KeyResult {
         if self.is_sensitive_focused() {
-            let why = "a sensitive answer is never written to a file: type it here";
-            self.notice = Some(why.to_owned());
+            let reason = "a sensitive answer is never written to a file: type it here";
+            self.notice = Some(reason.to_owned());
             return KeyResult::quietly();
         }
         let kind = self.edit_kind();
@@ -75,7 +75,7 @@ impl GateDialog {
             DecisionStep::Reviewing(review)
                 if review.focus == ReviewFocus::Proof(PassProof::Why) =>
             {
-                Some(&mut self.form.why)
+                Some(&mut self.form.justification)
             }
             DecisionStep::Denying(_)
             | DecisionStep::Reviewing(_)
@@ -90,7 +90,7 @@ impl GateDialog {
     pub(crate) fn on_edited(&mut self, edited: Result<String, String>) {
         self.arming = Arming::Undrawn;
         match edited {
-            Err(why) => self.notice = Some(why),
+            Err(reason) => self.notice = Some(reason),
             Ok(text) => {
                 let lost = count_removed_chars(&text);
                 let area = self.focused_text();

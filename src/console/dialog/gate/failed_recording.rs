@@ -20,7 +20,7 @@ const MAX_READ_BACK_EVENTS: usize = 500;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FailedRecording {
     /// The error, as text.
-    pub(crate) why: String,
+    pub(crate) reason: String,
     /// The part of the decision that is on disk.
     pub(crate) on_disk: DiskState,
 }
@@ -55,8 +55,11 @@ impl FailedRecording {
                     "read back: `{kind}` is on disk as event {sequence}, although the write failed"
                 )
             }
-            DiskState::Unknown(why) => {
-                format!("read-back failed, disk content unknown: {}", one_line(why))
+            DiskState::Unknown(reason) => {
+                format!(
+                    "read-back failed, disk content unknown: {}",
+                    one_line(reason)
+                )
             }
         }
     }
@@ -76,9 +79,9 @@ impl GateDialog {
     }
 
     /// Requests the records on disk of a decision that could not be recorded.
-    pub(super) fn request_read_back(&mut self, why: String) -> ConsoleRequest {
+    pub(super) fn request_read_back(&mut self, reason: String) -> ConsoleRequest {
         self.failed_recording = Some(FailedRecording {
-            why,
+            reason,
             on_disk: DiskState::Reading,
         });
         ConsoleRequest::LoadTrail {
@@ -95,26 +98,26 @@ impl GateDialog {
         &mut self,
         purpose: TrailPurpose,
         events: &Result<Vec<Event>, String>,
-        look: Appearance,
+        appearance: Appearance,
     ) {
         match purpose {
             TrailPurpose::Context => {
                 let events = events.as_deref().unwrap_or_default();
-                self.context.on_trail(events, look);
+                self.context.on_trail(events, appearance);
             }
             TrailPurpose::ReadBack => self.on_read_back(events),
             // The queue handles this purpose.
-            TrailPurpose::Glance => {}
+            TrailPurpose::LatestEvents => {}
         }
     }
 
     fn on_read_back(&mut self, events: &Result<Vec<Event>, String>) {
         let on_disk = match events {
-            Err(why) => DiskState::Unknown(why.clone()),
+            Err(reason) => DiskState::Unknown(reason.clone()),
             Ok(events) => {
                 let mut events = events.iter();
-                let ours = events.find(|event| self.is_of_decision(event));
-                ours.map_or(DiskState::Nothing, |event| DiskState::Record {
+                let own_event = events.find(|event| self.is_of_decision(event));
+                own_event.map_or(DiskState::Nothing, |event| DiskState::Record {
                     kind: event.event_type.clone(),
                     sequence: event.sequence,
                 })

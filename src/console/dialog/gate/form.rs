@@ -22,7 +22,7 @@ pub(crate) struct AnswerForm {
     /// Reason for a denial.
     pub(crate) reason: Box<TextArea<'static>>,
     /// Justification of a pass, used if one is needed and no question asks for it.
-    pub(crate) why: Box<TextArea<'static>>,
+    pub(crate) justification: Box<TextArea<'static>>,
     /// The focused element.
     pub(crate) focus: FormFocus,
 }
@@ -60,7 +60,7 @@ impl AnswerForm {
             request: request_of(held),
             fields,
             reason: Box::new(editor()),
-            why: Box::new(editor()),
+            justification: Box::new(editor()),
             focus,
         }
     }
@@ -73,7 +73,7 @@ impl AnswerForm {
     /// Returns true if there is anything worth keeping.
     pub(crate) fn is_touched(&self) -> bool {
         let answered = self.fields.iter().any(AnswerField::is_touched);
-        answered || !self.reason.is_empty() || !self.why.is_empty()
+        answered || !self.reason.is_empty() || !self.justification.is_empty()
     }
 
     /// Returns the focused field.
@@ -85,7 +85,7 @@ impl AnswerForm {
     }
 
     /// Moves the focus by one, and wraps around.
-    pub(crate) fn step(&mut self, towards: MoveDirection) {
+    pub(crate) fn move_focus_by_one(&mut self, towards: MoveDirection) {
         let mut spots: Vec<FormFocus> = (0..self.fields.len()).map(FormFocus::Field).collect();
         spots.extend([FormFocus::Back, FormFocus::Deny, FormFocus::Pass]);
         self.focus = neighbour(&spots, self.focus, towards);
@@ -107,15 +107,15 @@ impl AnswerForm {
     /// Returns the invalid answers that are not accepted, one map per gate, so that they are recorded
     /// and counted. Returns `None` while an answer is missing: then the operator is not done.
     pub(crate) fn invalid_answers(&self, gates: usize) -> Option<Vec<BTreeMap<String, Value>>> {
-        let standing = |wanted| move |field: &&AnswerField| field.status() == wanted;
+        let has_status = |wanted| move |field: &&AnswerField| field.status() == wanted;
         let missing = self
             .fields
             .iter()
-            .any(|field| standing(AnswerStatus::Missing)(&field));
+            .any(|field| has_status(AnswerStatus::Missing)(&field));
         let mut broken = self
             .fields
             .iter()
-            .filter(standing(AnswerStatus::Invalid))
+            .filter(has_status(AnswerStatus::Invalid))
             .peekable();
         if missing || broken.peek().is_none() {
             return None;
@@ -131,9 +131,9 @@ impl AnswerForm {
 
     /// Text of the missing or invalid answers. `None` if the form can be sent.
     pub(crate) fn missing_text(&self) -> Option<String> {
-        let count = |standing| {
-            let standings = self.fields.iter().map(AnswerField::status);
-            standings.filter(|found| *found == standing).count()
+        let count = |status| {
+            let statuses = self.fields.iter().map(AnswerField::status);
+            statuses.filter(|found| *found == status).count()
         };
         let (missing, broken) = (count(AnswerStatus::Missing), count(AnswerStatus::Invalid));
         let missing = (missing > 0).then(|| format!("{} missing", counted(missing, "answer")));
@@ -171,14 +171,14 @@ impl AnswerForm {
         self.fields.iter().any(|field| {
             let text = field.question.response_type() == ResponseType::Text;
             let raw = field.raw();
-            let said = raw.as_str().is_some_and(|said| !said.trim().is_empty());
-            text && said && !field.question.sensitive()
+            let is_typed = raw.as_str().is_some_and(|answer| !answer.trim().is_empty());
+            text && is_typed && !field.question.sensitive()
         })
     }
 
     /// Returns the justification typed at the review.
-    pub(crate) fn why_text(&self) -> String {
-        text_of(&self.why).trim().to_owned()
+    pub(crate) fn justification_text(&self) -> String {
+        text_of(&self.justification).trim().to_owned()
     }
 
     /// Returns the denial reason typed so far.

@@ -50,7 +50,7 @@ impl GateDialog {
             return;
         }
         match &mut self.step {
-            DecisionStep::Editing => self.form.step(towards),
+            DecisionStep::Editing => self.form.move_focus_by_one(towards),
             DecisionStep::Reviewing(review) => {
                 review.focus = neighbour(&review.focus_order(), review.focus, towards);
             }
@@ -58,7 +58,7 @@ impl GateDialog {
                 let spots = [DenyFocus::Reason, DenyFocus::Back, DenyFocus::DenyNow];
                 *spot = neighbour(&spots, *spot, towards);
             }
-            DecisionStep::Claimed(over) => over.step(),
+            DecisionStep::Claimed(over) => over.move_focus_by_one(),
             DecisionStep::Writing(_) | DecisionStep::Changed(_) | DecisionStep::Settled(_) => {}
         }
     }
@@ -128,7 +128,7 @@ impl GateDialog {
                 None => self.move_focus_sideways(sideways),
             },
             DecisionStep::Reviewing(review) => match (review.focus, key.code) {
-                (ReviewFocus::Proof(PassProof::Why), _) => edit(&mut self.form.why, key),
+                (ReviewFocus::Proof(PassProof::Why), _) => edit(&mut self.form.justification, key),
                 (_, KeyCode::Up) => review.sheet.scroll_by(-1),
                 (_, KeyCode::Down) => review.sheet.scroll_by(1),
                 (ReviewFocus::Proof(PassProof::Hash), _) => edit_line(&mut review.hash, key),
@@ -238,7 +238,7 @@ impl GateDialog {
                 action,
                 ..
             }) => match proof {
-                PassProof::Why => paste(&mut self.form.why, text),
+                PassProof::Why => paste(&mut self.form.justification, text),
                 PassProof::Hash => paste_line(hash, text),
                 PassProof::Action => paste_line(action, text),
             },

@@ -13,7 +13,7 @@ use crate::console::theme::{Appearance, Mark, Meaning};
 pub(crate) type MarkdownRow = Vec<(String, Meaning)>;
 
 /// Renders `text` as rows of at most `cells` cells. The caller has already made `text` safe to show.
-pub(crate) fn rows(text: &str, cells: usize, look: Appearance) -> Vec<MarkdownRow> {
+pub(crate) fn rows(text: &str, cells: usize, appearance: Appearance) -> Vec<MarkdownRow> {
     let parser = Parser::new(text);
     let definitions: Vec<String> = parser
         .reference_definitions()
@@ -21,7 +21,7 @@ pub(crate) fn rows(text: &str, cells: usize, look: Appearance) -> Vec<MarkdownRo
         .filter_map(|(_, definition)| text.get(definition.span.clone()))
         .map(|line| line.trim().to_owned())
         .collect();
-    let mut page = Page::new(cells, look);
+    let mut page = Page::new(cells, appearance);
     for event in parser {
         page.add(event);
     }
@@ -36,7 +36,7 @@ pub(crate) fn rows(text: &str, cells: usize, look: Appearance) -> Vec<MarkdownRo
 /// Rows made so far, and the paragraph that is being collected.
 struct Page {
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
     rows: Vec<MarkdownRow>,
     flow: TextFlow,
     /// Next number of each open list; `None` for a list with bullets.
@@ -52,10 +52,10 @@ struct Page {
 }
 
 impl Page {
-    fn new(cells: usize, look: Appearance) -> Self {
+    fn new(cells: usize, appearance: Appearance) -> Self {
         Self {
             cells,
-            look,
+            appearance,
             rows: Vec::new(),
             flow: TextFlow::default(),
             lists: Vec::new(),
@@ -78,7 +78,7 @@ impl Page {
             Event::HardBreak => self.break_line(),
             Event::Rule => {
                 self.begin_block();
-                let rule = self.look.mark(Mark::Rule).repeat(self.cells.min(24));
+                let rule = self.appearance.mark(Mark::Rule).repeat(self.cells.min(24));
                 self.rows.push(vec![(rule, Meaning::Border)]);
                 self.has_gap = false;
             }
@@ -200,13 +200,13 @@ impl Page {
                 *number += 1;
                 mark
             }
-            Some(None) | None => format!("{} ", self.look.mark(Mark::Bullet)),
+            Some(None) | None => format!("{} ", self.appearance.mark(Mark::Bullet)),
         };
         self.flow.mark = format!("{}{indent}{mark}", self.quote_mark());
     }
 
     fn quote_mark(&self) -> String {
-        format!("{} ", self.look.mark(Mark::Separator)).repeat(self.quotes)
+        format!("{} ", self.appearance.mark(Mark::Separator)).repeat(self.quotes)
     }
 
     fn add_code(&mut self, code: &str) {

@@ -21,7 +21,7 @@ impl GateDialog {
     }
 
     /// Returns the remaining time as text, and its urgency.
-    pub(super) fn countdown(&self, look: Appearance, now: Timestamp) -> (String, Meaning) {
+    pub(super) fn countdown(&self, appearance: Appearance, now: Timestamp) -> (String, Meaning) {
         let left = self.held.deadline.since(now);
         match &self.step {
             DecisionStep::Settled(_) => ("closed".to_owned(), Meaning::Dim),
@@ -31,7 +31,7 @@ impl GateDialog {
             | DecisionStep::Claimed(_)
             | DecisionStep::Writing(_)
             | DecisionStep::Changed(_) => {
-                let arrow = look.mark(Mark::Arrow);
+                let arrow = appearance.mark(Mark::Arrow);
                 let meaning = if left <= URGENT {
                     Meaning::Critical
                 } else {
@@ -43,8 +43,13 @@ impl GateDialog {
     }
 
     /// Renders the bar.
-    pub(crate) fn bar(&self, cells: usize, look: Appearance, now: Timestamp) -> Line<'static> {
-        let (clock, meaning) = self.countdown(look, now);
+    pub(crate) fn bar(
+        &self,
+        cells: usize,
+        appearance: Appearance,
+        now: Timestamp,
+    ) -> Line<'static> {
+        let (clock, meaning) = self.countdown(appearance, now);
         let state = match &self.step {
             DecisionStep::Settled(Some(decided)) => decided.outcome.as_str().to_uppercase(),
             DecisionStep::Settled(None) => "no longer held".to_owned(),
@@ -64,13 +69,16 @@ impl GateDialog {
         let room = cells.saturating_sub(width(key) + width(&risk) + right + 5);
         let heading = format!("{}  {state}", self.heading());
         Line::from(vec![
-            Span::styled(key, look.style(Meaning::TabActive)),
+            Span::styled(key, appearance.style(Meaning::TabActive)),
             Span::raw(" "),
-            Span::styled(risk, look.style(of_tier(self.held.tier()))),
+            Span::styled(risk, appearance.style(of_tier(self.held.tier()))),
             Span::raw("  "),
-            Span::styled(fit(&heading, room, look), look.style(Meaning::Strong)),
+            Span::styled(
+                fit(&heading, room, appearance),
+                appearance.style(Meaning::Strong),
+            ),
             Span::raw("  "),
-            Span::styled(clock, look.style(meaning)),
+            Span::styled(clock, appearance.style(meaning)),
         ])
     }
 }

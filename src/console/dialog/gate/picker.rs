@@ -109,11 +109,11 @@ impl OptionPicker {
     /// Restores a stored answer. A text that matches none of the options becomes the filter.
     pub(crate) fn resume(&mut self, text: &str, options: &[String]) {
         let exactly = options.iter().position(|option| option == text);
-        let said = text.trim().to_lowercase();
+        let wanted = text.trim().to_lowercase();
         let nearly = || {
             options
                 .iter()
-                .position(|option| option.to_lowercase() == said)
+                .position(|option| option.to_lowercase() == wanted)
         };
         match exactly.or_else(nearly) {
             Some(at) => {

@@ -96,9 +96,9 @@ pub(crate) fn plan_records(
     operator: Approver<'_>,
     answers: impl Fn(usize) -> PlannedAnswers,
 ) -> Vec<PlannedRecord> {
-    let given: Vec<_> = (0..held.gates.len()).map(&answers).collect();
+    let planned: Vec<_> = (0..held.gates.len()).map(&answers).collect();
     if !held.approvers().is_one() && held.first_approval().is_none() {
-        return plan_first_approval(held, operator, &given);
+        return plan_first_approval(held, operator, &planned);
     }
     let operator = Approver {
         first_approver: held.first_approval().map(|first| first.by.as_str()),
@@ -106,12 +106,12 @@ pub(crate) fn plan_records(
     };
     let agent = format!("agent {}", held.agent);
     let open = |at: usize| {
-        let given = given.get(at).filter(|_| !held.answered.contains_key(&at));
-        given.map(|given| &given.answers)
+        let planned = planned.get(at).filter(|_| !held.answered.contains_key(&at));
+        planned.map(|planned| &planned.answers)
     };
     let (mut approvals, mut passes, mut responses) = (Vec::new(), Vec::new(), Vec::new());
-    for (at, (gate, given)) in held.gates.iter().zip(&given).enumerate() {
-        let (by, why) = if let Some(answered) = held.answered.get(&at) {
+    for (at, (gate, planned)) in held.gates.iter().zip(&planned).enumerate() {
+        let (by, reason) = if let Some(answered) = held.answered.get(&at) {
             let by = Approver {
                 name: &agent,
                 method: "agent",
@@ -120,14 +120,14 @@ pub(crate) fn plan_records(
             };
             (by, approval::agent_justification(gate, Some(answered)))
         } else {
-            responses.push(given.response(gate, operator));
-            let own = Some(&given.answers);
-            let why = approval::justification(held, gate, own, open, operator.justification);
-            (operator, why)
+            responses.push(planned.response(gate, operator));
+            let own = Some(&planned.answers);
+            let reason = approval::justification(held, gate, own, open, operator.justification);
+            (operator, reason)
         };
-        let approval = approval::approval_record(held, gate, &why, by);
+        let approval = approval::approval_record(held, gate, &reason, by);
         approvals.extend(approval.map(PlannedRecord::from));
-        let pass = approval::passed_record(held, gate, gate.effects.inject.clone(), &why, by);
+        let pass = approval::passed_record(held, gate, gate.effects.inject.clone(), &reason, by);
         passes.push(PlannedRecord::from(Payload::from(pass)));
     }
     // The sheet shows the signed records first, regardless of the order in which they are written.
@@ -142,19 +142,19 @@ pub(crate) fn plan_records(
 fn plan_first_approval(
     held: &Held,
     by: Approver<'_>,
-    given: &[PlannedAnswers],
+    planned: &[PlannedAnswers],
 ) -> Vec<PlannedRecord> {
-    let answers = |at: usize| given.get(at).map(|given| &given.answers);
+    let answers = |at: usize| planned.get(at).map(|planned| &planned.answers);
     let open = || {
-        let gates = held.gates.iter().zip(given).enumerate();
+        let gates = held.gates.iter().zip(planned).enumerate();
         gates.filter(|(at, _)| !held.answered.contains_key(at))
     };
-    let approved = open().map(|(_, (gate, given))| {
-        let own = Some(&given.answers);
-        let why = approval::justification(held, gate, own, answers, by.justification);
-        let approved = approval::first_approval_record(held, gate, why, by);
+    let approved = open().map(|(_, (gate, planned))| {
+        let own = Some(&planned.answers);
+        let reason = approval::justification(held, gate, own, answers, by.justification);
+        let approved = approval::first_approval_record(held, gate, reason, by);
         PlannedRecord::from(Payload::from(approved))
     });
-    let responses = open().map(|(_, (gate, given))| given.response(gate, by));
+    let responses = open().map(|(_, (gate, planned))| planned.response(gate, by));
     approved.chain(responses).collect()
 }

@@ -28,20 +28,20 @@ pub(crate) struct SheetSize {
 
 impl SheetSize {
     /// Returns the last possible value of the first row on screen.
-    pub(crate) fn most(self) -> usize {
+    pub(crate) fn max_scroll(self) -> usize {
         self.rows.saturating_sub(self.room)
     }
 }
 
 impl ScrollState {
     /// Notes that the sheet was painted at this size: its visible rows count as seen.
-    pub(crate) fn painted(&mut self, place: SheetSize) {
+    pub(crate) fn mark_painted(&mut self, place: SheetSize) {
         if self.size.cells != place.cells {
             // With another width the rows break differently, so none counts as seen.
             self.seen = 0;
         }
         self.size = place;
-        self.top = self.top.min(place.most());
+        self.top = self.top.min(place.max_scroll());
         // Rows that were jumped over were not seen.
         if self.top <= self.seen {
             self.seen = self.seen.max(self.top + place.room);
@@ -56,13 +56,13 @@ impl ScrollState {
 
     /// Returns true if no rows are below the painted ones.
     pub(crate) fn is_at_end(self) -> bool {
-        self.size.rows > 0 && self.top >= self.size.most()
+        self.size.rows > 0 && self.top >= self.size.max_scroll()
     }
 
     /// Scrolls by a number of rows; negative means up.
     pub(crate) fn scroll_by(&mut self, rows: isize) {
         let to = self.top.saturating_add_signed(rows);
-        self.top = to.min(self.size.most());
+        self.top = to.min(self.size.max_scroll());
     }
 
     /// Scrolls by a page less one row, so that the reader keeps their place.

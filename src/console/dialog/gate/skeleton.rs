@@ -12,11 +12,11 @@ const MOST_PARTS: usize = 200;
 
 /// Generates a skeleton as text to fill in.
 pub(crate) fn skeleton(schema: &Value) -> String {
-    let mut maker = SkeletonBuilder {
+    let mut builder = SkeletonBuilder {
         root: schema,
         parts: MOST_PARTS,
     };
-    let value = maker.value(schema, MOST_LEVELS);
+    let value = builder.value(schema, MOST_LEVELS);
     serde_json::to_string_pretty(&value).unwrap_or_default()
 }
 
@@ -49,12 +49,12 @@ impl<'s> SkeletonBuilder<'s> {
                 return self.value(first, levels - 1);
             }
         }
-        match kind(schema) {
+        match required_type(schema) {
             "object" => self.object(schema, levels),
             "array" => self.array(schema, levels),
             "string" => Value::from(""),
             "boolean" => Value::Bool(false),
-            "integer" | "number" => least(schema),
+            "integer" | "number" => smallest_number(schema),
             _ => Value::Null,
         }
     }
@@ -89,7 +89,7 @@ impl<'s> SkeletonBuilder<'s> {
 }
 
 /// Returns the type that a schema requires; the first if it allows several.
-fn kind(schema: &Value) -> &str {
+fn required_type(schema: &Value) -> &str {
     let kind = match schema.get("type") {
         Some(Value::Array(kinds)) => kinds.first(),
         kind => kind,
@@ -103,7 +103,7 @@ fn kind(schema: &Value) -> &str {
 }
 
 /// Returns the smallest number that a schema allows, or 0.
-fn least(schema: &Value) -> Value {
+fn smallest_number(schema: &Value) -> Value {
     let least = schema.get("minimum").filter(|least| least.is_number());
     least.cloned().unwrap_or(Value::Number(Number::from(0)))
 }
@@ -114,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    fn made(schema: &Value) -> Value {
+    fn skeleton_of(schema: &Value) -> Value {
         serde_json::from_str(&skeleton(schema)).unwrap()
     }
 
@@ -138,7 +138,7 @@ mod tests {
             },
         });
         assert_eq!(
-            made(&schema),
+            skeleton_of(&schema),
             json!({
                 "ticket": "", "extra": null, "count": 3, "ratio": 0, "sure": false, "kind": "bug",
                 "who": {"name": ""}, "tags": [], "parts": [{"id": 0}], "either": "",
@@ -151,7 +151,7 @@ mod tests {
     fn a_recursive_schema_makes_a_finite_skeleton() {
         let endless = json!({"properties": {"a": {"$ref": "#"}, "b": {"$ref": "#"}}});
         assert!(skeleton(&endless).len() < 20_000);
-        assert_eq!(made(&json!({"$ref": "#"})), json!(null));
-        assert_eq!(made(&json!(true)), json!(null));
+        assert_eq!(skeleton_of(&json!({"$ref": "#"})), json!(null));
+        assert_eq!(skeleton_of(&json!(true)), json!(null));
     }
 }

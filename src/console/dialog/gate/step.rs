@@ -108,7 +108,7 @@ impl Review {
         form: &AnswerForm,
     ) -> Option<&'static str> {
         self.proofs.iter().find_map(|proof| match proof {
-            PassProof::Why if form.why_text().is_empty() => Some("enter a justification"),
+            PassProof::Why if form.justification_text().is_empty() => Some("enter a justification"),
             PassProof::Hash if !answers_challenge(&text_of(&self.hash), &held.request_hash) => {
                 Some("type the hash first")
             }
@@ -133,7 +133,7 @@ pub(crate) enum PassProof {
 
 /// Lists the proofs required before this request can pass.
 fn required_proofs(held: &Held, form: &AnswerForm) -> Vec<PassProof> {
-    let mut proofs = pass_care(held).required_proofs().to_vec();
+    let mut proofs = care_for_request(held).required_proofs().to_vec();
     proofs.retain(|proof| *proof != PassProof::Why || !form.has_justification());
     proofs
 }
@@ -288,7 +288,7 @@ impl PassCare {
 }
 
 /// Returns the level of care for a request. A tier that was only detected is never passed directly.
-pub(crate) fn pass_care(held: &Held) -> PassCare {
+pub(crate) fn care_for_request(held: &Held) -> PassCare {
     if overrules(held) {
         return PassCare::Override;
     }

@@ -89,7 +89,7 @@ pub(crate) fn is_of_number(c: char) -> bool {
 /// Pastes a text. Characters that hide or reorder text or move the cursor are removed; excess length
 /// is cut.
 pub(crate) fn paste(area: &mut TextArea<'static>, text: &str) {
-    area.insert_str(clean(text, room(area)));
+    area.insert_str(clean(text, remaining_chars(area)));
 }
 
 /// Pastes into a text with one line.
@@ -110,30 +110,30 @@ pub(crate) fn replace(area: &mut TextArea<'static>, text: &str) {
 
 /// Counts the characters of a text that would be removed.
 pub(crate) fn count_removed_chars(text: &str) -> usize {
-    let unified = unify(text);
+    let unified = normalise(text);
     let kept = clean(text, MAX_ANSWER_CHARS).chars().count();
     unified.chars().count().saturating_sub(kept)
 }
 
 /// Normalises line endings and replaces tabs by spaces.
-fn unify(text: &str) -> String {
+fn normalise(text: &str) -> String {
     text.replace("\r\n", "\n")
         .replace('\r', "\n")
         .replace('\t', "    ")
 }
 
 fn clean(text: &str, room: usize) -> String {
-    let unified = unify(text);
+    let unified = normalise(text);
     let fine = unified.chars().filter(|&c| c == '\n' || !is_deceptive(c));
     fine.take(room).collect()
 }
 
-fn room(area: &TextArea<'static>) -> usize {
+fn remaining_chars(area: &TextArea<'static>) -> usize {
     MAX_ANSWER_CHARS.saturating_sub(text_of(area).chars().count())
 }
 
 fn is_full(area: &TextArea<'static>) -> bool {
-    !area.is_selecting() && room(area) == 0
+    !area.is_selecting() && remaining_chars(area) == 0
 }
 
 /// Moves the cursor back by one character as users see it.

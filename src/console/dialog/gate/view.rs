@@ -69,7 +69,7 @@ pub(super) fn context_area(dialog: &GateDialog, area: Rect) -> Rect {
 pub(super) fn sheet(
     dialog: &GateDialog,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
     now: Timestamp,
 ) -> Option<SheetSize> {
     let pane = panes(dialog, area).form;
@@ -77,15 +77,19 @@ pub(super) fn sheet(
         return None;
     }
     let inner = Appearance::default().panel(Focus::Elsewhere).inner(pane);
-    let words = dialog.status(usize::from(inner.width), look, now).len();
+    let words = dialog
+        .status(usize::from(inner.width), appearance, now)
+        .len();
     let below = coordinate(words.max(1) + 1);
     let content = Rect {
         height: inner.height.saturating_sub(below),
         ..inner
     };
     match &dialog.step {
-        DecisionStep::Reviewing(review) => Some(review::sheet(dialog, review, content, look, now)),
-        DecisionStep::Changed(changed) => Some(step_views::sheet(changed, content, look)),
+        DecisionStep::Reviewing(review) => {
+            Some(review::sheet(dialog, review, content, appearance, now))
+        }
+        DecisionStep::Changed(changed) => Some(step_views::sheet(changed, content, appearance)),
         DecisionStep::Editing
         | DecisionStep::Denying(_)
         | DecisionStep::Claimed(_)
@@ -96,17 +100,23 @@ pub(super) fn sheet(
 
 impl GateDialog {
     /// Paints the dialog over the whole area.
-    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance, now: Timestamp) {
+    pub(crate) fn draw(
+        &self,
+        frame: &mut Frame,
+        area: Rect,
+        appearance: Appearance,
+        now: Timestamp,
+    ) {
         let panes = panes(self, area);
         frame.render_widget(
-            self.strip(usize::from(panes.strip.width), look, now),
+            self.status_strip(usize::from(panes.strip.width), appearance, now),
             panes.strip,
         );
         if !panes.context.is_empty() {
-            self.draw_context(frame, panes.context, look);
+            self.draw_context(frame, panes.context, appearance);
         }
         if !panes.form.is_empty() {
-            self.draw_form(frame, panes.form, look, now);
+            self.draw_form(frame, panes.form, appearance, now);
         }
     }
 
@@ -123,9 +133,9 @@ impl GateDialog {
         }
     }
 
-    fn strip(&self, cells: usize, look: Appearance, now: Timestamp) -> Line<'static> {
+    fn status_strip(&self, cells: usize, appearance: Appearance, now: Timestamp) -> Line<'static> {
         let (word, word_meaning) = self.state_word(now);
-        let (mut clock, meaning) = self.countdown(look, now);
+        let (mut clock, meaning) = self.countdown(appearance, now);
         match self.step {
             // The state word already says that the request is settled.
             DecisionStep::Settled(_) => clock.clear(),
@@ -138,36 +148,39 @@ impl GateDialog {
         }
         let right = width(&clock) + width(word) + 1;
         let risk = risk_text(&self.held);
-        let hash = self.hash_words(look);
-        let who = asker_text(&self.held.agent, &self.held.session);
+        let hash = self.hash_words(appearance);
+        let asker = asker_text(&self.held.agent, &self.held.session);
         let room = cells.saturating_sub(right + width(&risk) + 6);
         let mut heading = self.heading();
         let parts = self.approval_and_claim_texts().into_iter().flatten();
-        for more in parts.chain([hash, who]) {
+        for more in parts.chain([hash, asker]) {
             if !self.is_batch() && width(&heading) + 2 + width(&more) <= room {
                 heading = format!("{heading}  {more}");
             }
         }
         Line::from(vec![
             Span::raw(" "),
-            Span::styled(risk, look.style(of_tier(self.held.tier()))),
+            Span::styled(risk, appearance.style(of_tier(self.held.tier()))),
             Span::raw("  "),
-            Span::styled(fit(&heading, room + 1, look), look.style(Meaning::Strong)),
+            Span::styled(
+                fit(&heading, room + 1, appearance),
+                appearance.style(Meaning::Strong),
+            ),
             Span::raw("  "),
-            Span::styled(clock, look.style(meaning)),
-            Span::styled(word, look.style(word_meaning)),
+            Span::styled(clock, appearance.style(meaning)),
+            Span::styled(word, appearance.style(word_meaning)),
         ])
     }
 
     /// Text with the hash of the request; with both hashes if it was replaced.
-    fn hash_words(&self, look: Appearance) -> String {
+    fn hash_words(&self, appearance: Appearance) -> String {
         let before = self.held.request_hash.short(4);
         match &self.step {
             DecisionStep::Changed(changed)
                 if changed.now.request_hash != self.held.request_hash =>
             {
                 let now = changed.now.request_hash.short(4);
-                format!("hash {before} {} {now}", look.mark(Mark::Arrow))
+                format!("hash {before} {} {now}", appearance.mark(Mark::Arrow))
             }
             DecisionStep::Editing
             | DecisionStep::Reviewing(_)
@@ -215,7 +228,7 @@ impl GateDialog {
         }
     }
 
-    fn draw_form(&self, frame: &mut Frame, area: Rect, look: Appearance, now: Timestamp) {
+    fn draw_form(&self, frame: &mut Frame, area: Rect, appearance: Appearance, now: Timestamp) {
         let focus = Focus::from(self.pane == GatePane::Form);
         let title = match &self.step {
             DecisionStep::Editing => " Answer ",
@@ -226,14 +239,14 @@ impl GateDialog {
             DecisionStep::Changed(_) => " The request changed ",
             DecisionStep::Settled(_) => " No longer held ",
         };
-        let mut title = vec![Span::styled(title, look.style(Meaning::Title))];
+        let mut title = vec![Span::styled(title, appearance.style(Meaning::Title))];
         if let (DecisionStep::Editing | DecisionStep::Denying(_), Some(words)) =
             (&self.step, self.draft_state_text())
         {
-            let words = format!("{} {words} ", look.mark(Mark::Bullet));
-            title.push(Span::styled(words, look.style(Meaning::Dim)));
+            let words = format!("{} {words} ", appearance.mark(Mark::Bullet));
+            title.push(Span::styled(words, appearance.style(Meaning::Dim)));
         }
-        let mut block = look.panel(focus).title(Line::from(title));
+        let mut block = appearance.panel(focus).title(Line::from(title));
         if matches!(
             self.step,
             DecisionStep::Editing | DecisionStep::Reviewing(_)
@@ -243,15 +256,15 @@ impl GateDialog {
                 _ => Meaning::Warning,
             };
             let attempt = format!(" attempt {} ", self.held.invalid_attempts + 1);
-            block = block.title(Line::styled(attempt, look.style(meaning)).right_aligned());
+            block = block.title(Line::styled(attempt, appearance.style(meaning)).right_aligned());
         }
         if let (DecisionStep::Editing, Some(pace)) = (&self.step, self.pace_short(now)) {
-            let pace = Line::styled(format!(" {pace} "), look.style(Meaning::Dim));
+            let pace = Line::styled(format!(" {pace} "), appearance.style(Meaning::Dim));
             block = block.title_bottom(pace.right_aligned());
         }
         let inner = block.inner(area);
         frame.render_widget(block, area);
-        let words = self.status(usize::from(inner.width), look, now);
+        let words = self.status(usize::from(inner.width), appearance, now);
         let [content, status, buttons] = Layout::vertical([
             Constraint::Fill(1),
             Constraint::Length(coordinate(words.len().max(1))),
@@ -259,30 +272,37 @@ impl GateDialog {
         ])
         .areas(inner);
         let unseen = match &self.step {
-            DecisionStep::Editing => form::draw(self, frame, content, look),
+            DecisionStep::Editing => form::draw(self, frame, content, appearance),
             DecisionStep::Reviewing(review) => {
-                review::draw(self, review, frame, content, look, now)
+                review::draw(self, review, frame, content, appearance, now)
             }
-            DecisionStep::Denying(spot) => step_views::draw_deny(self, *spot, frame, content, look),
+            DecisionStep::Denying(spot) => {
+                step_views::draw_deny(self, *spot, frame, content, appearance)
+            }
             DecisionStep::Claimed(over) => {
-                step_views::draw_claimed(self, over, frame, content, look)
+                step_views::draw_claimed(self, over, frame, content, appearance)
             }
-            DecisionStep::Writing(verb) => step_views::draw_writing(*verb, frame, content, look),
+            DecisionStep::Writing(verb) => {
+                step_views::draw_writing(*verb, frame, content, appearance)
+            }
             DecisionStep::Changed(changed) => {
-                step_views::draw_changed(changed, frame, content, look)
+                step_views::draw_changed(changed, frame, content, appearance)
             }
             DecisionStep::Settled(decided) => {
-                step_views::draw_settled(self, decided.as_deref(), frame, content, look)
+                step_views::draw_settled(self, decided.as_deref(), frame, content, appearance)
             }
         };
         for (line, row) in words.into_iter().zip(status.rows()) {
             frame.render_widget(line, row);
         }
-        let row = self.buttons(look, now);
+        let row = self.buttons(appearance, now);
         // The note about hidden rows is shown next to the buttons, if there is room.
         let room = usize::from(buttons.width).saturating_sub(row.width());
         // A separate span, because the style of a line would extend to the buttons.
-        let note = Span::styled(clip(unseen, room, look), look.style(Meaning::Dim));
+        let note = Span::styled(
+            clip(unseen, room, appearance),
+            appearance.style(Meaning::Dim),
+        );
         frame.render_widget(Line::from(note).right_aligned(), buttons);
         frame.render_widget(row, buttons);
     }

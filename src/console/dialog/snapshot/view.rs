@@ -43,17 +43,21 @@ pub(super) fn head(
     typing: Option<&PathInput>,
     shown: &SnapshotContent,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Vec<Line<'static>> {
     match (typing, shown) {
-        (Some(typing), _) => typed(typing, cells, look),
+        (Some(typing), _) => path_input_lines(typing, cells, appearance),
         (None, SnapshotContent::Opened(opened)) => {
-            let mut rows = vec![steps(opened, cells, look)];
-            rows.extend(file_state_lines(&opened.whole.checklist, cells, look));
-            if let Some(said) = &opened.notice {
+            let mut rows = vec![steps(opened, cells, appearance)];
+            rows.extend(file_state_lines(
+                &opened.reconstruction.checklist,
+                cells,
+                appearance,
+            ));
+            if let Some(notice) = &opened.notice {
                 rows.push(Line::styled(
-                    clip(said, cells, look),
-                    look.style(Meaning::Passed),
+                    clip(notice, cells, appearance),
+                    appearance.style(Meaning::Passed),
                 ));
             }
             rows.push(Line::default());
@@ -66,7 +70,11 @@ pub(super) fn head(
     }
 }
 
-fn typed(typing: &PathInput, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+fn path_input_lines(
+    typing: &PathInput,
+    cells: usize,
+    appearance: Appearance,
+) -> Vec<Line<'static>> {
     let (label, note) = match typing.purpose {
         PathPurpose::Open => (
             "open> ",
@@ -83,25 +91,30 @@ fn typed(typing: &PathInput, cells: usize, look: Appearance) -> Vec<Line<'static
     let room = cells.saturating_sub(width(label) + 1);
     let rows = break_exactly(text, room);
     let last = rows.last().copied().unwrap_or_default();
-    let mut lines = styled(note, cells, look, Meaning::Hint);
+    let mut lines = styled(note, cells, appearance, Meaning::Hint);
     lines.push(Line::default());
     lines.push(Line::from(vec![
-        Span::styled(label, look.style(Meaning::Key)),
-        Span::styled(last.to_owned(), look.style(Meaning::Strong)),
-        Span::styled(" ", look.style(Meaning::Selected)),
+        Span::styled(label, appearance.style(Meaning::Key)),
+        Span::styled(last.to_owned(), appearance.style(Meaning::Strong)),
+        Span::styled(" ", appearance.style(Meaning::Selected)),
     ]));
     if let Some(problem) = &typing.problem {
-        lines.extend(styled(&one_line(problem), cells, look, Meaning::Error));
+        lines.extend(styled(
+            &one_line(problem),
+            cells,
+            appearance,
+            Meaning::Error,
+        ));
     }
     lines.push(Line::default());
     lines
 }
 
 /// Builds the line of phases, with the chosen one marked.
-fn steps(opened: &OpenSnapshot, cells: usize, look: Appearance) -> Line<'static> {
-    let unclear = opened.whole.checklist.checks.iter();
+fn steps(opened: &OpenSnapshot, cells: usize, appearance: Appearance) -> Line<'static> {
+    let unclear = opened.reconstruction.checklist.checks.iter();
     let unclear = unclear.filter(|check| !check.is_clear()).count();
-    let artifacts = opened.whole.artifacts.len();
+    let artifacts = opened.reconstruction.artifacts.len();
     let names = SnapshotPage::ALL.map(|page| {
         let name = match page {
             SnapshotPage::Retrieve => "1 RETRIEVE".to_owned(),
@@ -114,7 +127,7 @@ fn steps(opened: &OpenSnapshot, cells: usize, look: Appearance) -> Line<'static>
         (page, name)
     });
     let all: usize = names.iter().map(|(_, name)| width(name) + 2).sum();
-    let arrow = look.mark(Mark::Arrow);
+    let arrow = appearance.mark(Mark::Arrow);
     // If there is little room, the phases are shown without arrows.
     let roomy = all + 5 * (width(arrow) + 1) <= cells;
     let mut spans = Vec::new();
@@ -132,14 +145,17 @@ fn steps(opened: &OpenSnapshot, cells: usize, look: Appearance) -> Line<'static>
                 SnapshotPage::Infer | SnapshotPage::Validate | SnapshotPage::Engage
             )
         {
-            spans.push(Span::styled(format!("{arrow} "), look.style(Meaning::Dim)));
+            spans.push(Span::styled(
+                format!("{arrow} "),
+                appearance.style(Meaning::Dim),
+            ));
         }
         let name = if all <= cells {
             format!(" {name} ")
         } else {
             format!("{name} ")
         };
-        spans.push(Span::styled(name, look.style(meaning)));
+        spans.push(Span::styled(name, appearance.style(meaning)));
         if roomy {
             spans.push(Span::raw(" "));
         }
@@ -154,13 +170,17 @@ fn answers_all(checklist: &Checklist, faults: &str) -> String {
 }
 
 /// Builds the state of the file: degraded, not clear, or clear.
-fn file_state_lines(checklist: &Checklist, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+fn file_state_lines(
+    checklist: &Checklist,
+    cells: usize,
+    appearance: Appearance,
+) -> Vec<Line<'static>> {
     let mut rows = Vec::new();
-    if let Some(doubt) = &checklist.format {
-        let loud = one_line(&format!("! DEGRADED: {doubt}"));
+    if let Some(problem) = &checklist.format {
+        let loud = one_line(&format!("! DEGRADED: {problem}"));
         for row in wrap(&loud, cells.saturating_sub(2)) {
-            let row = fit(&format!(" {row}"), cells, look);
-            rows.push(Line::styled(row, look.style(Meaning::Banner)));
+            let row = fit(&format!(" {row}"), cells, appearance);
+            rows.push(Line::styled(row, appearance.style(Meaning::Banner)));
         }
     }
     let unclear: Vec<_> = checklist
@@ -187,7 +207,7 @@ fn file_state_lines(checklist: &Checklist, cells: usize, look: Appearance) -> Ve
         let text = format!("NOT CLEAR: {names}. {ask} to ask first{faults}.");
         (text, Meaning::Warning)
     };
-    rows.extend(styled(&text, cells, look, meaning));
+    rows.extend(styled(&text, cells, appearance, meaning));
     rows
 }
 
@@ -196,7 +216,7 @@ pub(super) fn body(
     typing: Option<&PathInput>,
     shown: &SnapshotContent,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Vec<Line<'static>> {
     if typing.is_some() {
         // The typed path hides the content.
@@ -204,27 +224,31 @@ pub(super) fn body(
     }
     match shown {
         SnapshotContent::Nothing => Vec::new(),
-        SnapshotContent::Busy(what) => styled(&one_line(what), cells, look, Meaning::Dim),
-        SnapshotContent::Broken(why) => unusable(why, cells, look),
+        SnapshotContent::Busy(what) => styled(&one_line(what), cells, appearance, Meaning::Dim),
+        SnapshotContent::Broken(reason) => read_failure_lines(reason, cells, appearance),
         SnapshotContent::Opened(opened) => {
-            let whole = &opened.whole;
+            let reconstruction = &opened.reconstruction;
             match (opened.page, &opened.loaded) {
-                (SnapshotPage::Retrieve, _) => {
-                    each(&whole.retrieved, |item| step(item, cells, look))
+                (SnapshotPage::Retrieve, _) => join_blocks(&reconstruction.retrieved, |item| {
+                    retrieval_step_lines(item, cells, appearance)
+                }),
+                (SnapshotPage::Infer, _) => join_blocks(&reconstruction.inferred, |item| {
+                    inference_lines(item, cells, appearance)
+                }),
+                (SnapshotPage::Validate, _) => {
+                    checklist_lines(&reconstruction.checklist, cells, appearance)
                 }
-                (SnapshotPage::Infer, _) => {
-                    each(&whole.inferred, |item| inference(item, cells, look))
+                (SnapshotPage::Engage, _) => {
+                    engage_lines(&reconstruction.confirmation, cells, appearance)
                 }
-                (SnapshotPage::Validate, _) => validated(&whole.checklist, cells, look),
-                (SnapshotPage::Engage, _) => engaged(&whole.confirmation, cells, look),
-                (SnapshotPage::Artifacts, None) => artifacts(opened, cells, look),
-                (SnapshotPage::Artifacts, Some(loaded)) => artifact(loaded, cells, look),
+                (SnapshotPage::Artifacts, None) => artifacts(opened, cells, appearance),
+                (SnapshotPage::Artifacts, Some(loaded)) => artifact(loaded, cells, appearance),
             }
         }
     }
 }
 
-fn each<T>(items: &[T], lines: impl Fn(&T) -> Vec<Line<'static>>) -> Vec<Line<'static>> {
+fn join_blocks<T>(items: &[T], lines: impl Fn(&T) -> Vec<Line<'static>>) -> Vec<Line<'static>> {
     let mut all = Vec::new();
     for item in items {
         if !all.is_empty() {
@@ -235,8 +259,13 @@ fn each<T>(items: &[T], lines: impl Fn(&T) -> Vec<Line<'static>>) -> Vec<Line<'s
     all
 }
 
-fn styled(text: &str, cells: usize, look: Appearance, meaning: Meaning) -> Vec<Line<'static>> {
-    hanging_indent("", text, cells, look, meaning)
+fn styled(
+    text: &str,
+    cells: usize,
+    appearance: Appearance,
+    meaning: Meaning,
+) -> Vec<Line<'static>> {
+    hanging_indent("", text, cells, appearance, meaning)
 }
 
 /// Builds rows that start with `begins`; further rows are indented by its width.
@@ -244,7 +273,7 @@ fn hanging_indent(
     begins: &str,
     text: &str,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
     meaning: Meaning,
 ) -> Vec<Line<'static>> {
     let indent = width(begins);
@@ -256,38 +285,55 @@ fn hanging_indent(
             " ".repeat(indent)
         };
         Line::from(vec![
-            Span::styled(before, look.style(meaning)),
-            Span::styled(row, look.style(meaning)),
+            Span::styled(before, appearance.style(meaning)),
+            Span::styled(row, appearance.style(meaning)),
         ])
     };
     rows.into_iter().enumerate().map(row).collect()
 }
 
-fn unusable(why: &SnapshotReadFailure, cells: usize, look: Appearance) -> Vec<Line<'static>> {
-    let mut lines = styled(&one_line(&why.what), cells, look, Meaning::Error);
-    if let Some(help) = why.help {
+fn read_failure_lines(
+    reason: &SnapshotReadFailure,
+    cells: usize,
+    appearance: Appearance,
+) -> Vec<Line<'static>> {
+    let mut lines = styled(&one_line(&reason.what), cells, appearance, Meaning::Error);
+    if let Some(help) = reason.help {
         lines.push(Line::default());
-        lines.extend(hanging_indent("help: ", help, cells, look, Meaning::Hint));
+        lines.extend(hanging_indent(
+            "help: ",
+            help,
+            cells,
+            appearance,
+            Meaning::Hint,
+        ));
     }
     lines
 }
 
-fn heading(name: &str, rest: &str, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+fn heading(name: &str, rest: &str, cells: usize, appearance: Appearance) -> Vec<Line<'static>> {
     let room = cells.saturating_sub(width(name) + 2);
     if width(rest) > room {
-        let mut lines = vec![Line::styled(name.to_owned(), look.style(Meaning::Label))];
-        lines.extend(hanging_indent("  ", rest, cells, look, Meaning::Dim));
+        let mut lines = vec![Line::styled(
+            name.to_owned(),
+            appearance.style(Meaning::Label),
+        )];
+        lines.extend(hanging_indent("  ", rest, cells, appearance, Meaning::Dim));
         return lines;
     }
     vec![Line::from(vec![
-        Span::styled(format!("{name}  "), look.style(Meaning::Label)),
-        Span::styled(rest.to_owned(), look.style(Meaning::Dim)),
+        Span::styled(format!("{name}  "), appearance.style(Meaning::Label)),
+        Span::styled(rest.to_owned(), appearance.style(Meaning::Dim)),
     ])]
 }
 
-fn step(step: &RetrievalStep, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+fn retrieval_step_lines(
+    step: &RetrievalStep,
+    cells: usize,
+    appearance: Appearance,
+) -> Vec<Line<'static>> {
     let name = format!("{}. {}", step.number, step.name);
-    let mut lines = heading(&name, step.purpose, cells, look);
+    let mut lines = heading(&name, step.purpose, cells, appearance);
     for read in &step.reads {
         let (value, meaning) = match &read.value {
             Some(value) => (one_line(value), Meaning::Text),
@@ -295,23 +341,23 @@ fn step(step: &RetrievalStep, cells: usize, look: Appearance) -> Vec<Line<'stati
         };
         if cells < MIN_CELLS_FOR_NAMES {
             lines.push(Line::styled(
-                clip(&format!("   {}", read.path), cells, look),
-                look.style(Meaning::Dim),
+                clip(&format!("   {}", read.path), cells, appearance),
+                appearance.style(Meaning::Dim),
             ));
-            lines.extend(hanging_indent("     ", &value, cells, look, meaning));
+            lines.extend(hanging_indent("     ", &value, cells, appearance, meaning));
             continue;
         }
         let rows = hanging_indent(
             "",
             &value,
             cells.saturating_sub(NAME_CELLS + 3),
-            look,
+            appearance,
             meaning,
         );
         for (at, row) in rows.into_iter().enumerate() {
             let path = if at == 0 { read.path } else { "" };
-            let path = format!("   {}", fit(path, NAME_CELLS, look));
-            let mut spans = vec![Span::styled(path, look.style(Meaning::Dim))];
+            let path = format!("   {}", fit(path, NAME_CELLS, appearance));
+            let mut spans = vec![Span::styled(path, appearance.style(Meaning::Dim))];
             spans.extend(row.spans);
             lines.push(Line::from(spans));
         }
@@ -319,56 +365,70 @@ fn step(step: &RetrievalStep, cells: usize, look: Appearance) -> Vec<Line<'stati
     lines
 }
 
-fn inference(one: &Inference, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+fn inference_lines(one: &Inference, cells: usize, appearance: Appearance) -> Vec<Line<'static>> {
     let name = format!("{}. {}", one.number, one.name);
     let inputs: Vec<_> = one.inputs.iter().map(|path| path_words(path)).collect();
     let from = format!("from {}", inputs.join(", "));
-    let mut lines = heading(&name, &from, cells, look);
+    let mut lines = heading(&name, &from, cells, appearance);
     let output = one_line(&one.output);
-    lines.extend(hanging_indent("   ", &output, cells, look, Meaning::Text));
+    lines.extend(hanging_indent(
+        "   ",
+        &output,
+        cells,
+        appearance,
+        Meaning::Text,
+    ));
     lines
 }
 
-fn validated(checklist: &Checklist, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+fn checklist_lines(
+    checklist: &Checklist,
+    cells: usize,
+    appearance: Appearance,
+) -> Vec<Line<'static>> {
     let mut lines: Vec<_> = checklist
         .checks
         .iter()
-        .flat_map(|item| check(item, cells, look))
+        .flat_map(|item| checklist_item_lines(item, cells, appearance))
         .collect();
-    let doubts = checklist.format.iter().cloned();
+    let problems = checklist.format.iter().cloned();
     let faults = checklist.faults.iter();
     let faults = faults.map(|fault| format!("{} {}", fault.place, fault.what));
-    let doubts: Vec<_> = doubts.chain(faults).collect();
-    if !doubts.is_empty() {
+    let problems: Vec<_> = problems.chain(faults).collect();
+    if !problems.is_empty() {
         lines.push(Line::default());
-        lines.push(Line::styled("PROBLEMS", look.style(Meaning::Label)));
+        lines.push(Line::styled("PROBLEMS", appearance.style(Meaning::Label)));
     }
-    for doubt in doubts {
+    for problem in problems {
         lines.extend(hanging_indent(
             "  ! ",
-            &one_line(&doubt),
+            &one_line(&problem),
             cells,
-            look,
+            appearance,
             Meaning::Warning,
         ));
     }
     lines
 }
 
-fn check(check: &ChecklistItem, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+fn checklist_item_lines(
+    check: &ChecklistItem,
+    cells: usize,
+    appearance: Appearance,
+) -> Vec<Line<'static>> {
     let (mark, meaning) = if check.is_clear() {
         ("[x] ", Meaning::Passed)
     } else {
         ("[ ] ", Meaning::Warning)
     };
     let text = format!("{}: {}", check.name, check.question);
-    let mut lines = hanging_indent(mark, &text, cells, look, meaning);
+    let mut lines = hanging_indent(mark, &text, cells, appearance, meaning);
     for missing in &check.missing {
         lines.extend(hanging_indent(
             "      missing: ",
             &path_words(missing),
             cells,
-            look,
+            appearance,
             Meaning::Text,
         ));
     }
@@ -377,14 +437,14 @@ fn check(check: &ChecklistItem, cells: usize, look: Appearance) -> Vec<Line<'sta
             "      ask: ",
             ask,
             cells,
-            look,
+            appearance,
             Meaning::Waiting,
         ));
     }
     lines
 }
 
-fn engaged(text: &str, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+fn engage_lines(text: &str, cells: usize, appearance: Appearance) -> Vec<Line<'static>> {
     let text = sanitize(text, LineFeeds::Keep).text;
     let rows = text.lines().flat_map(|line| {
         let bare = line.trim_start();
@@ -398,18 +458,18 @@ fn engaged(text: &str, cells: usize, look: Appearance) -> Vec<Line<'static>> {
         } else {
             Meaning::Text
         };
-        hanging_indent(&begins, bare, cells, look, meaning)
+        hanging_indent(&begins, bare, cells, appearance, meaning)
     });
     rows.collect()
 }
 
 /// Lists the artifacts, one per row: the row number is the index of the artifact.
-fn artifacts(opened: &OpenSnapshot, cells: usize, look: Appearance) -> Vec<Line<'static>> {
-    if opened.whole.artifacts.is_empty() {
+fn artifacts(opened: &OpenSnapshot, cells: usize, appearance: Appearance) -> Vec<Line<'static>> {
+    if opened.reconstruction.artifacts.is_empty() {
         let text = "The file lists no artifact.";
-        return styled(text, cells, look, Meaning::Dim);
+        return styled(text, cells, appearance, Meaning::Dim);
     }
-    let items = opened.whole.artifacts.iter().enumerate();
+    let items = opened.reconstruction.artifacts.iter().enumerate();
     let row = |(at, artifact): (usize, &Artifact)| {
         let pointer = if at == opened.chosen { "> " } else { "  " };
         let title = artifact.title.as_deref().unwrap_or("no title");
@@ -420,9 +480,9 @@ fn artifacts(opened: &OpenSnapshot, cells: usize, look: Appearance) -> Vec<Line<
             about => format!(" ({})", about.join(", ")),
         };
         let text = one_line(&format!("{pointer}{}  {title}{about}", artifact.id));
-        let line = Line::from(fit(&text, cells, look));
+        let line = Line::from(fit(&text, cells, appearance));
         if at == opened.chosen {
-            highlighted(line, look)
+            highlighted(line, appearance)
         } else {
             line
         }
@@ -430,11 +490,11 @@ fn artifacts(opened: &OpenSnapshot, cells: usize, look: Appearance) -> Vec<Line<
     items.map(row).collect()
 }
 
-fn artifact(loaded: &LoadedArtifact, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+fn artifact(loaded: &LoadedArtifact, cells: usize, appearance: Appearance) -> Vec<Line<'static>> {
     let artifact = &loaded.artifact;
     let title = artifact.title.as_deref().unwrap_or("no title");
     let name = one_line(&format!("{}: {title}", artifact.id));
-    let mut lines = styled(&name, cells, look, Meaning::Strong);
+    let mut lines = styled(&name, cells, appearance, Meaning::Strong);
     let list = |texts: &[String]| (!texts.is_empty()).then(|| texts.join("; "));
     let about = [
         ("type      ", artifact.kind.clone()),
@@ -448,18 +508,18 @@ fn artifact(loaded: &LoadedArtifact, cells: usize, look: Appearance) -> Vec<Line
                 name,
                 &one_line(&value),
                 cells,
-                look,
+                appearance,
                 Meaning::Dim,
             ));
         }
     }
     lines.push(Line::default());
     match &loaded.content {
-        None => lines.extend(styled("loading ...", cells, look, Meaning::Dim)),
-        Some(Err(why)) => lines.extend(unusable(why, cells, look)),
+        None => lines.extend(styled("loading ...", cells, appearance, Meaning::Dim)),
+        Some(Err(reason)) => lines.extend(read_failure_lines(reason, cells, appearance)),
         Some(Ok(None)) => {
             let text = "No content and no path for this artifact.";
-            lines.extend(styled(text, cells, look, Meaning::Hint));
+            lines.extend(styled(text, cells, appearance, Meaning::Hint));
         }
         Some(Ok(Some(content))) => {
             let content = sanitize(content.trim_end(), LineFeeds::Keep).text;

@@ -16,7 +16,7 @@ use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 const LABEL: u16 = 8;
 
 /// Splits the area into form and answer, side by side if there is room.
-fn parts(area: Rect) -> (Rect, Rect) {
+fn split_area(area: Rect) -> (Rect, Rect) {
     let [form, answer] = if area.width >= 100 {
         Layout::horizontal([Constraint::Length(46), Constraint::Fill(1)]).areas(area)
     } else {
@@ -28,27 +28,27 @@ fn parts(area: Rect) -> (Rect, Rect) {
 
 /// Returns the area of the answer.
 pub(super) fn answer_area(area: Rect) -> Rect {
-    parts(area).1
+    split_area(area).1
 }
 
 impl WhatIfDialog {
     /// Paints the dialog over the whole area.
-    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Appearance) {
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, appearance: Appearance) {
         frame.render_widget(Clear, area);
-        let (form, answer) = parts(area);
-        self.draw_form(frame, form, look);
-        self.draw_answer(frame, answer, look);
+        let (form, answer) = split_area(area);
+        self.draw_form(frame, form, appearance);
+        self.draw_answer(frame, answer, appearance);
     }
 
-    fn draw_form(&self, frame: &mut Frame, area: Rect, look: Appearance) {
-        let title = Line::styled(" What if ", look.style(Meaning::Title));
-        let block = look.panel(Focus::Here).title(title);
+    fn draw_form(&self, frame: &mut Frame, area: Rect, appearance: Appearance) {
+        let title = Line::styled(" What if ", appearance.style(Meaning::Title));
+        let block = appearance.panel(Focus::Here).title(title);
         let inner = block.inner(area);
         frame.render_widget(block, area);
         let tall = inner.height >= 16;
         let (params, input) = if tall { (7, 4) } else { (3, 2) };
-        let agent = u16::from(self.who.is_none());
-        let [who, agent, action, params, problem, input, note] = Layout::vertical([
+        let agent = u16::from(self.asker.is_none());
+        let [asker, agent, action, params, problem, input, note] = Layout::vertical([
             Constraint::Length(1),
             Constraint::Length(agent),
             Constraint::Length(1),
@@ -58,14 +58,14 @@ impl WhatIfDialog {
             Constraint::Fill(1),
         ])
         .areas(inner);
-        self.draw_who(frame, who, look);
+        self.draw_asker(frame, asker, appearance);
         if agent.height > 0 {
             self.draw_field(
                 frame,
                 agent,
                 (WhatIfField::Agent, "agent"),
                 &self.agent,
-                look,
+                appearance,
             );
         }
         self.draw_field(
@@ -73,22 +73,22 @@ impl WhatIfDialog {
             action,
             (WhatIfField::Action, "action"),
             &self.action,
-            look,
+            appearance,
         );
         self.draw_field(
             frame,
             params,
             (WhatIfField::Params, "params"),
             &self.params,
-            look,
+            appearance,
         );
-        self.draw_problem(frame, problem, look);
+        self.draw_problem(frame, problem, appearance);
         self.draw_field(
             frame,
             input,
             (WhatIfField::Input, "input"),
             &self.input,
-            look,
+            appearance,
         );
         if note.height > 1 {
             let words = "Tab: next field. PgDn: scroll the result. Nothing is sent.";
@@ -96,19 +96,19 @@ impl WhatIfDialog {
                 words,
                 usize::from(note.width),
                 usize::from(note.height) - 1,
-                look,
+                appearance,
             );
             let mut lines = vec![Line::default()];
             lines.extend(
                 rows.into_iter()
-                    .map(|row| Line::styled(row, look.style(Meaning::Dim))),
+                    .map(|row| Line::styled(row, appearance.style(Meaning::Dim))),
             );
             frame.render_widget(Paragraph::new(lines), note);
         }
     }
 
-    fn draw_who(&self, frame: &mut Frame, area: Rect, look: Appearance) {
-        let who = match self.who.and_then(|at| self.sessions.get(at)) {
+    fn draw_asker(&self, frame: &mut Frame, area: Rect, appearance: Appearance) {
+        let asker = match self.asker.and_then(|at| self.sessions.get(at)) {
             Some((id, agent)) => format!("{} {id}, current state", one_line(agent)),
             None => "simulated, start gates passed".to_owned(),
         };
@@ -119,10 +119,10 @@ impl WhatIfDialog {
             Meaning::Text
         };
         let room = usize::from(area.width.saturating_sub(LABEL)).saturating_sub(4);
-        let who = format!("< {} >", clip(&who, room, look));
+        let asker = format!("< {} >", clip(&asker, room, appearance));
         let line = Line::from(vec![
-            label("who", here, look),
-            Span::styled(who, look.style(meaning)),
+            label("who", here, appearance),
+            Span::styled(asker, appearance.style(meaning)),
         ]);
         frame.render_widget(line, area);
     }
@@ -133,12 +133,12 @@ impl WhatIfDialog {
         area: Rect,
         (field, name): (WhatIfField, &str),
         text: &TextArea<'static>,
-        look: Appearance,
+        appearance: Appearance,
     ) {
         let here = self.field == field;
         let [left, right] =
             Layout::horizontal([Constraint::Length(LABEL), Constraint::Fill(1)]).areas(area);
-        frame.render_widget(Line::from(label(name, here, look)), left);
+        frame.render_widget(Line::from(label(name, here, appearance)), left);
         if here {
             frame.render_widget(text, right);
         } else {
@@ -148,24 +148,24 @@ impl WhatIfDialog {
         }
     }
 
-    fn draw_problem(&self, frame: &mut Frame, area: Rect, look: Appearance) {
+    fn draw_problem(&self, frame: &mut Frame, area: Rect, appearance: Appearance) {
         if let Some(problem) = &self.problem {
             let text = format!("params: {}", one_line(problem));
             let rows = wrap_within(
                 &text,
                 usize::from(area.width),
                 usize::from(area.height),
-                look,
+                appearance,
             );
             let rows = rows.into_iter();
             let lines: Vec<Line> = rows
-                .map(|row| Line::styled(row, look.style(Meaning::Error)))
+                .map(|row| Line::styled(row, appearance.style(Meaning::Error)))
                 .collect();
             frame.render_widget(Paragraph::new(lines), area);
         }
     }
 
-    fn draw_answer(&self, frame: &mut Frame, area: Rect, look: Appearance) {
+    fn draw_answer(&self, frame: &mut Frame, area: Rect, appearance: Appearance) {
         let visible = usize::from(area.height).saturating_sub(2);
         let below = self.lines.len().saturating_sub(self.top + visible);
         let state = match (self.asking, &self.problem) {
@@ -175,14 +175,17 @@ impl WhatIfDialog {
         };
         let more = match below {
             0 => String::new(),
-            below => format!(" {} {below} more below ", look.mark(Mark::Ellipsis)),
+            below => format!(" {} {below} more below ", appearance.mark(Mark::Ellipsis)),
         };
         let title = Line::from(vec![
-            Span::styled(" Result ", look.style(Meaning::Title)),
-            Span::styled(state, look.style(Meaning::Warning)),
+            Span::styled(" Result ", appearance.style(Meaning::Title)),
+            Span::styled(state, appearance.style(Meaning::Warning)),
         ]);
-        let more = Line::styled(more, look.style(Meaning::Waiting)).right_aligned();
-        let block = look.panel(Focus::Elsewhere).title(title).title_bottom(more);
+        let more = Line::styled(more, appearance.style(Meaning::Waiting)).right_aligned();
+        let block = appearance
+            .panel(Focus::Elsewhere)
+            .title(title)
+            .title_bottom(more);
         let shown: Vec<Line> = self
             .lines
             .iter()
@@ -194,11 +197,11 @@ impl WhatIfDialog {
     }
 }
 
-fn label(name: &str, here: bool, look: Appearance) -> Span<'static> {
+fn label(name: &str, here: bool, appearance: Appearance) -> Span<'static> {
     let (mark, meaning) = if here {
         (">", Meaning::Key)
     } else {
         (" ", Meaning::Label)
     };
-    Span::styled(format!("{mark}{name:7}"), look.style(meaning))
+    Span::styled(format!("{mark}{name:7}"), appearance.style(meaning))
 }

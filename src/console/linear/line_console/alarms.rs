@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::{LineConsole, LineEffect, LineState};
 use crate::base::text::one_line;
-use crate::console::alarm::new_ones;
+use crate::console::alarm::added_alarms;
 use crate::console::cells::counted;
 
 impl LineConsole {
     /// Handles a new list of alarms.
     pub(in crate::console) fn on_alarms(&mut self, alarms: &Arc<[String]>) -> Vec<LineEffect> {
-        let new = new_ones(&self.alarms, alarms).into_iter().cloned();
+        let new = added_alarms(&self.alarms, alarms).into_iter().cloned();
         self.unannounced.extend(new);
         self.alarms = Arc::clone(alarms);
         if matches!(self.doing, LineState::Nothing) && !self.unannounced.is_empty() {

@@ -9,7 +9,7 @@ use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::app::record_faults::{find_record_trouble, is_acknowledged};
 use crate::console::cells::counted;
-use crate::console::dialog::gate::{PassCare, RecordTrouble, pass_care};
+use crate::console::dialog::gate::{PassCare, RecordTrouble, care_for_request};
 use crate::engine::approval::bars;
 use crate::engine::command::ClaimChangeKind;
 use crate::engine::held::Held;
@@ -61,7 +61,7 @@ impl LineConsole {
         let Some(held) = self.find_held(gate) else {
             return;
         };
-        let overrules = pass_care(&held) == PassCare::Override;
+        let overrules = care_for_request(&held) == PassCare::Override;
         match (word, overrules) {
             ("pass", true) => {
                 let message = format!(
@@ -101,7 +101,7 @@ impl LineConsole {
     pub(super) fn check_may_decide(&mut self) -> bool {
         let trouble = find_record_trouble(&self.snapshot, self.found.as_ref());
         let trouble = trouble.filter(|trouble| !is_acknowledged(&self.snapshot, trouble));
-        let why = match (self.snapshot.access, trouble) {
+        let reason = match (self.snapshot.access, trouble) {
             (ConsoleAccess::ReadOnly, _) => Some(READ_ONLY_MESSAGE.to_owned()),
             (ConsoleAccess::Write, Some(trouble @ RecordTrouble::Chain(_))) => Some(format!(
                 "Deciding is disabled. {}. Type ack-broken-chain to acknowledge.",
@@ -113,9 +113,9 @@ impl LineConsole {
             )),
             (ConsoleAccess::Write, None) => None,
         };
-        match why {
-            Some(why) => {
-                self.print_line(&why);
+        match reason {
+            Some(reason) => {
+                self.print_line(&reason);
                 false
             }
             None => true,

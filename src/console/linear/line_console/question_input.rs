@@ -3,7 +3,7 @@
 use super::super::pending_pass::{InputResult, NextInput, PendingPass, pass_decision};
 use super::{LineConsole, LineEffect, LineState};
 use crate::base::id::HeldRequestId;
-use crate::console::dialog::gate::pass_care;
+use crate::console::dialog::gate::care_for_request;
 use crate::engine::command::{Confirmation, OperatorReply, Ruling};
 use crate::engine::held::Held;
 
@@ -64,7 +64,7 @@ impl LineConsole {
         let waits = matches!(ruling, Some(Ruling::Invalid { .. }));
         let decide = ruling.map(|ruling| {
             let (held, operator) = (&passing.held, &self.snapshot.operator);
-            pass_decision(held, operator, pass_care(held), None, ruling)
+            pass_decision(held, operator, care_for_request(held), None, ruling)
         });
         self.doing = if waits {
             LineState::Recording(passing)
@@ -92,7 +92,13 @@ impl LineConsole {
             wanted,
             typed_text: typed,
         };
-        let decide = pass_decision(held, &self.snapshot.operator, pass_care(held), None, ruling);
+        let decide = pass_decision(
+            held,
+            &self.snapshot.operator,
+            care_for_request(held),
+            None,
+            ruling,
+        );
         vec![LineEffect::Decide(Box::new(decide))]
     }
 

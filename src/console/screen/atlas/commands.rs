@@ -29,10 +29,10 @@ impl Screen for AtlasScreen {
         snapshot: &RuntimeSnapshot,
         frame: &mut Frame,
         area: Rect,
-        look: Appearance,
+        appearance: Appearance,
         _now: Timestamp,
     ) {
-        view::draw(self, snapshot, frame, area, look);
+        view::draw(self, snapshot, frame, area, appearance);
     }
 
     fn handle_action(&mut self, action: KeyAction, now: Timestamp, context: &mut ScreenContext) {
@@ -49,7 +49,7 @@ impl Screen for AtlasScreen {
     }
 
     fn leads_back(&self) -> bool {
-        self.deep == FocusDepth::Chosen
+        self.focus_depth == FocusDepth::Chosen
     }
 
     fn tab_note(&self, snapshot: &RuntimeSnapshot) -> Option<String> {
@@ -225,12 +225,12 @@ impl AtlasScreen {
 fn shadow_differences(shadow: &ShadowSummary) -> StudyResult {
     let mut lines = Vec::new();
     for difference in &shadow.newest {
-        let who = asker_text(&difference.agent, &difference.session);
+        let asker = asker_text(&difference.agent, &difference.session);
         let head = format!(
             "{} {} {}",
             difference.at.time_of_day(),
             difference.subject,
-            who
+            asker
         );
         lines.push(PageLine::new(Meaning::Strong, head));
         lines.push(PageLine::new(

@@ -21,7 +21,7 @@ use crate::runtime::snapshot::RuntimeSnapshot;
 pub(super) struct AtlasFileStates {
     pub(super) states: BTreeMap<usize, FileState>,
     stamps: BTreeMap<usize, FileStamp>,
-    glancing: FileCheckState,
+    check_state: FileCheckState,
     /// Files that appeared in the folder or are missing from it.
     pub(super) folder: AtlasFolder,
     /// Hash of the Atlases that the files were compared with.
@@ -134,8 +134,8 @@ impl AtlasFileStates {
         self.states.clear();
         self.stamps.clear();
         self.folder = AtlasFolder::default();
-        if self.glancing != FileCheckState::Never {
-            self.glancing = FileCheckState::Next(Timestamp::from_micros(0));
+        if self.check_state != FileCheckState::Never {
+            self.check_state = FileCheckState::Next(Timestamp::from_micros(0));
         }
     }
 
@@ -145,7 +145,7 @@ impl AtlasFileStates {
         snapshot: &RuntimeSnapshot,
         now: Timestamp,
     ) -> Vec<ConsoleRequest> {
-        if matches!(self.glancing, FileCheckState::Now(_)) {
+        if matches!(self.check_state, FileCheckState::Now(_)) {
             return Vec::new();
         }
         let atlases = snapshot.loaded.iter().enumerate();
@@ -159,10 +159,10 @@ impl AtlasFileStates {
         });
         let glances: Vec<FileCheck> = glances.collect();
         if !has_files(snapshot) {
-            self.glancing = FileCheckState::Never;
+            self.check_state = FileCheckState::Never;
             return Vec::new();
         }
-        self.glancing = FileCheckState::Now(now);
+        self.check_state = FileCheckState::Now(now);
         vec![
             ConsoleRequest::CheckFiles(glances),
             self.folder.check_request(snapshot),
@@ -197,7 +197,7 @@ impl AtlasScreen {
         looked: Vec<FileCheckResult>,
         snapshot: &RuntimeSnapshot,
     ) {
-        self.said = None;
+        self.message = None;
         for FileCheckResult {
             atlas,
             stamp,
@@ -217,20 +217,20 @@ impl AtlasScreen {
             if state != FileState::AsBefore {
                 if self.files.states.get(&atlas) != Some(&state) {
                     // The computed results belong to another text.
-                    self.sums = super::StudyTotals::default();
+                    self.totals = super::StudyTotals::default();
                 }
                 self.files.states.insert(atlas, state);
             }
         }
-        if let FileCheckState::Now(since) = self.files.glancing {
-            self.files.glancing = FileCheckState::Next(since.plus(ATLAS_FILE_CHECK_INTERVAL));
+        if let FileCheckState::Now(since) = self.files.check_state {
+            self.files.check_state = FileCheckState::Next(since.plus(ATLAS_FILE_CHECK_INTERVAL));
         }
         self.sync(snapshot);
     }
 
     /// Returns the time of the next check of the files.
     pub(crate) fn next_check_at(&self) -> Option<Timestamp> {
-        match self.files.glancing {
+        match self.files.check_state {
             FileCheckState::Next(at) => Some(at),
             FileCheckState::Never | FileCheckState::Now(_) => None,
         }
@@ -238,11 +238,11 @@ impl AtlasScreen {
 
     /// Schedules a check of the files for the next tick: the first check, or one before the scheduled time.
     pub(crate) fn schedule_check(&mut self, snapshot: &RuntimeSnapshot) {
-        match self.files.glancing {
+        match self.files.check_state {
             FileCheckState::Now(_) => {}
             FileCheckState::Never | FileCheckState::Next(_) if !has_files(snapshot) => {}
             FileCheckState::Never | FileCheckState::Next(_) => {
-                self.files.glancing = FileCheckState::Next(Timestamp::from_micros(0));
+                self.files.check_state = FileCheckState::Next(Timestamp::from_micros(0));
             }
         }
     }
@@ -253,7 +253,7 @@ impl AtlasScreen {
         snapshot: &RuntimeSnapshot,
         now: Timestamp,
     ) -> Vec<ConsoleRequest> {
-        match self.files.glancing {
+        match self.files.check_state {
             FileCheckState::Next(at) if at <= now => self.files.request_check(snapshot, now),
             FileCheckState::Next(_) | FileCheckState::Never | FileCheckState::Now(_) => Vec::new(),
         }

@@ -124,12 +124,12 @@ impl AtlasFolder {
         let Some(Ok(files)) = &self.files else {
             return current;
         };
-        let of = |atlas: &Atlas, path: &PathBuf| atlas.origin.file.as_ref() == Some(path);
+        let is_from = |atlas: &Atlas, path: &PathBuf| atlas.origin.file.as_ref() == Some(path);
         // An Atlas without a file is built into the program. It stays first.
         let mut arranged = current.clone();
         arranged.retain(|atlas| atlas.origin.file.is_none());
         for path in files {
-            let known = current.iter().find(|atlas| of(atlas, path)).cloned();
+            let known = current.iter().find(|atlas| is_from(atlas, path)).cloned();
             let added = || match self.added_file_state(path)? {
                 FileState::Newer(newer) => newer.atlas.as_deref().cloned(),
                 FileState::Same | FileState::AsBefore | FileState::Unreadable(_) => None,
@@ -202,7 +202,7 @@ impl AtlasScreen {
         let files = Some(listed.files);
         if self.files.folder.files != files {
             // The computed results belong to another state of the folder.
-            self.sums = super::StudyTotals::default();
+            self.totals = super::StudyTotals::default();
             self.files.folder.files = files;
         }
         self.sync(snapshot);

@@ -28,18 +28,18 @@ const MAX_SOURCE_LINES: usize = 400;
 struct PartDetails {
     lines: Vec<Line<'static>>,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 }
 
 impl PartDetails {
     fn add(&mut self, label: &str, text: &str, meaning: Meaning) {
-        let (cells, look) = (self.cells, self.look);
+        let (cells, appearance) = (self.cells, self.appearance);
         push_labelled(
             &mut self.lines,
             (label, &one_line(text)),
             meaning,
             cells,
-            look,
+            appearance,
         );
     }
 
@@ -58,13 +58,13 @@ impl PartDetails {
 
     fn add_heading(&mut self, name: &str, words: &str) {
         if !name.is_empty() {
-            let name = clip(&one_line(name), self.cells, self.look);
+            let name = clip(&one_line(name), self.cells, self.appearance);
             self.lines
-                .push(Line::styled(name, self.look.style(Meaning::Strong)));
+                .push(Line::styled(name, self.appearance.style(Meaning::Strong)));
         }
-        let words = clip(words, self.cells, self.look);
+        let words = clip(words, self.cells, self.appearance);
         self.lines
-            .push(Line::styled(words, self.look.style(Meaning::Dim)));
+            .push(Line::styled(words, self.appearance.style(Meaning::Dim)));
     }
 
     /// Adds the source lines of a part.
@@ -85,14 +85,14 @@ impl PartDetails {
             let text = clip(
                 &one_line(row),
                 self.cells.saturating_sub(digits + 3),
-                self.look,
+                self.appearance,
             );
             self.lines.push(Line::from(vec![
                 Span::styled(
                     format!("{:>digits$}  ", at + 1),
-                    self.look.style(Meaning::Dim),
+                    self.appearance.style(Meaning::Dim),
                 ),
-                Span::styled(text, self.look.style(Meaning::Text)),
+                Span::styled(text, self.appearance.style(Meaning::Text)),
             ]));
         }
     }
@@ -103,7 +103,7 @@ pub(super) fn selected_part_lines(
     atlases: &AtlasScreen,
     snapshot: &RuntimeSnapshot,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Option<(String, Vec<Line<'static>>)> {
     let TreeRow {
         atlas: at,
@@ -114,7 +114,7 @@ pub(super) fn selected_part_lines(
     let mut page = PartDetails {
         lines: Vec::new(),
         cells,
-        look,
+        appearance,
     };
     let title = if let (Some(part), Some(item)) = (part, item) {
         let id = tree::part_id(atlas, part, item)?;
@@ -260,14 +260,14 @@ fn add_checkpoint(page: &mut PartDetails, checkpoint: &Checkpoint) {
     }
     let stops = match checkpoint.mode {
         CheckpointMode::Blocking => {
-            let who = match checkpoint.respondent {
+            let respondent = match checkpoint.respondent {
                 Respondent::Operator if !checkpoint.approvers.is_one() => "each of two operators",
                 Respondent::Operator => "the operator",
                 Respondent::Agent => "the agent",
                 Respondent::Either => "operator or agent",
             };
             let seconds = checkpoint.timeout_seconds;
-            format!("stops the agent until {who} answers; denied after {seconds} s")
+            format!("stops the agent until {respondent} answers; denied after {seconds} s")
         }
         CheckpointMode::Advisory => "takes effect; the agent continues".to_owned(),
         CheckpointMode::Observational => "is only recorded".to_owned(),
@@ -325,12 +325,15 @@ fn trigger_text(trigger: &Trigger) -> String {
         Trigger::ErrorOccurred => "when the agent reports an error".to_owned(),
         Trigger::Interactive => "when the agent requests it by name".to_owned(),
         Trigger::Custom(custom) => {
-            let on = match (custom.on_input, custom.on_action) {
+            let moments = match (custom.on_input, custom.on_action) {
                 (true, true) => "input and actions",
                 (true, false) => "input",
                 (false, _) => "actions",
             };
-            format!("on {on}, if custom trigger `{}` fires", custom.trigger_id)
+            format!(
+                "on {moments}, if custom trigger `{}` fires",
+                custom.trigger_id
+            )
         }
     }
 }

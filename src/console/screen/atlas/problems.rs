@@ -67,14 +67,14 @@ pub(super) fn find_problems<'s>(
 
 fn file_problems<'s>(
     path: &'s Path,
-    of: FileOrigin,
+    origin: FileOrigin,
     known_by: &str,
     state: &'s FileState,
 ) -> Vec<AtlasProblem<'s>> {
     match state {
         FileState::Newer(newer) => {
             let found = newer.problems.iter();
-            let problem = |diagnostic| AtlasProblem::File(path, of, &newer.text, diagnostic);
+            let problem = |diagnostic| AtlasProblem::File(path, origin, &newer.text, diagnostic);
             found.map(problem).collect()
         }
         FileState::Unreadable(what) => {
@@ -124,11 +124,11 @@ impl<'s> AtlasProblem<'s> {
     }
 
     /// Returns the full report, with the source line underlined.
-    pub(super) fn report_lines(&self, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+    pub(super) fn report_lines(&self, cells: usize, appearance: Appearance) -> Vec<Line<'static>> {
         let (source, found, words) = match self {
             Self::Loaded(atlas, found) => (&*atlas.text, *found, "in the loaded Atlas"),
-            Self::File(_, of, text, found) => {
-                let words = match of {
+            Self::File(_, origin, text, found) => {
+                let words = match origin {
                     FileOrigin::Loaded => "in the file, newer than the loaded Atlas",
                     FileOrigin::New => "in a file that is not loaded yet",
                 };
@@ -137,7 +137,7 @@ impl<'s> AtlasProblem<'s> {
             Self::Unreadable(_, _, what) => {
                 let rows = wrap(&one_line(what), cells).into_iter();
                 return rows
-                    .map(|row| Line::styled(row, look.style(Meaning::Error)))
+                    .map(|row| Line::styled(row, appearance.style(Meaning::Error)))
                     .collect();
             }
         };
@@ -160,10 +160,10 @@ impl<'s> AtlasProblem<'s> {
                 vec![row.to_owned()]
             };
             let rows = rows.into_iter();
-            lines.extend(rows.map(|row| Line::styled(row, look.style(meaning))));
+            lines.extend(rows.map(|row| Line::styled(row, appearance.style(meaning))));
         }
         lines.push(Line::default());
-        lines.push(Line::styled(words, look.style(Meaning::Dim)));
+        lines.push(Line::styled(words, appearance.style(Meaning::Dim)));
         lines
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn session_lines(
     session: &SessionSummary,
     snapshot: &RuntimeSnapshot,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Vec<Line<'static>> {
     let (state, meaning) = session_state_text(session);
     let listed = |items: &[String]| match items {
@@ -36,7 +36,7 @@ pub(super) fn session_lines(
     };
     let mut lines = Vec::new();
     let mut add = |label: &str, text: &str, meaning: Meaning| {
-        push_labelled(&mut lines, (label, text), meaning, cells, look);
+        push_labelled(&mut lines, (label, text), meaning, cells, appearance);
     };
     add("STATE", &state, meaning);
     if let Some(intent) = &session.intent {
@@ -114,14 +114,14 @@ pub(super) fn push_labelled(
     (label, text): (&str, &str),
     meaning: Meaning,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) {
     let rows = wrap(text, cells.saturating_sub(LABEL).max(8));
     for (at, row) in rows.into_iter().enumerate() {
         let label = if at == 0 { label } else { "" };
         lines.push(Line::from(vec![
-            Span::styled(format!("{label:LABEL$}"), look.style(Meaning::Label)),
-            Span::styled(row, look.style(meaning)),
+            Span::styled(format!("{label:LABEL$}"), appearance.style(Meaning::Label)),
+            Span::styled(row, appearance.style(meaning)),
         ]));
     }
 }

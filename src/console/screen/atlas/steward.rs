@@ -133,23 +133,23 @@ impl AtlasScreen {
         &self,
         atlases: Arc<[Atlas]>,
         snapshot: &RuntimeSnapshot,
-        way: LoadDirection,
+        direction: LoadDirection,
     ) -> Result<LoadProposal, String> {
-        let instead_of = snapshot.load_info.hash.ok_or("no Atlas is loaded")?;
-        let fates = atlas_changes(&snapshot.loaded, &atlases);
+        let expected_hash = snapshot.load_info.hash.ok_or("no Atlas is loaded")?;
+        let changes = atlas_changes(&snapshot.loaded, &atlases);
         let mut lines = Vec::new();
         let mut weaker = Vec::new();
-        for fate in &fates {
-            lines.extend(match fate {
+        for change in &changes {
+            lines.extend(match change {
                 AtlasChange::Changed(before, after) => {
                     let mut loaded = snapshot.loaded.iter();
                     let at = loaded.position(|atlas| atlas.id == before.id);
                     let file = at.and_then(|at| self.files.changed_at(at));
                     changed_heading(
                         (before, after),
-                        file.filter(|_| way == LoadDirection::Forward),
+                        file.filter(|_| direction == LoadDirection::Forward),
                         snapshot,
-                        way,
+                        direction,
                     )
                 }
                 AtlasChange::Added(atlas) => {
@@ -159,11 +159,11 @@ impl AtlasScreen {
                     added_or_removed_heading("removed", atlas, Meaning::Denied)
                 }
             });
-            let comparison = fate.comparison();
+            let comparison = change.comparison();
             lines.extend(changed_part_lines(&comparison));
             weaker.extend(comparison.weaker);
         }
-        let code = if let [AtlasChange::Changed(_, after), ..] = fates.as_slice() {
+        let code = if let [AtlasChange::Changed(_, after), ..] = changes.as_slice() {
             after.hash
         } else {
             // One digest covers all Atlases that would be loaded.
@@ -182,7 +182,7 @@ impl AtlasScreen {
         Ok(LoadProposal {
             load: AtlasLoad {
                 atlases,
-                expected_hash: instead_of,
+                expected_hash,
                 operator: snapshot.operator.clone(),
             },
             lines,
@@ -219,10 +219,10 @@ impl AtlasScreen {
             }
             StewardKey::Rehearse => {
                 let atlases = self.atlases_from_files(snapshot)?;
-                let instead_of = snapshot.load_info.hash.ok_or_else(same)?;
+                let expected_hash = snapshot.load_info.hash.ok_or_else(same)?;
                 Ok(Study::Rehearse(AtlasLoad {
                     atlases,
-                    expected_hash: instead_of,
+                    expected_hash,
                     operator: String::new(),
                 }))
             }
@@ -246,14 +246,14 @@ impl AtlasScreen {
 
     /// Stores the result of a computation.
     pub(crate) fn on_sum(&mut self, sum: StudySummary) {
-        self.sums = match sum {
+        self.totals = match sum {
             StudySummary::Tests(hold, of) => StudyTotals {
                 tests: Some((hold, of)),
-                ..self.sums
+                ..self.totals
             },
             StudySummary::Rehearsal(change, of) => StudyTotals {
                 past: Some((change, of)),
-                ..self.sums
+                ..self.totals
             },
         };
     }
@@ -284,7 +284,7 @@ fn changed_heading(
     (before, after): (&Atlas, &Atlas),
     file: Option<Timestamp>,
     snapshot: &RuntimeSnapshot,
-    way: LoadDirection,
+    direction: LoadDirection,
 ) -> Vec<PageLine> {
     let since = snapshot.load_info.since;
     let since = since.map_or(String::new(), |at| format!("  since {}", at.time_of_day()));
@@ -309,7 +309,7 @@ fn changed_heading(
         ),
         PageLine::new(
             Meaning::Text,
-            format!("{:8}sha {}{changed}", way.name(), short_hash(after)),
+            format!("{:8}sha {}{changed}", direction.name(), short_hash(after)),
         ),
         PageLine::new(Meaning::Text, ""),
     ]

@@ -31,7 +31,7 @@ struct AtlasAreas {
 
 fn split_areas(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot, area: Rect) -> AtlasAreas {
     let wide = area.width >= 120 && area.height >= 26;
-    let brief = !wide && reload_panel::brief(atlases, snapshot).is_some();
+    let brief = !wide && reload_panel::summary_line(atlases, snapshot).is_some();
     let [status, rest, reload] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Fill(1),
@@ -70,7 +70,7 @@ fn split_areas(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot, area: Rect) ->
         let [list, chosen] =
             Layout::vertical([Constraint::Percentage(42), Constraint::Fill(1)]).areas(rest);
         (list, chosen)
-    } else if atlases.deep == FocusDepth::Chosen {
+    } else if atlases.focus_depth == FocusDepth::Chosen {
         (Rect::ZERO, rest)
     } else {
         (rest, Rect::ZERO)
@@ -99,11 +99,11 @@ pub(crate) fn draw(
     snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) {
     let all = split_areas(atlases, snapshot, area);
     frame.render_widget(
-        status_line(atlases, snapshot, usize::from(area.width), look),
+        status_line(atlases, snapshot, usize::from(area.width), appearance),
         all.status,
     );
     if snapshot.loaded.is_empty() && atlases.pane != AtlasPane::Problems {
@@ -113,31 +113,35 @@ pub(crate) fn draw(
             area.width,
             area.height.saturating_sub(1),
         );
-        draw_empty(atlases, snapshot, frame, rest, look);
+        draw_empty(atlases, snapshot, frame, rest, appearance);
         return;
     }
     if !all.tree.is_empty() {
-        tree_view::draw(atlases, snapshot, frame, all.tree, look);
+        tree_view::draw(atlases, snapshot, frame, all.tree, appearance);
     }
     if !all.session.is_empty() {
-        draw_session(atlases, snapshot, frame, all.session, look);
+        draw_session(atlases, snapshot, frame, all.session, appearance);
     }
     if !all.below.is_empty() {
         match atlases.pane {
-            AtlasPane::Problems => draw_problems(atlases, snapshot, frame, all.below, look),
+            AtlasPane::Problems => draw_problems(atlases, snapshot, frame, all.below, appearance),
             AtlasPane::Tree | AtlasPane::Session | AtlasPane::Stream => {
-                draw_stream(atlases, snapshot, frame, all.below, look);
+                draw_stream(atlases, snapshot, frame, all.below, appearance);
             }
         }
     }
     if all.reload.height > 1 {
-        reload_panel::draw(atlases, snapshot, frame, all.reload, look);
-    } else if let Some((words, meaning)) = reload_panel::brief(atlases, snapshot) {
-        let words = clip(&format!(" {words}"), usize::from(all.reload.width), look);
-        frame.render_widget(Line::styled(words, look.style(meaning)), all.reload);
+        reload_panel::draw(atlases, snapshot, frame, all.reload, appearance);
+    } else if let Some((words, meaning)) = reload_panel::summary_line(atlases, snapshot) {
+        let words = clip(
+            &format!(" {words}"),
+            usize::from(all.reload.width),
+            appearance,
+        );
+        frame.render_widget(Line::styled(words, appearance.style(meaning)), all.reload);
     }
     if !all.chosen.is_empty() {
-        draw_chosen(atlases, snapshot, frame, all.chosen, look);
+        draw_details(atlases, snapshot, frame, all.chosen, appearance);
     }
 }
 
@@ -146,7 +150,7 @@ fn status_line(
     atlases: &AtlasScreen,
     snapshot: &RuntimeSnapshot,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Line<'static> {
     let problems = atlases.problem_count(snapshot);
     let names = [
@@ -161,8 +165,8 @@ fn status_line(
     let mut spans = vec![Span::raw(" ")];
     for (at, (pane, name)) in names.into_iter().enumerate() {
         if at > 0 {
-            let bar = format!(" {} ", look.mark(Mark::Separator));
-            spans.push(Span::styled(bar, look.style(Meaning::Dim)));
+            let bar = format!(" {} ", appearance.mark(Mark::Separator));
+            spans.push(Span::styled(bar, appearance.style(Meaning::Dim)));
         }
         let meaning = match pane {
             own if own == atlases.pane => Meaning::Strong,
@@ -171,18 +175,18 @@ fn status_line(
                 Meaning::Dim
             }
         };
-        spans.push(Span::styled(name, look.style(meaning)));
+        spans.push(Span::styled(name, appearance.style(meaning)));
     }
-    let (words, meaning) = match &atlases.said {
+    let (words, meaning) = match &atlases.message {
         Some((meaning, words)) => (words.clone(), *meaning),
-        None => reload_panel::differs(atlases, snapshot, cells, look)
+        None => reload_panel::difference_text(atlases, snapshot, cells, appearance)
             .unwrap_or((String::new(), Meaning::Dim)),
     };
     let used: usize = spans.iter().map(|span| width(&span.content)).sum();
-    let words = clip(&words, cells.saturating_sub(used + 3), look);
+    let words = clip(&words, cells.saturating_sub(used + 3), appearance);
     let gap = cells.saturating_sub(used + width(&words) + 1);
     spans.push(Span::raw(" ".repeat(gap)));
-    spans.push(Span::styled(words, look.style(meaning)));
+    spans.push(Span::styled(words, appearance.style(meaning)));
     Line::from(spans)
 }
 
@@ -191,16 +195,16 @@ fn draw_empty(
     snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) {
-    let inner = draw_panel(frame, area, ("Atlas", ""), Focus::Here, look);
+    let inner = draw_panel(frame, area, ("Atlas", ""), Focus::Here, appearance);
     let cells = usize::from(inner.width);
     let text = "No Atlas is loaded: cra denies every action.\n\n\
         cra reads its Atlas folder (see `cra paths`) and the files given as arguments.\n\
         `cra atlas init FILE` writes a first Atlas. A new file in the folder is offered here. Try: cra demo";
     let rows = wrap(text, cells).into_iter();
     let mut lines: Vec<Line> = rows
-        .map(|row| Line::styled(row, look.style(Meaning::Dim)))
+        .map(|row| Line::styled(row, appearance.style(Meaning::Dim)))
         .collect();
     if let Some(change) = atlases.files.folder.difference(snapshot) {
         let (words, meaning) = match &change.bar {
@@ -209,7 +213,7 @@ fn draw_empty(
         };
         let rows = wrap(&words, cells).into_iter();
         let mut rows: Vec<Line> = rows
-            .map(|row| Line::styled(row, look.style(meaning)))
+            .map(|row| Line::styled(row, appearance.style(meaning)))
             .collect();
         rows.push(Line::default());
         lines.splice(0..0, rows);
@@ -223,20 +227,20 @@ fn draw_panel(
     area: Rect,
     (title, hint): (&str, &str),
     focus: Focus,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Rect {
     let room = usize::from(area.width).saturating_sub(4);
-    let title = clip(&format!(" {title} "), room, look);
+    let title = clip(&format!(" {title} "), room, appearance);
     let hint = match hint {
         "" => String::new(),
-        hint => format!("{} {hint}", look.mark(Mark::Bullet)),
+        hint => format!("{} {hint}", appearance.mark(Mark::Bullet)),
     };
-    let hint = clip(&hint, room.saturating_sub(width(&title)), look);
+    let hint = clip(&hint, room.saturating_sub(width(&title)), appearance);
     let title = Line::from(vec![
-        Span::styled(title, look.style(Meaning::Title)),
-        Span::styled(hint, look.style(Meaning::Dim)),
+        Span::styled(title, appearance.style(Meaning::Title)),
+        Span::styled(hint, appearance.style(Meaning::Dim)),
     ]);
-    let block = look.panel(focus).title(title);
+    let block = appearance.panel(focus).title(title);
     let inner = block.inner(area);
     frame.render_widget(block, area);
     inner
@@ -248,7 +252,7 @@ fn draw_rows(
     area: Rect,
     (place, count): (usize, usize),
     focus: Focus,
-    look: Appearance,
+    appearance: Appearance,
     row: impl Fn(usize, usize) -> Line<'static>,
 ) {
     let (visible, cells) = (usize::from(area.height), usize::from(area.width));
@@ -261,16 +265,16 @@ fn draw_rows(
         let mut line = row(at, cells.saturating_sub(2));
         line.spans.insert(0, Span::raw(mark));
         match (chosen, focus) {
-            (true, Focus::Here) => highlighted(line, look),
-            (true, Focus::Elsewhere) => line.style(look.style(Meaning::SelectedIdle)),
+            (true, Focus::Here) => highlighted(line, appearance),
+            (true, Focus::Elsewhere) => line.style(appearance.style(Meaning::SelectedIdle)),
             (false, _) => line,
         }
     });
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), area);
 }
 
-fn focus_of(atlases: &AtlasScreen, pane: AtlasPane) -> Focus {
-    Focus::from(atlases.pane == pane && atlases.deep == FocusDepth::List)
+fn pane_focus(atlases: &AtlasScreen, pane: AtlasPane) -> Focus {
+    Focus::from(atlases.pane == pane && atlases.focus_depth == FocusDepth::List)
 }
 
 fn draw_session(
@@ -278,22 +282,22 @@ fn draw_session(
     snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) {
     let focus = Focus::from(atlases.pane == AtlasPane::Session);
     let Some((at, session)) = session::selected_session(atlases, snapshot) else {
-        let inner = draw_panel(frame, area, ("Session", ""), focus, look);
+        let inner = draw_panel(frame, area, ("Session", ""), focus, appearance);
         let words = "No active session.";
-        frame.render_widget(Line::styled(words, look.style(Meaning::Dim)), inner);
+        frame.render_widget(Line::styled(words, appearance.style(Meaning::Dim)), inner);
         return;
     };
     let title = format!("{} {}", one_line(&session.agent), session.id);
     let many = snapshot.sessions.len();
     let hint = format!("{} of {many}, < > ", at + 1);
-    let inner = draw_panel(frame, area, (&title, &hint), focus, look);
-    let lines = session::session_lines(session, snapshot, usize::from(inner.width), look);
+    let inner = draw_panel(frame, area, (&title, &hint), focus, appearance);
+    let lines = session::session_lines(session, snapshot, usize::from(inner.width), appearance);
     let top = if focus == Focus::Here { atlases.top } else { 0 };
-    draw_text(frame, inner, lines, top, look);
+    draw_text(frame, inner, lines, top, appearance);
 }
 
 /// Paints the lines from the line `top` on. The last row shows how many lines are below.
@@ -302,7 +306,7 @@ fn draw_text(
     area: Rect,
     lines: Vec<Line<'static>>,
     top: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) {
     let visible = usize::from(area.height);
     let top = top.min(lines.len().saturating_sub(visible));
@@ -311,8 +315,12 @@ fn draw_text(
     if below > 0
         && let Some(last) = shown.last_mut()
     {
-        let words = format!("{} {} more below", look.mark(Mark::Ellipsis), below + 1);
-        *last = Line::styled(words, look.style(Meaning::Dim));
+        let words = format!(
+            "{} {} more below",
+            appearance.mark(Mark::Ellipsis),
+            below + 1
+        );
+        *last = Line::styled(words, appearance.style(Meaning::Dim));
     }
     frame.render_widget(Paragraph::new(shown), area);
 }
@@ -322,9 +330,9 @@ fn draw_stream(
     snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) {
-    let focus = focus_of(atlases, AtlasPane::Stream);
+    let focus = pane_focus(atlases, AtlasPane::Stream);
     let watched = &snapshot.watched;
     let state = match (watched.watch, atlases.evaluation) {
         (WatchSetting::Off, _) => "not watched ".to_owned(),
@@ -334,13 +342,13 @@ fn draw_stream(
             format!("paused, +{newer} newer, g: newest ")
         }
     };
-    let inner = draw_panel(frame, area, ("Evaluations", &state), focus, look);
+    let inner = draw_panel(frame, area, ("Evaluations", &state), focus, appearance);
     if watched.evaluations.is_empty() {
         let text = "No request since this screen was opened. New requests appear here, with the \
             checkpoints evaluated and fired.\nPress i to test a request without an agent.";
         let rows = wrap(text, usize::from(inner.width)).into_iter();
         let lines: Vec<Line> = rows
-            .map(|line| Line::styled(line, look.style(Meaning::Dim)))
+            .map(|line| Line::styled(line, appearance.style(Meaning::Dim)))
             .collect();
         frame.render_widget(Paragraph::new(lines), inner);
         return;
@@ -349,25 +357,29 @@ fn draw_stream(
         atlases.evaluation_index(snapshot),
         watched.evaluations.len(),
     );
-    draw_rows(frame, inner, place, focus, look, |at, cells| {
+    draw_rows(frame, inner, place, focus, appearance, |at, cells| {
         let line = watched
             .evaluations
             .get(at)
-            .map(|evaluated| evaluation_row(evaluated, cells, look));
+            .map(|evaluated| evaluation_row(evaluated, cells, appearance));
         line.unwrap_or_default()
     });
 }
 
-fn evaluation_row(evaluated: &WatchedEvaluation, cells: usize, look: Appearance) -> Line<'static> {
-    let (came, meaning) = came(&evaluated.outcome);
-    let counts = evidence::counts(evaluated.counts);
+fn evaluation_row(
+    evaluated: &WatchedEvaluation,
+    cells: usize,
+    appearance: Appearance,
+) -> Line<'static> {
+    let (came, meaning) = outcome_text(&evaluated.outcome);
+    let counts = evidence::counts_text(evaluated.counts);
     let fired = if evaluated.counts.0 > 0 {
         Meaning::Waiting
     } else {
         Meaning::Dim
     };
-    let (who, counted) = if cells >= 60 { (14, 16) } else { (0, 16) };
-    let room = cells.saturating_sub(9 + who + counted + 2);
+    let (agent_cells, counted) = if cells >= 60 { (14, 16) } else { (0, 16) };
+    let room = cells.saturating_sub(9 + agent_cells + counted + 2);
     // The subject takes all the space that the result leaves, so that it is not cut while cells stay empty.
     let asked = one_line(&evaluated.account.subject);
     let spare = room.saturating_sub(width(&came));
@@ -377,19 +389,22 @@ fn evaluation_row(evaluated: &WatchedEvaluation, cells: usize, look: Appearance)
     Line::from(vec![
         Span::styled(
             format!("{} ", evaluated.at.time_of_day()),
-            look.style(Meaning::Dim),
+            appearance.style(Meaning::Dim),
         ),
-        Span::raw(fit(&one_line(&evaluated.agent), who, look)),
+        Span::raw(fit(&one_line(&evaluated.agent), agent_cells, appearance)),
         Span::raw(" "),
-        Span::styled(fit(&asked, subject, look), look.style(Meaning::Strong)),
+        Span::styled(
+            fit(&asked, subject, appearance),
+            appearance.style(Meaning::Strong),
+        ),
         Span::raw(" "),
-        Span::styled(fit(&counts, counted, look), look.style(fired)),
-        Span::styled(clip(&came, rest, look), look.style(meaning)),
+        Span::styled(fit(&counts, counted, appearance), appearance.style(fired)),
+        Span::styled(clip(&came, rest, appearance), appearance.style(meaning)),
     ])
 }
 
 /// Describes the result of an evaluation.
-pub(super) fn came(came: &EvaluationOutcome) -> (String, Meaning) {
+pub(super) fn outcome_text(came: &EvaluationOutcome) -> (String, Meaning) {
     match came {
         EvaluationOutcome::Allowed => ("allowed".to_owned(), Meaning::Passed),
         EvaluationOutcome::Held(gates) => {
@@ -408,52 +423,55 @@ fn draw_problems(
     snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) {
-    let focus = focus_of(atlases, AtlasPane::Problems);
+    let focus = pane_focus(atlases, AtlasPane::Problems);
     let problems = atlases.problems(snapshot);
-    let inner = draw_panel(frame, area, ("Problems", "] next "), focus, look);
+    let inner = draw_panel(frame, area, ("Problems", "] next "), focus, appearance);
     if problems.is_empty() {
         let words = "No problems in the loaded Atlases or the files.";
-        frame.render_widget(Line::styled(words, look.style(Meaning::Passed)), inner);
+        frame.render_widget(
+            Line::styled(words, appearance.style(Meaning::Passed)),
+            inner,
+        );
         return;
     }
     let place = (atlases.problem, problems.len());
-    draw_rows(frame, inner, place, focus, look, |at, cells| {
+    draw_rows(frame, inner, place, focus, appearance, |at, cells| {
         let Some((head, message, meaning)) = problems.get(at).map(super::AtlasProblem::row_texts)
         else {
             return Line::default();
         };
-        let head = clip(&head, cells * 3 / 5, look);
+        let head = clip(&head, cells * 3 / 5, appearance);
         let rest = clip(
             &format!("  {message}"),
             cells.saturating_sub(width(&head)),
-            look,
+            appearance,
         );
         Line::from(vec![
-            Span::styled(head, look.style(meaning)),
+            Span::styled(head, appearance.style(meaning)),
             Span::raw(rest),
         ])
     });
 }
 
 /// Returns the title and the lines of the details.
-fn chosen(
+fn selected_details(
     atlases: &AtlasScreen,
     snapshot: &RuntimeSnapshot,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> (String, Vec<Line<'static>>) {
     let found = match atlases.pane {
         AtlasPane::Tree | AtlasPane::Session => {
-            part_details::selected_part_lines(atlases, snapshot, cells, look)
+            part_details::selected_part_lines(atlases, snapshot, cells, appearance)
         }
         AtlasPane::Stream => atlases.selected_evaluation(snapshot).map(|evaluated| {
-            let (words, meaning) = came(&evaluated.outcome);
-            let mut lines = evidence::render_account(&evaluated.account, cells, look);
+            let (words, meaning) = outcome_text(&evaluated.outcome);
+            let mut lines = evidence::render_account(&evaluated.account, cells, appearance);
             lines.insert(
                 1,
-                Line::styled(format!("result: {words}"), look.style(meaning)),
+                Line::styled(format!("result: {words}"), appearance.style(meaning)),
             );
             let title = format!(
                 "{} {}",
@@ -465,31 +483,36 @@ fn chosen(
         AtlasPane::Problems => atlases
             .problems(snapshot)
             .get(atlases.problem)
-            .map(|problem| (problem.row_texts().0, problem.report_lines(cells, look))),
+            .map(|problem| {
+                (
+                    problem.row_texts().0,
+                    problem.report_lines(cells, appearance),
+                )
+            }),
     };
     found.unwrap_or_default()
 }
 
 /// Returns the lines of the details, for scrolling and for copying.
-pub(super) fn chosen_lines(
+pub(super) fn detail_lines(
     atlases: &AtlasScreen,
     snapshot: &RuntimeSnapshot,
     cells: usize,
 ) -> Vec<Line<'static>> {
-    chosen(atlases, snapshot, cells, Appearance::default()).1
+    selected_details(atlases, snapshot, cells, Appearance::default()).1
 }
 
-fn draw_chosen(
+fn draw_details(
     atlases: &AtlasScreen,
     snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) {
     let cells = usize::from(area.width).saturating_sub(4);
-    let (title, lines) = chosen(atlases, snapshot, cells, look);
-    let focus = Focus::from(atlases.deep == FocusDepth::Chosen);
-    let hint = match atlases.deep {
+    let (title, lines) = selected_details(atlases, snapshot, cells, appearance);
+    let focus = Focus::from(atlases.focus_depth == FocusDepth::Chosen);
+    let hint = match atlases.focus_depth {
         FocusDepth::List if lines.is_empty() => "",
         FocusDepth::Chosen => "Esc back ",
         FocusDepth::List if atlases.pane == AtlasPane::Tree && atlases.row.item.is_none() => "",
@@ -500,12 +523,12 @@ fn draw_chosen(
     } else {
         title
     };
-    let inner = draw_panel(frame, area, (&title, hint), focus, look);
-    draw_text(frame, inner, lines, atlases.top, look);
+    let inner = draw_panel(frame, area, (&title, hint), focus, appearance);
+    draw_text(frame, inner, lines, atlases.top, appearance);
 }
 
 /// Returns the largest scroll offset of the details.
-pub(super) fn most_top(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot) -> usize {
+pub(super) fn max_scroll(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot) -> usize {
     let all = split_areas(atlases, snapshot, atlases.area);
     let (area, lines) = match atlases.pane {
         AtlasPane::Session => {
@@ -517,7 +540,7 @@ pub(super) fn most_top(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot) -> usi
         }
         AtlasPane::Tree | AtlasPane::Stream | AtlasPane::Problems => {
             let cells = usize::from(all.chosen.width).saturating_sub(4);
-            (all.chosen, chosen_lines(atlases, snapshot, cells).len())
+            (all.chosen, detail_lines(atlases, snapshot, cells).len())
         }
     };
     lines.saturating_sub(usize::from(area.height).saturating_sub(2))

@@ -30,10 +30,10 @@ impl Screen for QueueScreen {
         snapshot: &RuntimeSnapshot,
         frame: &mut Frame,
         area: Rect,
-        look: Appearance,
+        appearance: Appearance,
         now: Timestamp,
     ) {
-        view::draw(self, snapshot, frame, area, look, now);
+        view::draw(self, snapshot, frame, area, appearance, now);
     }
 
     fn handle_action(&mut self, action: KeyAction, _now: Timestamp, context: &mut ScreenContext) {
@@ -42,11 +42,11 @@ impl Screen for QueueScreen {
             KeyAction::Deny => self.open_selected(DialogEntry::Deny, context),
             KeyAction::Explain => self.explain_selected(context),
             KeyAction::Merge => self.merge(),
-            KeyAction::Back => self.back(),
+            KeyAction::Back => self.go_back(),
             KeyAction::Queue(key) => self.run_command(key, context),
             other => {
                 if let Some(motion) = other.motion() {
-                    self.go(motion);
+                    self.move_selection(motion);
                     self.request_latest_events(context);
                 }
             }
@@ -87,7 +87,7 @@ impl Screen for QueueScreen {
             return;
         }
         if let Some(QueueTarget::Row(row)) = place_of(self, area, Some(at)) {
-            self.choose(row);
+            self.select_row(row);
             self.request_latest_events(context);
         }
     }
@@ -135,11 +135,11 @@ impl QueueScreen {
                 }
             }
             QueueKey::Sort => self.cycle_sort(),
-            QueueKey::NextDue => self.next_due(),
-            QueueKey::Filter => self.ask(QueuePromptPurpose::Filter),
-            QueueKey::Search => self.ask(QueuePromptPurpose::Search),
-            QueueKey::NextMatch => self.find(ListDirection::Next),
-            QueueKey::PreviousMatch => self.find(ListDirection::Previous),
+            QueueKey::NextDue => self.select_next_due(),
+            QueueKey::Filter => self.open_prompt(QueuePromptPurpose::Filter),
+            QueueKey::Search => self.open_prompt(QueuePromptPurpose::Search),
+            QueueKey::NextMatch => self.select_match(ListDirection::Next),
+            QueueKey::PreviousMatch => self.select_match(ListDirection::Previous),
             QueueKey::Copy => return self.copy(context, |held| held.id.to_string()),
             QueueKey::CopyHash => return self.copy(context, |held| held.request_hash.to_string()),
         }
@@ -208,7 +208,7 @@ impl QueueScreen {
     /// Requests the latest events of the selected request's session, for the detail pane.
     pub(crate) fn request_latest_events(&mut self, context: &mut ScreenContext) {
         if context.visibility == Visibility::Shown {
-            context.send(self.ask_last(&context.snapshot.sessions));
+            context.send(self.request_latest(&context.snapshot.sessions));
         }
     }
 }

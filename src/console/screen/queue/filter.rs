@@ -82,7 +82,7 @@ impl QueueFilter {
         let mut column = 1;
         for word in text.split(' ') {
             if !word.is_empty() {
-                terms.push(term(word, column)?);
+                terms.push(parse_term(word, column)?);
             }
             column += word.chars().count() + 1;
         }
@@ -105,7 +105,7 @@ impl QueueFilter {
     /// Returns true if a request matches.
     pub(crate) fn matches(&self, held: &Held, state: RequestState) -> bool {
         self.terms.iter().all(|term| {
-            let holds = term.test.holds(held, state);
+            let holds = term.test.matches(held, state);
             match term.sign {
                 QueueTermSign::Must => holds,
                 QueueTermSign::MustNot => !holds,
@@ -114,17 +114,17 @@ impl QueueFilter {
     }
 }
 
-fn term(word: &str, column: usize) -> Result<QueueFilterTerm, QueueFilterError> {
+fn parse_term(word: &str, column: usize) -> Result<QueueFilterTerm, QueueFilterError> {
     let (sign, rest) = match word.strip_prefix('-') {
         Some(rest) if !rest.is_empty() => (QueueTermSign::MustNot, rest),
         Some(_) | None => (QueueTermSign::Must, word),
     };
     let column = column + word.chars().count() - rest.chars().count();
-    let test = test(rest, column)?;
+    let test = parse_test(rest, column)?;
     Ok(QueueFilterTerm { sign, test })
 }
 
-fn test(word: &str, column: usize) -> Result<QueueTermTest, QueueFilterError> {
+fn parse_test(word: &str, column: usize) -> Result<QueueTermTest, QueueFilterError> {
     let wrong = |column, what| Err(QueueFilterError { column, what });
     let Some(at) = word.find([':', '<', '>', '=']) else {
         return Ok(QueueTermTest::Word(word.to_lowercase()));
@@ -145,7 +145,7 @@ fn test(word: &str, column: usize) -> Result<QueueTermTest, QueueFilterError> {
         return wrong(behind, format!("`{field}{sign}` needs a value"));
     }
     match field.as_str() {
-        "risk" => match tier(&value) {
+        "risk" => match parse_tier(&value) {
             Some(tier) => Ok(QueueTermTest::Risk(relation, tier)),
             None => wrong(
                 behind,
@@ -165,7 +165,7 @@ fn test(word: &str, column: usize) -> Result<QueueTermTest, QueueFilterError> {
     }
 }
 
-fn tier(word: &str) -> Option<RiskTier> {
+fn parse_tier(word: &str) -> Option<RiskTier> {
     match word {
         "low" => Some(RiskTier::Low),
         "med" | "medium" => Some(RiskTier::Medium),
@@ -176,20 +176,20 @@ fn tier(word: &str) -> Option<RiskTier> {
 }
 
 impl QueueTermTest {
-    fn holds(&self, held: &Held, state: RequestState) -> bool {
+    fn matches(&self, held: &Held, state: RequestState) -> bool {
         let checkpoint = |word: &str| {
             let mut gates = held.gates.iter();
             gates.any(|gate| contains(&gate.name(), word))
         };
         match self {
             Self::Risk(relation, tier) => {
-                let is = held.tier();
+                let actual = held.tier();
                 match relation {
-                    Relation::AtLeast => is >= *tier,
-                    Relation::AtMost => is <= *tier,
-                    Relation::Above => is > *tier,
-                    Relation::Below => is < *tier,
-                    Relation::Exactly => is == *tier,
+                    Relation::AtLeast => actual >= *tier,
+                    Relation::AtMost => actual <= *tier,
+                    Relation::Above => actual > *tier,
+                    Relation::Below => actual < *tier,
+                    Relation::Exactly => actual == *tier,
                 }
             }
             Self::Agent(word) => contains(&held.agent, word),

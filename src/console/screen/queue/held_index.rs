@@ -40,7 +40,7 @@ impl HeldIndex {
     }
 
     /// Returns the earliest deadline.
-    pub(super) fn earliest(&self) -> Option<Timestamp> {
+    pub(super) fn earliest_deadline(&self) -> Option<Timestamp> {
         self.earliest
     }
 
@@ -52,9 +52,9 @@ impl HeldIndex {
             self.by_id.remove(&gone.id);
             outdated |= Some(gone.deadline) == self.earliest;
         }
-        for (was, is) in &difference.changed {
+        for (before_held, is) in &difference.changed {
             self.by_id.insert(is.id.clone(), Arc::clone(is));
-            outdated |= was.deadline != is.deadline;
+            outdated |= before_held.deadline != is.deadline;
         }
         for new in &difference.added {
             self.by_id.insert(new.id.clone(), Arc::clone(new));
@@ -105,7 +105,7 @@ impl HeldIndex {
         }
         difference.removed.extend(old.cloned());
         if !unmatched.is_empty() {
-            difference.settle(&unmatched);
+            difference.correct_moved_requests(&unmatched);
         }
         difference
     }
@@ -113,7 +113,7 @@ impl HeldIndex {
 
 impl HeldDifference {
     /// Corrects requests that were counted as removed although they only moved in the list.
-    fn settle(&mut self, unmatched: &[&Arc<Held>]) {
+    fn correct_moved_requests(&mut self, unmatched: &[&Arc<Held>]) {
         let there: HashMap<&HeldRequestId, &Arc<Held>> =
             unmatched.iter().map(|held| (&held.id, *held)).collect();
         let (moved, removed) = std::mem::take(&mut self.removed)
@@ -121,24 +121,26 @@ impl HeldDifference {
             .partition(|held| there.contains_key(&held.id));
         self.removed = removed;
         let moved: Vec<Arc<Held>> = moved;
-        for was in moved {
-            if let Some(is) = there.get(&was.id)
-                && !Arc::ptr_eq(&was, is)
+        for before_held in moved {
+            if let Some(is) = there.get(&before_held.id)
+                && !Arc::ptr_eq(&before_held, is)
             {
-                self.changed.push((was, Arc::clone(is)));
+                self.changed.push((before_held, Arc::clone(is)));
             }
         }
     }
 
     /// Returns the addresses of the removed requests: faster to look up than ids.
-    pub(super) fn gone(&self) -> HashSet<*const Held> {
+    pub(super) fn removed_addresses(&self) -> HashSet<*const Held> {
         self.removed.iter().map(Arc::as_ptr).collect()
     }
 
     /// Maps the address of each changed request to its new version.
-    pub(super) fn replaced(&self) -> HashMap<*const Held, &Arc<Held>> {
+    pub(super) fn replacements(&self) -> HashMap<*const Held, &Arc<Held>> {
         let changed = self.changed.iter();
-        changed.map(|(was, is)| (Arc::as_ptr(was), is)).collect()
+        changed
+            .map(|(before_held, is)| (Arc::as_ptr(before_held), is))
+            .collect()
     }
 }
 
@@ -159,31 +161,31 @@ mod tests {
 
     #[test]
     fn an_update_reports_added_removed_and_changed_requests() {
-        let mut roll = HeldIndex::default();
+        let mut index = HeldIndex::default();
         let first = of(&["c-1", "c-2", "c-3", "c-4"]);
-        assert_eq!(roll.update(&[], &first).added.len(), 4);
+        assert_eq!(index.update(&[], &first).added.len(), 4);
         let mut second = first.clone();
         second.remove(1);
         let mut other = (*second[1]).clone();
         other.joined = 3;
         second[1] = Arc::new(other);
         second.extend(of(&["c-5"]));
-        let difference = roll.update(&first, &second);
+        let difference = index.update(&first, &second);
         assert_eq!(names(&difference.added), ["c-5"]);
         assert_eq!(names(&difference.removed), ["c-2"]);
         assert_eq!(difference.changed.len(), 1);
-        assert_eq!(roll.get(&"c-3".parse().unwrap()).unwrap().joined, 3);
-        assert_eq!(roll.len(), 4);
+        assert_eq!(index.get(&"c-3".parse().unwrap()).unwrap().joined, 3);
+        assert_eq!(index.len(), 4);
     }
 
     #[test]
     fn reordered_requests_do_not_count_as_changed() {
-        let mut roll = HeldIndex::default();
+        let mut index = HeldIndex::default();
         let first = of(&["c-1", "c-2", "c-3"]);
-        roll.update(&[], &first);
+        index.update(&[], &first);
         let mut turned = first.clone();
         turned.reverse();
-        let difference = roll.update(&first, &turned);
+        let difference = index.update(&first, &turned);
         assert_eq!(
             (
                 difference.added.len(),
@@ -196,15 +198,15 @@ mod tests {
 
     #[test]
     fn the_earliest_deadline_stays_correct_when_requests_leave() {
-        let mut roll = HeldIndex::default();
+        let mut index = HeldIndex::default();
         let near = Arc::new(fixture::held("c-1", "a.b", RiskTier::Low, 1, 10));
         let far = Arc::new(fixture::held("c-2", "a.b", RiskTier::Low, 1, 90));
         let both = [Arc::clone(&near), Arc::clone(&far)];
-        roll.update(&[], &both);
-        assert_eq!(roll.earliest(), Some(near.deadline));
-        roll.update(&both, &[Arc::clone(&far)]);
-        assert_eq!(roll.earliest(), Some(far.deadline));
-        roll.update(&[far], &[]);
-        assert_eq!(roll.earliest(), None);
+        index.update(&[], &both);
+        assert_eq!(index.earliest_deadline(), Some(near.deadline));
+        index.update(&both, &[Arc::clone(&far)]);
+        assert_eq!(index.earliest_deadline(), Some(far.deadline));
+        index.update(&[far], &[]);
+        assert_eq!(index.earliest_deadline(), None);
     }
 }

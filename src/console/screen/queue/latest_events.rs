@@ -16,7 +16,7 @@ const LAST: u64 = 3;
 #[derive(Debug, Default)]
 pub(super) struct LatestEvents {
     /// Request that the events belong to, and the event count of its session.
-    of: Option<(HeldRequestId, u64)>,
+    shown_for: Option<(HeldRequestId, u64)>,
     /// Descriptions of the events, newest first.
     texts: Vec<String>,
     /// True while a read is running.
@@ -25,7 +25,7 @@ pub(super) struct LatestEvents {
 
 impl QueueScreen {
     /// Requests the latest events of the selected request's session if they are not known.
-    pub(crate) fn ask_last(&mut self, sessions: &SessionList) -> Option<ConsoleRequest> {
+    pub(crate) fn request_latest(&mut self, sessions: &SessionList) -> Option<ConsoleRequest> {
         let held = self.selected()?;
         let session = held.session.clone();
         let gate = held.id.clone();
@@ -34,30 +34,34 @@ impl QueueScreen {
             .find(|summary| summary.id == session)
             .map(|summary| summary.events)?;
         let wanted = Some((gate.clone(), events));
-        if self.glance.reading || self.glance.of == wanted {
+        if self.latest_events.reading || self.latest_events.shown_for == wanted {
             return None;
         }
-        if self.glance.of.as_ref().map(|(gate, _)| gate) != Some(&gate) {
-            self.glance.texts.clear();
+        if self.latest_events.shown_for.as_ref().map(|(gate, _)| gate) != Some(&gate) {
+            self.latest_events.texts.clear();
         }
-        self.glance.of = wanted;
-        self.glance.reading = true;
+        self.latest_events.shown_for = wanted;
+        self.latest_events.reading = true;
         Some(ConsoleRequest::LoadTrail {
             gate,
             session,
             from: events.saturating_sub(LAST),
             limit: usize::try_from(LAST).unwrap_or_default(),
-            purpose: TrailPurpose::Glance,
+            purpose: TrailPurpose::LatestEvents,
         })
     }
 
     /// Takes in the events, or the error of reading them.
-    pub(crate) fn on_last(&mut self, gate: &HeldRequestId, events: &Result<Vec<Event>, String>) {
-        self.glance.reading = false;
-        if self.glance.of.as_ref().map(|(gate, _)| gate) != Some(gate) {
+    pub(crate) fn on_latest_events(
+        &mut self,
+        gate: &HeldRequestId,
+        events: &Result<Vec<Event>, String>,
+    ) {
+        self.latest_events.reading = false;
+        if self.latest_events.shown_for.as_ref().map(|(gate, _)| gate) != Some(gate) {
             return;
         }
-        self.glance.texts = match events {
+        self.latest_events.texts = match events {
             Ok(events) => {
                 let texts = events
                     .iter()
@@ -71,8 +75,13 @@ impl QueueScreen {
     }
 
     /// Returns the latest events of a request's session in one line, if they are known.
-    pub(super) fn last(&self, gate: &HeldRequestId) -> Option<String> {
-        let is_its = self.glance.of.as_ref().is_some_and(|(of, _)| of == gate);
-        (is_its && !self.glance.texts.is_empty()).then(|| self.glance.texts.join(" < "))
+    pub(super) fn latest_text(&self, gate: &HeldRequestId) -> Option<String> {
+        let is_shown = self
+            .latest_events
+            .shown_for
+            .as_ref()
+            .is_some_and(|(shown_for, _)| shown_for == gate);
+        (is_shown && !self.latest_events.texts.is_empty())
+            .then(|| self.latest_events.texts.join(" < "))
     }
 }

@@ -28,8 +28,8 @@ impl QueueScreen {
         if self.marked.len() >= MAX_BATCH {
             return Err(format!("a batch has at most {MAX_BATCH} requests"));
         }
-        if let Some(why) = self.unfit(&held) {
-            return Err(format!("{} cannot be marked: {why}", held.id));
+        if let Some(reason) = self.batch_obstacle(&held) {
+            return Err(format!("{} cannot be marked: {reason}", held.id));
         }
         self.marked.insert(held.id.clone());
         Ok(())
@@ -39,14 +39,14 @@ impl QueueScreen {
     pub(super) fn can_mark(&self) -> bool {
         self.selected().is_some_and(|held| {
             let full = self.marked.len() >= MAX_BATCH;
-            self.marked.contains(&held.id) || (!full && self.unfit(held).is_none())
+            self.marked.contains(&held.id) || (!full && self.batch_obstacle(held).is_none())
         })
     }
 
     /// Returns the reason why a request cannot join the marked ones, if there is one.
-    fn unfit(&self, held: &Held) -> Option<String> {
-        let first = self.marked.iter().next().and_then(|id| self.roll.get(id));
-        unfit(held, first.map(AsRef::as_ref))
+    fn batch_obstacle(&self, held: &Held) -> Option<String> {
+        let first = self.marked.iter().next().and_then(|id| self.index.get(id));
+        batch_obstacle(held, first.map(AsRef::as_ref))
     }
 
     /// Returns the marked requests.
@@ -54,7 +54,7 @@ impl QueueScreen {
     /// # Errors
     /// The reason why they cannot be decided together.
     pub(crate) fn marked(&self) -> Result<MarkedRequests, String> {
-        let marked = self.marked.iter().filter_map(|id| self.roll.get(id));
+        let marked = self.marked.iter().filter_map(|id| self.index.get(id));
         let mut marked: MarkedRequests = marked.cloned().collect();
         let sort = self.sort;
         marked.sort_by(|a, b| sort.compare(a, b));
@@ -77,15 +77,15 @@ fn batch(requests: MarkedRequests) -> Result<MarkedRequests, String> {
         return Err("no request is marked: press Space".to_owned());
     };
     for held in &requests {
-        if let Some(why) = unfit(held, Some(&first)) {
-            return Err(format!("{} cannot be in this batch: {why}", held.id));
+        if let Some(reason) = batch_obstacle(held, Some(&first)) {
+            return Err(format!("{} cannot be in this batch: {reason}", held.id));
         }
     }
     Ok(requests)
 }
 
 /// Returns the reason why a request cannot be decided together with another one, if there is one.
-fn unfit(held: &Held, with: Option<&Held>) -> Option<String> {
+fn batch_obstacle(held: &Held, with: Option<&Held>) -> Option<String> {
     if overrules(held) {
         return Some("a batch cannot overrule a denial".to_owned());
     }

@@ -40,7 +40,7 @@ pub(crate) enum ListDirection {
 
 impl QueueScreen {
     /// Starts typing.
-    pub(crate) fn ask(&mut self, purpose: QueuePromptPurpose) {
+    pub(crate) fn open_prompt(&mut self, purpose: QueuePromptPurpose) {
         let before = match purpose {
             QueuePromptPurpose::Filter => self.filter.clone(),
             QueuePromptPurpose::Search => self.search.clone(),
@@ -77,7 +77,7 @@ impl QueueScreen {
                     QueuePromptPurpose::Filter => self.set_filter(before),
                     QueuePromptPurpose::Search => {
                         self.search = before;
-                        self.choose(prompt.from);
+                        self.select_row(prompt.from);
                     }
                 }
                 return;
@@ -85,7 +85,7 @@ impl QueueScreen {
             Some(_) => {}
             None => {
                 if prompt.line.on_key(key) == InputChange::Changed {
-                    self.try_typed(&mut prompt);
+                    self.apply_typed_text(&mut prompt);
                 }
             }
         }
@@ -96,13 +96,13 @@ impl QueueScreen {
     pub(crate) fn paste(&mut self, text: &str) {
         if let Some(mut prompt) = self.prompt.take() {
             prompt.line.paste(text);
-            self.try_typed(&mut prompt);
+            self.apply_typed_text(&mut prompt);
             self.prompt = Some(prompt);
         }
     }
 
     /// Applies the typed text as soon as it parses.
-    fn try_typed(&mut self, prompt: &mut QueuePrompt) {
+    fn apply_typed_text(&mut self, prompt: &mut QueuePrompt) {
         match (QueueFilter::parse(prompt.line.text()), prompt.purpose) {
             (Err(problem), _) => prompt.problem = Some(problem),
             (Ok(filter), QueuePromptPurpose::Filter) => {
@@ -113,7 +113,7 @@ impl QueueScreen {
                 prompt.problem = None;
                 self.search = search;
                 self.at = prompt.from;
-                self.find_from(0, ListDirection::Next);
+                self.select_match_from(0, ListDirection::Next);
             }
         }
     }
@@ -141,7 +141,7 @@ impl QueueScreen {
     }
 
     /// Goes one level back: clears the search, then the filter, then the marks.
-    pub(crate) fn back(&mut self) {
+    pub(crate) fn go_back(&mut self) {
         if !self.search.is_empty() {
             self.search = QueueFilter::default();
         } else if !self.filter.is_empty() {
@@ -152,17 +152,17 @@ impl QueueScreen {
     }
 
     /// Selects the next matching row, and continues at the other end of the list.
-    pub(crate) fn find(&mut self, way: ListDirection) {
-        self.find_from(1, way);
+    pub(crate) fn select_match(&mut self, direction: ListDirection) {
+        self.select_match_from(1, direction);
     }
 
-    fn find_from(&mut self, skip: usize, way: ListDirection) {
+    fn select_match_from(&mut self, skip: usize, direction: ListDirection) {
         if self.search.is_empty() {
             return;
         }
         let count = self.rows.len();
         let hit = (skip..count + skip)
-            .map(|step| match way {
+            .map(|step| match direction {
                 ListDirection::Next => (self.at + step) % count.max(1),
                 ListDirection::Previous => {
                     (self.at + count.saturating_sub(step % count.max(1))) % count.max(1)
@@ -173,7 +173,7 @@ impl QueueScreen {
                 row.is_some_and(|held| self.search.matches(held, self.state(held)))
             });
         if let Some(at) = hit {
-            self.choose(at);
+            self.select_row(at);
         }
     }
 }

@@ -28,21 +28,23 @@ pub(super) fn draw(
     snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
     now: Timestamp,
 ) {
     let title = Line::from(vec![
-        Span::styled(" Decided ", look.style(Meaning::Title)),
+        Span::styled(" Decided ", appearance.style(Meaning::Title)),
         Span::styled(
-            format!("{} last 15 min ", look.mark(Mark::Bullet)),
-            look.style(Meaning::Dim),
+            format!("{} last 15 min ", appearance.mark(Mark::Bullet)),
+            appearance.style(Meaning::Dim),
         ),
     ]);
-    let block = look.panel(Focus::Elsewhere).title(title);
+    let block = appearance.panel(Focus::Elsewhere).title(title);
     let inner = block.inner(area);
     let cells = usize::from(inner.width);
-    let recent = lately(snapshot, now).take(usize::from(inner.height));
-    let mut lines: Vec<Line> = recent.map(|decided| line(decided, cells, look)).collect();
+    let recent = recent_decisions(snapshot, now).take(usize::from(inner.height));
+    let mut lines: Vec<Line> = recent
+        .map(|decided| line(decided, cells, appearance))
+        .collect();
     if lines.is_empty() {
         let text = match snapshot.decided.first() {
             Some(last) => format!(
@@ -52,13 +54,13 @@ pub(super) fn draw(
             ),
             None => "none yet".to_owned(),
         };
-        lines.push(Line::styled(text, look.style(Meaning::Dim)));
+        lines.push(Line::styled(text, appearance.style(Meaning::Dim)));
     }
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
 /// Returns the recent decisions, newest first.
-pub(super) fn lately(
+pub(super) fn recent_decisions(
     snapshot: &RuntimeSnapshot,
     now: Timestamp,
 ) -> impl Iterator<Item = &Arc<SettledRequest>> {
@@ -68,8 +70,12 @@ pub(super) fn lately(
 
 /// Describes a decision in one line. An outcome without an operator must not read like an operator's
 /// decision.
-pub(super) fn line(decided: &SettledRequest, cells: usize, look: Appearance) -> Line<'static> {
-    let arrow = look.mark(Mark::Arrow);
+pub(super) fn line(
+    decided: &SettledRequest,
+    cells: usize,
+    appearance: Appearance,
+) -> Line<'static> {
+    let arrow = appearance.mark(Mark::Arrow);
     let by = match (&decided.by, decided.outcome) {
         (Some(by), _) => format!("by {}", one_line(by)),
         (None, HeldOutcome::Expired) => format!("no answer {arrow} denied"),
@@ -96,21 +102,24 @@ pub(super) fn line(decided: &SettledRequest, cells: usize, look: Appearance) -> 
     );
     Line::from(vec![
         Span::styled(
-            fit(&decided.at.time_of_day(), 10, look),
-            look.style(Meaning::Dim),
+            fit(&decided.at.time_of_day(), 10, appearance),
+            appearance.style(Meaning::Dim),
         ),
-        Span::raw(column(decided.gate.as_str(), 9, look)),
+        Span::raw(column(decided.gate.as_str(), 9, appearance)),
         Span::styled(
-            fit(&decided.outcome.as_str().to_uppercase(), 11, look),
-            look.style(outcome_meaning(decided.outcome)),
+            fit(&decided.outcome.as_str().to_uppercase(), 11, appearance),
+            appearance.style(outcome_meaning(decided.outcome)),
         ),
-        Span::raw(column(&by, by_cells, look)),
-        Span::styled(clip(about.trim_end(), rest, look), look.style(Meaning::Dim)),
+        Span::raw(column(&by, by_cells, appearance)),
+        Span::styled(
+            clip(about.trim_end(), rest, appearance),
+            appearance.style(Meaning::Dim),
+        ),
     ])
 }
 
 /// Summarises today's decisions about the same action, as in `2 denied, 1 passed (o2@ops)`.
-pub(super) fn similar(snapshot: &RuntimeSnapshot, held: &Held, now: Timestamp) -> String {
+pub(super) fn similar_decisions(snapshot: &RuntimeSnapshot, held: &Held, now: Timestamp) -> String {
     let midnight = now.micros() - now.micros().rem_euclid(86_400_000_000);
     let mut counts: BTreeMap<&str, (usize, Vec<String>)> = BTreeMap::new();
     for decided in snapshot.decided.iter().take(MAX_SEARCHED_DECISIONS) {
@@ -120,19 +129,19 @@ pub(super) fn similar(snapshot: &RuntimeSnapshot, held: &Held, now: Timestamp) -
         if decided.action != held.action() {
             continue;
         }
-        let (count, who) = counts.entry(decided.outcome.as_str()).or_default();
+        let (count, operators) = counts.entry(decided.outcome.as_str()).or_default();
         *count += 1;
         let by = decided.by.as_deref().map(one_line);
-        who.extend(by.filter(|by| !who.contains(by)));
+        operators.extend(by.filter(|by| !operators.contains(by)));
     }
     if counts.is_empty() {
         return "no decision on this action today".to_owned();
     }
-    let words = counts.into_iter().map(|(outcome, (count, who))| {
-        if who.is_empty() {
+    let words = counts.into_iter().map(|(outcome, (count, operators))| {
+        if operators.is_empty() {
             format!("{count} {outcome}")
         } else {
-            format!("{count} {outcome} ({})", who.join(", "))
+            format!("{count} {outcome} ({})", operators.join(", "))
         }
     });
     let words: Vec<String> = words.collect();

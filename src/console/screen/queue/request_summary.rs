@@ -26,28 +26,28 @@ pub(super) fn draw(
     snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
     now: Timestamp,
 ) {
     let Some(held) = queue.selected() else {
         return;
     };
     let title = Line::from(vec![
-        Span::styled(format!(" {} ", held.id), look.style(Meaning::Title)),
+        Span::styled(format!(" {} ", held.id), appearance.style(Meaning::Title)),
         Span::styled(
             format!(
                 "{} hash {} {} preview: Enter to review and decide ",
-                look.mark(Mark::Bullet),
+                appearance.mark(Mark::Bullet),
                 held.request_hash.short(4),
-                look.mark(Mark::Bullet)
+                appearance.mark(Mark::Bullet)
             ),
-            look.style(Meaning::Dim),
+            appearance.style(Meaning::Dim),
         ),
     ]);
-    let block = look.panel(Focus::Elsewhere).title(title);
+    let block = appearance.panel(Focus::Elsewhere).title(title);
     let inner = block.inner(area);
     let cells = usize::from(inner.width).saturating_sub(11);
-    let mut rows = rows(held, look);
+    let mut rows = rows(held, appearance);
     if let Some(thread) = thread_text::thread_of_session(snapshot, &held.session) {
         let notes = thread_text::thread_lines(thread).into_iter().rev();
         let notes: Vec<_> = notes.collect();
@@ -55,8 +55,12 @@ pub(super) fn draw(
         let place = if thread.is_frozen() { 2 } else { rows.len() };
         rows.insert(place, ("THREAD", notes.join(", "), 0));
     }
-    rows.extend(queue.last(&held.id).map(|last| ("LAST", last, 0)));
-    rows.push(("SIMILAR", recent_decisions::similar(snapshot, held, now), 0));
+    rows.extend(queue.latest_text(&held.id).map(|last| ("LAST", last, 0)));
+    rows.push((
+        "SIMILAR",
+        recent_decisions::similar_decisions(snapshot, held, now),
+        0,
+    ));
     // Each text gets one row. Texts that need more share the spare rows, the request first.
     let mut spare = usize::from(inner.height).saturating_sub(rows.len());
     let mut lines = Vec::new();
@@ -64,13 +68,13 @@ pub(super) fn draw(
         let needs = wrap(&text, cells).len().saturating_sub(1);
         let more = needs.min(spare).min(stretch);
         spare -= more;
-        for (at, row) in wrap_within(&text, cells, more + 1, look)
+        for (at, row) in wrap_within(&text, cells, more + 1, appearance)
             .into_iter()
             .enumerate()
         {
             let label = if at == 0 { label } else { "" };
             lines.push(Line::from(vec![
-                Span::styled(fit(label, 11, look), look.style(Meaning::Label)),
+                Span::styled(fit(label, 11, appearance), appearance.style(Meaning::Label)),
                 Span::raw(row),
             ]));
         }
@@ -79,15 +83,15 @@ pub(super) fn draw(
 }
 
 /// Returns label, text and the number of extra rows that the text may take.
-fn rows(held: &Held, look: Appearance) -> Vec<(&'static str, String, usize)> {
-    let mut rows = vec![("WHY", why(held), 1), ("WHO", who(held), 0)];
-    rows.push(("WHAT", what(held), 2));
+fn rows(held: &Held, appearance: Appearance) -> Vec<(&'static str, String, usize)> {
+    let mut rows = vec![("WHY", cause_text(held), 1), ("WHO", asker_line(held), 0)];
+    rows.push(("WHAT", action_line(held), 2));
     rows.push(("IF YES", if_yes(held), 1));
     // One row, so that a small window has room for the earlier decisions.
     let silent = format!(
         "denied with reason   no answer by {} {} DENIED",
         held.deadline.time_of_day(),
-        look.mark(Mark::Arrow)
+        appearance.mark(Mark::Arrow)
     );
     rows.push(("IF NO", silent, 0));
     if let Some(note) = risk_note_text(held) {
@@ -96,7 +100,7 @@ fn rows(held: &Held, look: Appearance) -> Vec<(&'static str, String, usize)> {
     rows
 }
 
-fn why(held: &Held) -> String {
+fn cause_text(held: &Held) -> String {
     let reasons: Vec<String> = held
         .gates
         .iter()
@@ -105,7 +109,7 @@ fn why(held: &Held) -> String {
     reasons.join("; ")
 }
 
-fn who(held: &Held) -> String {
+fn asker_line(held: &Held) -> String {
     let mut text = format!("{}, session {}", one_line(&held.agent), held.session);
     if let Some(intent) = &held.intent {
         text.push_str(", for: ");
@@ -114,7 +118,7 @@ fn who(held: &Held) -> String {
     text
 }
 
-fn what(held: &Held) -> String {
+fn action_line(held: &Held) -> String {
     match &held.subject {
         HeldSubject::SessionStart => "start of the session".to_owned(),
         HeldSubject::Moment(moment) => {
@@ -125,7 +129,7 @@ fn what(held: &Held) -> String {
             }
         }
         HeldSubject::Action(call) => {
-            let params = beginning(&call.params);
+            let params = json_prefix(&call.params);
             format!("{} {}", one_line(&call.action), one_line(&params))
         }
     }
@@ -139,7 +143,7 @@ fn text_start(text: &str) -> String {
 }
 
 /// Returns the first bytes of a value as JSON. Parameters may be megabytes long, and this is painted often.
-fn beginning(value: &Value) -> String {
+fn json_prefix(value: &Value) -> String {
     struct BoundedWriter(Vec<u8>);
     impl Write for BoundedWriter {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -175,10 +179,10 @@ fn if_yes(held: &Held) -> String {
             let first = one_line(first);
             format!(
                 "2 of 2 after {first}: records {}",
-                records(held).join(" and ")
+                record_names(held).join(" and ")
             )
         }
-        None => format!("records {}", records(held).join(" and ")),
+        None => format!("records {}", record_names(held).join(" and ")),
     };
     let listed = |names: Vec<String>| names.join(", ");
     let unlocks: Vec<String> = unlocks.map(|name| one_line(name)).collect();
@@ -195,7 +199,7 @@ fn if_yes(held: &Held) -> String {
 }
 
 /// Returns the names of the records that passing the request writes.
-fn records(held: &Held) -> Vec<&'static str> {
+fn record_names(held: &Held) -> Vec<&'static str> {
     let mut names = Vec::new();
     for gate in &held.gates {
         let name = match &gate.origin {

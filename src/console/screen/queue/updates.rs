@@ -14,7 +14,7 @@ const FEW: usize = 32;
 impl QueueScreen {
     /// Replaces the held requests `before` with `now`, and returns the arrivals.
     pub(crate) fn sync(&mut self, before: &[Arc<Held>], now: &[Arc<Held>]) -> Vec<Arc<Held>> {
-        let news = self.roll.update(before, now);
+        let news = self.index.update(before, now);
         self.replace_changed(&news);
         self.remove_settled(&news);
         self.admit(&news.added);
@@ -27,15 +27,17 @@ impl QueueScreen {
         if news.changed.is_empty() {
             return;
         }
-        let replaced = news.replaced();
+        let replaced = news.replacements();
         let lists = [&mut self.rows, &mut self.waiting, &mut self.hidden];
         for row in lists.into_iter().flatten() {
             if let Some(is) = replaced.get(&Arc::as_ptr(row)) {
                 *row = Arc::clone(is);
             }
         }
-        for (was, is) in &news.changed {
-            if (was.request_hash, was.atlas_hash) != (is.request_hash, is.atlas_hash) {
+        for (before_held, is) in &news.changed {
+            if (before_held.request_hash, before_held.atlas_hash)
+                != (is.request_hash, is.atlas_hash)
+            {
                 self.changed.insert(is.id.clone());
                 // The mark was set for the previous content.
                 self.marked.remove(&is.id);
@@ -47,7 +49,7 @@ impl QueueScreen {
         if news.removed.is_empty() {
             return;
         }
-        let gone = news.gone();
+        let gone = news.removed_addresses();
         let is_gone = |held: &Arc<Held>| gone.contains(&Arc::as_ptr(held));
         let above = self
             .rows
@@ -107,7 +109,7 @@ impl QueueScreen {
         }
         self.rows.append(&mut tail);
         if self.selected.is_none() {
-            self.choose(0);
+            self.select_row(0);
         }
     }
 

@@ -35,7 +35,7 @@ struct QueueAreas {
     tall: bool,
 }
 
-fn parts(queue: &QueueScreen, area: Rect) -> QueueAreas {
+fn split_area(queue: &QueueScreen, area: Rect) -> QueueAreas {
     let tall = area.height >= 30 && area.width >= 100;
     let (about, past) = match (tall, area.width >= 80) {
         (true, _) => (11, 6),
@@ -87,7 +87,7 @@ pub(crate) fn place_of(
     area: Rect,
     at: Option<Position>,
 ) -> Option<QueueTarget> {
-    let [_, rows, _] = split_list(queue, parts(queue, area).list);
+    let [_, rows, _] = split_list(queue, split_area(queue, area).list);
     let height = usize::from(rows.height).max(1);
     let Some(at) = at else {
         return Some(QueueTarget::Rows(height));
@@ -103,19 +103,22 @@ pub(crate) fn draw(
     snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
     now: Timestamp,
 ) {
-    let parts = parts(queue, area);
-    draw_list(queue, snapshot, frame, parts.list, look, now);
+    let parts = split_area(queue, area);
+    draw_list(queue, snapshot, frame, parts.list, appearance, now);
     if parts.about.height > 0 {
-        request_summary::draw(queue, snapshot, frame, parts.about, look, now);
+        request_summary::draw(queue, snapshot, frame, parts.about, appearance, now);
     }
     if parts.tall {
-        recent_decisions::draw(snapshot, frame, parts.past, look, now);
-    } else if let Some(last) = recent_decisions::lately(snapshot, now).next() {
-        let mut line =
-            recent_decisions::line(last, usize::from(parts.past.width).saturating_sub(2), look);
+        recent_decisions::draw(snapshot, frame, parts.past, appearance, now);
+    } else if let Some(last) = recent_decisions::recent_decisions(snapshot, now).next() {
+        let mut line = recent_decisions::line(
+            last,
+            usize::from(parts.past.width).saturating_sub(2),
+            appearance,
+        );
         line.spans.insert(0, Span::raw("  "));
         frame.render_widget(line, parts.past);
     }
@@ -126,14 +129,16 @@ fn draw_list(
     snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
     now: Timestamp,
 ) {
     let cells = usize::from(area.width).saturating_sub(4);
-    let mut block = look.panel(Focus::Here).title(title(queue, cells, look));
+    let mut block = appearance
+        .panel(Focus::Here)
+        .title(title(queue, cells, appearance));
     if !queue.marked.is_empty() {
         let marked = format!(" {} marked, B to open ", queue.marked.len());
-        let marked = Line::styled(marked, look.style(Meaning::Waiting));
+        let marked = Line::styled(marked, appearance.style(Meaning::Waiting));
         block = block.title_bottom(marked.right_aligned());
     }
     let inner = block.inner(area);
@@ -144,42 +149,42 @@ fn draw_list(
             height: head.height + rows.height,
             ..head
         };
-        draw_empty(queue, snapshot, frame, body, look);
+        draw_empty(queue, snapshot, frame, body, appearance);
     } else {
         let columns = QueueColumns::of(usize::from(inner.width));
-        frame.render_widget(columns.head(look), head);
+        frame.render_widget(columns.heading(appearance), head);
         let visible = usize::from(rows.height).max(1);
         let shown = queue.rows.iter().skip(queue.top_for(visible)).take(visible);
         let lines: Vec<Line> = shown
-            .map(|held| columns.row((queue, snapshot), held, look, now))
+            .map(|held| columns.row((queue, snapshot), held, appearance, now))
             .collect();
         frame.render_widget(Paragraph::new(lines), rows);
     }
     let mut lines = vec![Line::default()];
     let cells = usize::from(notes.width);
     if queue.has_waiting() {
-        lines.push(waiting_line(queue, cells, look));
+        lines.push(waiting_line(queue, cells, appearance));
     }
     if queue.hidden_critical > 0 {
         let hidden = counted(queue.hidden_critical, "request");
         let text = format!("CRITICAL: {hidden} hidden by the filter: Esc to clear");
         lines.push(Line::styled(
-            clip(&text, cells, look),
-            look.style(Meaning::Banner),
+            clip(&text, cells, appearance),
+            appearance.style(Meaning::Banner),
         ));
     }
     if let Some(prompt) = &queue.prompt {
-        lines.push(prompt_line(queue, prompt, cells, look));
+        lines.push(prompt_line(queue, prompt, cells, appearance));
     }
     frame.render_widget(Paragraph::new(lines), notes);
 }
 
-fn title(queue: &QueueScreen, cells: usize, look: Appearance) -> Line<'static> {
-    let bullet = look.mark(Mark::Bullet);
+fn title(queue: &QueueScreen, cells: usize, appearance: Appearance) -> Line<'static> {
+    let bullet = appearance.mark(Mark::Bullet);
     let mut text = format!("{bullet} sort: {} ", queue.sort.words());
     let mut narrowed = String::new();
     if !queue.filter.is_empty() {
-        let count = format!("{} of {}", queue.rows.len(), queue.roll.len());
+        let count = format!("{} of {}", queue.rows.len(), queue.index.len());
         narrowed = format!("{bullet} filter: {} ({count}) ", queue.filter.text());
     }
     if !queue.search.is_empty() {
@@ -188,9 +193,15 @@ fn title(queue: &QueueScreen, cells: usize, look: Appearance) -> Line<'static> {
     let name = " Held requests ";
     let room = cells.saturating_sub(width(name) + width(&text));
     Line::from(vec![
-        Span::styled(name, look.style(Meaning::Title)),
-        Span::styled(clip(&text, cells, look), look.style(Meaning::Dim)),
-        Span::styled(clip(&narrowed, room, look), look.style(Meaning::Warning)),
+        Span::styled(name, appearance.style(Meaning::Title)),
+        Span::styled(
+            clip(&text, cells, appearance),
+            appearance.style(Meaning::Dim),
+        ),
+        Span::styled(
+            clip(&narrowed, room, appearance),
+            appearance.style(Meaning::Warning),
+        ),
     ])
 }
 
@@ -199,17 +210,17 @@ fn draw_empty(
     snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) {
     let lines = if queue.hidden.is_empty() {
-        empty_queue_lines(snapshot, look)
+        empty_queue_lines(snapshot, appearance)
     } else {
         let text = format!(
             "0 of {} match `{}`. Esc to clear.",
-            queue.roll.len(),
+            queue.index.len(),
             queue.filter.text()
         );
-        vec![Line::styled(text, look.style(Meaning::Strong))]
+        vec![Line::styled(text, appearance.style(Meaning::Strong))]
     };
     let rows = coordinate(lines.len());
     let top = area.height.saturating_sub(rows) / 2;
@@ -217,7 +228,7 @@ fn draw_empty(
     frame.render_widget(Paragraph::new(lines).centered(), middle);
 }
 
-fn empty_queue_lines(snapshot: &RuntimeSnapshot, look: Appearance) -> Vec<Line<'static>> {
+fn empty_queue_lines(snapshot: &RuntimeSnapshot, appearance: Appearance) -> Vec<Line<'static>> {
     let last = match snapshot.decided.first() {
         Some(decided) => {
             let time: String = decided.at.time_of_day().chars().take(5).collect();
@@ -227,17 +238,17 @@ fn empty_queue_lines(snapshot: &RuntimeSnapshot, look: Appearance) -> Vec<Line<'
     };
     let watching = counted(snapshot.sessions.len(), "agent");
     vec![
-        Line::styled("No requests are held.", look.style(Meaning::Strong)),
+        Line::styled("No requests are held.", appearance.style(Meaning::Strong)),
         Line::from(format!("{last}Watching {watching}.")),
         Line::default(),
         Line::from(vec![
-            Span::styled("Try: ", look.style(Meaning::Dim)),
-            Span::styled("cra demo", look.style(Meaning::Key)),
+            Span::styled("Try: ", appearance.style(Meaning::Dim)),
+            Span::styled("cra demo", appearance.style(Meaning::Key)),
         ]),
     ]
 }
 
-fn waiting_line(queue: &QueueScreen, cells: usize, look: Appearance) -> Line<'static> {
+fn waiting_line(queue: &QueueScreen, cells: usize, appearance: Appearance) -> Line<'static> {
     let waiting = &queue.waiting;
     let is_critical = |held: &&Arc<Held>| held.tier() == RiskTier::Critical;
     let loud = waiting.iter().filter(is_critical).take(MAX_NAMED_CRITICAL);
@@ -249,7 +260,10 @@ fn waiting_line(queue: &QueueScreen, cells: usize, look: Appearance) -> Line<'st
             more => format!(" and {more} more"),
         };
         let text = format!("CRITICAL {}{more} not shown: press u", loud.join(", "));
-        return Line::styled(clip(&text, cells, look), look.style(Meaning::Banner));
+        return Line::styled(
+            clip(&text, cells, appearance),
+            appearance.style(Meaning::Banner),
+        );
     }
     let names: Vec<String> = waiting
         .iter()
@@ -259,17 +273,20 @@ fn waiting_line(queue: &QueueScreen, cells: usize, look: Appearance) -> Line<'st
     let text = format!(
         "{}: press u to show {} {}",
         counted(waiting.len(), "new request"),
-        look.mark(Mark::Bullet),
+        appearance.mark(Mark::Bullet),
         names.join(", ")
     );
-    Line::styled(clip(&text, cells, look), look.style(Meaning::Waiting))
+    Line::styled(
+        clip(&text, cells, appearance),
+        appearance.style(Meaning::Waiting),
+    )
 }
 
 fn prompt_line(
     queue: &QueueScreen,
     prompt: &QueuePrompt,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Line<'static> {
     let name = match prompt.purpose {
         QueuePromptPurpose::Filter => "filter> ",
@@ -279,13 +296,13 @@ fn prompt_line(
         Some(problem) => (problem.to_string(), Meaning::Error),
         None => match prompt.purpose {
             QueuePromptPurpose::Filter => (
-                format!("{} of {} match", queue.rows.len(), queue.roll.len()),
+                format!("{} of {} match", queue.rows.len(), queue.index.len()),
                 Meaning::Dim,
             ),
             QueuePromptPurpose::Search => ("Enter, then n and N".to_owned(), Meaning::Dim),
         },
     };
-    let note = clip(&note, cells / 2, look);
+    let note = clip(&note, cells / 2, appearance);
     let room = cells.saturating_sub(width(name) + width(&note) + 3);
     let typed = prompt.line.text();
     // A long line shows its end: the cursor is there.
@@ -293,10 +310,10 @@ fn prompt_line(
     let typed: String = typed.chars().skip(skip).collect();
     let gap = room.saturating_sub(width(&typed)) + 1;
     Line::from(vec![
-        Span::styled(name, look.style(Meaning::Key)),
-        Span::styled(typed, look.style(Meaning::Strong)),
-        Span::styled(" ", look.style(Meaning::Selected)),
+        Span::styled(name, appearance.style(Meaning::Key)),
+        Span::styled(typed, appearance.style(Meaning::Strong)),
+        Span::styled(" ", appearance.style(Meaning::Selected)),
         Span::raw(" ".repeat(gap)),
-        Span::styled(note, look.style(meaning)),
+        Span::styled(note, appearance.style(meaning)),
     ])
 }

@@ -31,15 +31,15 @@ impl Screen for ThreadsScreen {
         snapshot: &RuntimeSnapshot,
         frame: &mut Frame,
         area: Rect,
-        look: Appearance,
+        appearance: Appearance,
         now: Timestamp,
     ) {
-        view::draw(self, snapshot, frame, area, look, now);
+        view::draw(self, snapshot, frame, area, appearance, now);
     }
 
     fn handle_action(&mut self, action: KeyAction, _now: Timestamp, context: &mut ScreenContext) {
         match action {
-            KeyAction::Back => self.back(),
+            KeyAction::Back => self.go_back(),
             KeyAction::Next | KeyAction::Previous => self.cycle_pane(action),
             KeyAction::Open => {
                 if let Some(EnterResult::Turn(turn)) = self.open(context.snapshot) {
@@ -49,7 +49,7 @@ impl Screen for ThreadsScreen {
             KeyAction::Thread(key) => self.run_command(key, context),
             other => {
                 if let Some(motion) = other.motion() {
-                    self.go(motion, context.snapshot);
+                    self.move_cursor(motion, context.snapshot);
                 }
             }
         }
@@ -98,7 +98,7 @@ impl Screen for ThreadsScreen {
     }
 
     fn restore(&mut self, snapshot: &RuntimeSnapshot) {
-        self.resume(&snapshot.thread_drafts);
+        self.restore_drafts(&snapshot.thread_drafts);
     }
 
     fn on_snapshot(&mut self, _before: Option<&RuntimeSnapshot>, context: &mut ScreenContext) {
@@ -117,12 +117,12 @@ impl Screen for ThreadsScreen {
 impl ThreadsScreen {
     fn run_command(&mut self, key: ThreadKey, context: &mut ScreenContext) {
         match key {
-            ThreadKey::Next => self.step(Motion::Down),
-            ThreadKey::Previous => self.step(Motion::Up),
+            ThreadKey::Next => self.select_neighbour(Motion::Down),
+            ThreadKey::Previous => self.select_neighbour(Motion::Up),
             ThreadKey::Differ => self.toggle_difference(context),
             ThreadKey::History => self.toggle_history(),
             ThreadKey::InTrace => {
-                if let Some(thread) = self.chosen(context.snapshot) {
+                if let Some(thread) = self.selected_thread(context.snapshot) {
                     context.apply(ScreenChange::ShowEvent(thread.session.clone(), 0));
                 }
             }
@@ -145,16 +145,16 @@ impl ThreadsScreen {
     }
 
     fn toggle_difference(&mut self, context: &mut ScreenContext) {
-        let thread = self.chosen(context.snapshot);
+        let thread = self.selected_thread(context.snapshot);
         if thread.is_some_and(|thread| thread.held_back.is_empty()) {
             context.show_notice(Meaning::Hint, "no proposal is saved for later");
             return;
         }
-        self.turn_difference();
+        self.toggle_proposals();
     }
 
     fn copy_memento(&self, context: &mut ScreenContext) {
-        let thread = self.chosen(context.snapshot);
+        let thread = self.selected_thread(context.snapshot);
         let Some(latest) = thread.and_then(|thread| thread.latest.as_ref()) else {
             return;
         };
@@ -168,14 +168,14 @@ impl ThreadsScreen {
 
     /// Opens the summary in an editor, or the operator's earlier text that was not accepted.
     fn edit_summary(&self, context: &mut ScreenContext) {
-        let thread = self.chosen(context.snapshot);
+        let thread = self.selected_thread(context.snapshot);
         let Some((thread, latest)) =
             thread.and_then(|thread| Some((thread, thread.latest.as_ref()?)))
         else {
             context.show_notice(Meaning::Hint, "no memento to edit");
             return;
         };
-        let typed = self.typed(&thread.id);
+        let typed = self.rejected_edit(&thread.id);
         let edit = ThreadEdit {
             thread: thread.id.clone(),
             etag: latest.etag(),
@@ -188,7 +188,7 @@ impl ThreadsScreen {
     }
 
     fn ask_drift(&self, context: &mut ScreenContext) {
-        let Some(thread) = self.chosen(context.snapshot) else {
+        let Some(thread) = self.selected_thread(context.snapshot) else {
             return;
         };
         if !context.warn_if_read_only() {
@@ -217,7 +217,7 @@ impl ThreadsScreen {
     }
 
     fn chosen_session(&self, snapshot: &RuntimeSnapshot) -> Option<(ExternalName, SessionId)> {
-        let thread = self.chosen(snapshot)?;
+        let thread = self.selected_thread(snapshot)?;
         Some((thread.id.clone(), thread.session.clone()))
     }
 }

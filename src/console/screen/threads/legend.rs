@@ -9,24 +9,24 @@ use crate::memento::{
 /// Returns the lines of the legend.
 pub(crate) fn lines() -> Vec<PageLine> {
     let mut lines = Vec::new();
-    head(&mut lines, "PHASE: the trend of the intensity");
+    add_heading(&mut lines, "PHASE: the trend of the intensity");
     for phase in AffectPhase::ALL {
-        entry(&mut lines, phase.as_str(), of_phase(phase));
+        add_entry(&mut lines, phase.as_str(), phase_text(phase));
     }
-    head(&mut lines, "INTENSITY");
+    add_heading(&mut lines, "INTENSITY");
     for intensity in Intensity::ALL {
-        entry(&mut lines, intensity.as_str(), intensity_text(intensity));
+        add_entry(&mut lines, intensity.as_str(), intensity_text(intensity));
     }
-    head(&mut lines, "BREAKPOINT: the effect of a turn");
+    add_heading(&mut lines, "BREAKPOINT: the effect of a turn");
     for decision in TurnDecision::ALL {
-        entry(&mut lines, decision.as_str(), decision.meaning());
+        add_entry(&mut lines, decision.as_str(), decision.meaning());
     }
-    head(&mut lines, "RULES: the first match decides");
+    add_heading(&mut lines, "RULES: the first match decides");
     for rule in DecisionRule::ALL {
         let words = format!("{} ({})", rule.description(), rule.decision().as_str());
-        entry(&mut lines, &format!("rule {}", rule.number()), &words);
+        add_entry(&mut lines, &format!("rule {}", rule.number()), &words);
     }
-    head(
+    add_heading(
         &mut lines,
         "SIGNALS: name, confidence/source, as in high/model",
     );
@@ -37,16 +37,16 @@ pub(crate) fn lines() -> Vec<PageLine> {
             SignalCategory::Skip => "skip",
         };
         let words = format!("{} ({set})", kind.description());
-        entry(&mut lines, &kind.as_str().replace('_', " "), &words);
+        add_entry(&mut lines, &kind.as_str().replace('_', " "), &words);
     }
-    head(&mut lines, "INPUTS");
-    entry(
+    add_heading(&mut lines, "INPUTS");
+    add_entry(
         &mut lines,
         "ack-only -",
         "not evaluated: an earlier rule decided",
     );
-    head(&mut lines, "GUARDRAIL");
-    entry(
+    add_heading(&mut lines, "GUARDRAIL");
+    add_entry(
         &mut lines,
         "freeze",
         "(peak or high) and not must, as before the turn",
@@ -54,18 +54,18 @@ pub(crate) fn lines() -> Vec<PageLine> {
     lines
 }
 
-fn head(lines: &mut Vec<PageLine>, text: &str) {
+fn add_heading(lines: &mut Vec<PageLine>, text: &str) {
     if !lines.is_empty() {
         lines.push(PageLine::new(Meaning::Text, ""));
     }
     lines.push(PageLine::new(Meaning::Label, text));
 }
 
-fn entry(lines: &mut Vec<PageLine>, name: &str, words: &str) {
+fn add_entry(lines: &mut Vec<PageLine>, name: &str, words: &str) {
     lines.push(PageLine::new(Meaning::Text, format!("  {name:<20}{words}")));
 }
 
-fn of_phase(phase: AffectPhase) -> &'static str {
+fn phase_text(phase: AffectPhase) -> &'static str {
     match phase {
         AffectPhase::Rising => "rises by 0.1 or more since the previous message",
         AffectPhase::Peak => "0.8 or more and steady, or one message of 0.7 or more",

@@ -45,7 +45,7 @@ impl ThreadsScreen {
     }
 
     /// Returns the search text. Empty if no search is active.
-    pub(super) fn searched(&self) -> &str {
+    pub(super) fn search_text(&self) -> &str {
         &self.search.text
     }
 
@@ -61,11 +61,11 @@ impl ThreadsScreen {
         if action == Some(KeyAction::Back) {
             let (text, selected) = typing.before;
             self.search.text = text;
-            self.choose(selected);
+            self.select_thread(selected);
             return;
         }
         if action.is_none() && typing.line.on_key(key) == InputChange::Changed {
-            self.try_typed(&typing, snapshot);
+            self.apply_typed_text(&typing, snapshot);
         }
         self.search.typing = Some(typing);
     }
@@ -74,15 +74,15 @@ impl ThreadsScreen {
     pub(crate) fn paste(&mut self, text: &str, snapshot: &RuntimeSnapshot) {
         if let Some(mut typing) = self.search.typing.take() {
             typing.line.paste(text);
-            self.try_typed(&typing, snapshot);
+            self.apply_typed_text(&typing, snapshot);
             self.search.typing = Some(typing);
         }
     }
 
-    fn try_typed(&mut self, typing: &SearchInput, snapshot: &RuntimeSnapshot) {
+    fn apply_typed_text(&mut self, typing: &SearchInput, snapshot: &RuntimeSnapshot) {
         self.search.text = typing.line.text().trim().to_lowercase();
-        self.choose(typing.before.1.clone());
-        self.find_from(0, Motion::Down, snapshot);
+        self.select_thread(typing.before.1.clone());
+        self.select_match_from(0, Motion::Down, snapshot);
     }
 
     /// Ends the search. Returns true if one was active.
@@ -91,18 +91,27 @@ impl ThreadsScreen {
     }
 
     /// Selects the next or previous match, and continues at the other end. Returns true if there is a match.
-    pub(crate) fn select_next_match(&mut self, way: Motion, snapshot: &RuntimeSnapshot) -> bool {
-        self.find_from(1, way, snapshot)
+    pub(crate) fn select_next_match(
+        &mut self,
+        direction: Motion,
+        snapshot: &RuntimeSnapshot,
+    ) -> bool {
+        self.select_match_from(1, direction, snapshot)
     }
 
-    fn find_from(&mut self, skip: usize, way: Motion, snapshot: &RuntimeSnapshot) -> bool {
+    fn select_match_from(
+        &mut self,
+        skip: usize,
+        direction: Motion,
+        snapshot: &RuntimeSnapshot,
+    ) -> bool {
         let count = self.order.len();
         if self.search.text.is_empty() || count == 0 {
             return false;
         }
-        let at = self.place();
+        let at = self.selected_index();
         let hit = (skip..count + skip).find_map(|step| {
-            let to = match way {
+            let to = match direction {
                 Motion::Up => at + count - step % count,
                 Motion::Down | Motion::First | Motion::Last | Motion::PageUp | Motion::PageDown => {
                     at + step
@@ -110,22 +119,22 @@ impl ThreadsScreen {
             };
             let name = self.order.get(to % count)?;
             let thread = find(snapshot, name)?;
-            self.is_hit(thread).then(|| name.clone())
+            self.matches(thread).then(|| name.clone())
         });
         let found = hit.is_some();
         if found {
-            self.choose(hit);
+            self.select_thread(hit);
         }
         found
     }
 
     /// Returns the number of matches.
-    pub(super) fn hits(&self, snapshot: &RuntimeSnapshot) -> usize {
+    pub(super) fn match_count(&self, snapshot: &RuntimeSnapshot) -> usize {
         let all = self.order.iter().filter_map(|name| find(snapshot, name));
-        all.filter(|thread| self.is_hit(thread)).count()
+        all.filter(|thread| self.matches(thread)).count()
     }
 
-    fn is_hit(&self, thread: &Thread) -> bool {
+    fn matches(&self, thread: &Thread) -> bool {
         let wanted = self.search.text.as_str();
         let has = |text: &str| text.to_lowercase().contains(wanted);
         let in_shape = |shape: &SummaryShape| {

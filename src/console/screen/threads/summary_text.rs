@@ -28,7 +28,7 @@ pub(crate) fn text(
         None => text.push_str(&json(kept)),
         Some(typed) => {
             // Writing to a String cannot fail.
-            let _ = writeln!(text, "# Your text below was rejected: {}", typed.why);
+            let _ = writeln!(text, "# Your text below was rejected: {}", typed.reason);
             text.push_str("# Current summary:\n");
             for line in json(kept).lines() {
                 let _ = writeln!(text, "#   {line}");
@@ -104,7 +104,7 @@ mod tests {
     fn a_rejected_edit_returns_with_the_stored_summary_as_comments() {
         let typed = RejectedEdit {
             text: "# old remark\n{\"arc\": 1}".to_owned(),
-            why: "arc: is no text".to_owned(),
+            reason: "arc: is no text".to_owned(),
         };
         let text = text(&"t-1".parse().unwrap(), &shape("two"), Some(&typed));
         assert!(text.contains("rejected: arc: is no text"), "{text}");

@@ -49,7 +49,7 @@ fn body(threads: &ThreadsScreen, area: Rect) -> Rect {
     }
 }
 
-fn parts(threads: &ThreadsScreen, area: Rect) -> ThreadsAreas {
+fn split_area(threads: &ThreadsScreen, area: Rect) -> ThreadsAreas {
     let area = body(threads, area);
     let reading = threads.pane() == ThreadsPane::History;
     let wide = has_list(area);
@@ -94,7 +94,7 @@ pub(super) fn row_at(threads: &ThreadsScreen, area: Rect, at: Position) -> Optio
     if !has_list(area) {
         return None;
     }
-    let rows = list_rows(parts(threads, area).list);
+    let rows = list_rows(split_area(threads, area).list);
     let line = usize::from(at.y.checked_sub(rows.y)?);
     let row = first_row(threads, rows) + line;
     (rows.contains(at) && row < threads.order.len()).then_some(row)
@@ -103,15 +103,15 @@ pub(super) fn row_at(threads: &ThreadsScreen, area: Rect, at: Position) -> Optio
 /// Returns the first visible row, so that the selected row is visible.
 fn first_row(threads: &ThreadsScreen, rows: Rect) -> usize {
     let visible = usize::from(rows.height).max(1);
-    (threads.place() + 1).saturating_sub(visible)
+    (threads.selected_index() + 1).saturating_sub(visible)
 }
 
 /// Returns the largest scroll offset of the memento.
-pub(super) fn most(threads: &ThreadsScreen, thread: &Thread) -> usize {
-    let look = Appearance::default();
-    let inner = look.panel(Focus::Here);
-    let inner = inner.inner(parts(threads, threads.area).memento);
-    let rows = rows_of(threads, thread, inner, look);
+pub(super) fn max_scroll(threads: &ThreadsScreen, thread: &Thread) -> usize {
+    let appearance = Appearance::default();
+    let inner = appearance.panel(Focus::Here);
+    let inner = inner.inner(split_area(threads, threads.area).memento);
+    let rows = rows_of(threads, thread, inner, appearance);
     rows.len().saturating_sub(usize::from(inner.height))
 }
 
@@ -119,12 +119,12 @@ fn rows_of(
     threads: &ThreadsScreen,
     thread: &Thread,
     inner: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Vec<Line<'static>> {
     let cells = usize::from(inner.width);
     match threads.showing {
-        MementoContent::Kept => memento::kept(thread, inner, look),
-        MementoContent::Proposed => memento::proposed(thread, cells, look),
+        MementoContent::Kept => memento::stored_lines(thread, inner, appearance),
+        MementoContent::Proposed => memento::proposal_lines(thread, cells, appearance),
     }
 }
 
@@ -134,30 +134,33 @@ pub(crate) fn draw(
     snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
     now: Timestamp,
 ) {
-    let Some(thread) = threads.chosen(snapshot) else {
-        draw_empty(snapshot, frame, area, look);
+    let Some(thread) = threads.selected_thread(snapshot) else {
+        draw_empty(snapshot, frame, area, appearance);
         return;
     };
-    let parts = parts(threads, area);
+    let parts = split_area(threads, area);
     if parts.list.width > 0 {
-        draw_list(threads, snapshot, frame, parts.list, look, now);
+        draw_list(threads, snapshot, frame, parts.list, appearance, now);
     }
-    let title = about_title(threads, snapshot, thread, parts.about, look);
-    intensity_panel::draw(thread, title, frame, parts.about, look, now);
-    draw_memento(threads, thread, frame, parts.memento, look);
+    let title = about_title(threads, snapshot, thread, parts.about, appearance);
+    intensity_panel::draw(thread, title, frame, parts.about, appearance, now);
+    draw_memento(threads, thread, frame, parts.memento, appearance);
     if parts.history.height > 1 {
         let focus = Focus::from(threads.pane() == ThreadsPane::History);
         let at = threads.turn_index(thread);
-        history::draw(thread, (at, focus), frame, parts.history, look);
+        history::draw(thread, (at, focus), frame, parts.history, appearance);
     } else {
         let cells = usize::from(parts.history.width).saturating_sub(2);
-        frame.render_widget(history::short(thread, cells, look), parts.history);
+        frame.render_widget(
+            history::latest_turns_line(thread, cells, appearance),
+            parts.history,
+        );
     }
     if let Some(typed) = threads.search_input() {
-        draw_search(threads, snapshot, typed, frame, area, look);
+        draw_search(threads, snapshot, typed, frame, area, appearance);
     }
 }
 
@@ -168,7 +171,7 @@ fn draw_search(
     typed: &str,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) {
     let row = Rect {
         y: area.bottom().saturating_sub(1),
@@ -176,36 +179,39 @@ fn draw_search(
         ..area
     };
     let all = threads.order.len();
-    let hits = match threads.searched() {
+    let hits = match threads.search_text() {
         "" => String::new(),
-        _ => format!("  {} of {all} match", threads.hits(snapshot)),
+        _ => format!("  {} of {all} match", threads.match_count(snapshot)),
     };
     let cells = usize::from(area.width);
     let room = cells.saturating_sub(hits.len() + 10);
     let line = Line::from(vec![
-        Span::styled(" search> ", look.style(Meaning::Key)),
-        Span::styled(clip(typed, room, look), look.style(Meaning::Strong)),
-        Span::styled(" ", look.style(Meaning::Selected)),
-        Span::styled(hits, look.style(Meaning::Dim)),
+        Span::styled(" search> ", appearance.style(Meaning::Key)),
+        Span::styled(
+            clip(typed, room, appearance),
+            appearance.style(Meaning::Strong),
+        ),
+        Span::styled(" ", appearance.style(Meaning::Selected)),
+        Span::styled(hits, appearance.style(Meaning::Dim)),
     ]);
     frame.render_widget(line, row);
 }
 
-fn draw_empty(snapshot: &RuntimeSnapshot, frame: &mut Frame, area: Rect, look: Appearance) {
-    let title = Line::styled(" Threads ", look.style(Meaning::Title));
-    let block = look.panel(Focus::Here).title(title);
+fn draw_empty(snapshot: &RuntimeSnapshot, frame: &mut Frame, area: Rect, appearance: Appearance) {
+    let title = Line::styled(" Threads ", appearance.style(Meaning::Title));
+    let block = appearance.panel(Focus::Here).title(title);
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let sessions = usize::try_from(snapshot.chain.sessions).unwrap_or(usize::MAX);
     let sessions = counted(sessions, "session");
     let lines = vec![
-        Line::styled("No threads yet.", look.style(Meaning::Strong)),
+        Line::styled("No threads yet.", appearance.style(Meaning::Strong)),
         Line::from(format!("Searched the records of {sessions}.")),
         Line::default(),
         Line::from("An agent starts a thread with the first turn it reports."),
         Line::from(vec![
-            Span::styled("Try: ", look.style(Meaning::Dim)),
-            Span::styled("cra turn FILE", look.style(Meaning::Key)),
+            Span::styled("Try: ", appearance.style(Meaning::Dim)),
+            Span::styled("cra turn FILE", appearance.style(Meaning::Key)),
         ]),
     ];
     let top = inner.height.saturating_sub(coordinate(lines.len())) / 2;
@@ -214,7 +220,7 @@ fn draw_empty(snapshot: &RuntimeSnapshot, frame: &mut Frame, area: Rect, look: A
 }
 
 /// Returns the agent and the session that own a conversation.
-fn whose(snapshot: &RuntimeSnapshot, thread: &Thread) -> String {
+fn owner_text(snapshot: &RuntimeSnapshot, thread: &Thread) -> String {
     let Some(owner) = &thread.owner else {
         return "no owner: use `:hand-over SESSION`".to_owned();
     };
@@ -230,20 +236,23 @@ fn about_title(
     snapshot: &RuntimeSnapshot,
     thread: &Thread,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Line<'static> {
-    let bullet = look.mark(Mark::Bullet);
+    let bullet = appearance.mark(Mark::Bullet);
     let cells = usize::from(area.width).saturating_sub(4);
-    let name = clip(&one_line(thread.id.as_str()), cells / 3, look);
-    let mut rest = format!("{bullet} {} ", whose(snapshot, thread));
+    let name = clip(&one_line(thread.id.as_str()), cells / 3, appearance);
+    let mut rest = format!("{bullet} {} ", owner_text(snapshot, thread));
     if threads.order.len() > 1 && !has_list(threads.area) {
-        let place = threads.place() + 1;
+        let place = threads.selected_index() + 1;
         rest = format!("{bullet} {place} of {} (< >) {rest}", threads.order.len());
     }
     let room = cells.saturating_sub(width(&name) + 2);
     Line::from(vec![
-        Span::styled(format!(" {name} "), look.style(Meaning::Title)),
-        Span::styled(clip(&rest, room, look), look.style(Meaning::Dim)),
+        Span::styled(format!(" {name} "), appearance.style(Meaning::Title)),
+        Span::styled(
+            clip(&rest, room, appearance),
+            appearance.style(Meaning::Dim),
+        ),
     ])
 }
 
@@ -252,27 +261,30 @@ fn draw_list(
     snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
     now: Timestamp,
 ) {
     let focus = Focus::from(threads.pane() == ThreadsPane::List);
-    let title = match threads.searched() {
+    let title = match threads.search_text() {
         "" => format!(" Threads {} ", threads.order.len()),
         text => format!(
             " Threads {}, /{} ",
             threads.order.len(),
-            clip(text, 16, look)
+            clip(text, 16, appearance)
         ),
     };
-    let block = look
+    let block = appearance
         .panel(focus)
-        .title(Line::styled(title, look.style(Meaning::Title)));
+        .title(Line::styled(title, appearance.style(Meaning::Title)));
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let cells = usize::from(inner.width);
     let named = cells.saturating_sub(BESIDE) + 3;
-    let head = fit("  THREAD", named, look) + "PHASE/INT       BP";
-    let head = Line::styled(clip(&head, cells, look), look.style(Meaning::Dim));
+    let head = fit("  THREAD", named, appearance) + "PHASE/INT       BP";
+    let head = Line::styled(
+        clip(&head, cells, appearance),
+        appearance.style(Meaning::Dim),
+    );
     frame.render_widget(head, inner);
     let rows = list_rows(area);
     let visible = usize::from(rows.height);
@@ -280,7 +292,7 @@ fn draw_list(
     let shown = shown.skip(first_row(threads, rows)).take(visible);
     let lines: Vec<Line> = shown
         .filter_map(|name| find(snapshot, name))
-        .map(|thread| row(threads, thread, cells, look))
+        .map(|thread| row(threads, thread, cells, appearance))
         .collect();
     frame.render_widget(Paragraph::new(lines), rows);
     let foot = Rect {
@@ -288,15 +300,20 @@ fn draw_list(
         height: 1,
         ..inner
     };
-    frame.render_widget(sums(snapshot, look, now), foot);
+    frame.render_widget(totals_line(snapshot, appearance, now), foot);
 }
 
-fn row(threads: &ThreadsScreen, thread: &Thread, cells: usize, look: Appearance) -> Line<'static> {
+fn row(
+    threads: &ThreadsScreen,
+    thread: &Thread,
+    cells: usize,
+    appearance: Appearance,
+) -> Line<'static> {
     let chosen = threads.selected.as_ref() == Some(&thread.id);
     let pointer = if chosen { "> " } else { "  " };
     let room = cells.saturating_sub(BESIDE);
-    let name = fit(&one_line(thread.id.as_str()), room, look);
-    let decision = thread.turns.first().map(|turned| turned.decided.decision);
+    let name = fit(&one_line(thread.id.as_str()), room, appearance);
+    let decision = thread.turns.first().map(|turn| turn.decided.decision);
     let (mark, meaning) = if thread.is_frozen() {
         ("!", Meaning::Frozen)
     } else {
@@ -305,37 +322,41 @@ fn row(threads: &ThreadsScreen, thread: &Thread, cells: usize, look: Appearance)
     let heat = phase_and_intensity_text(phase_and_intensity(thread));
     let line = Line::from(vec![
         Span::raw(format!("{pointer}{name} ")),
-        Span::styled(fit(&heat, 14, look), look.style(Meaning::Text)),
-        Span::styled(mark, look.style(meaning)),
+        Span::styled(fit(&heat, 14, appearance), appearance.style(Meaning::Text)),
+        Span::styled(mark, appearance.style(meaning)),
         Span::raw(" "),
         Span::raw(decision.map_or("", TurnDecision::as_str)),
     ]);
     match chosen {
-        true if threads.pane() == ThreadsPane::List => highlighted(line, look),
-        true => line.style(look.style(Meaning::SelectedIdle)),
+        true if threads.pane() == ThreadsPane::List => highlighted(line, appearance),
+        true => line.style(appearance.style(Meaning::SelectedIdle)),
         false => line,
     }
 }
 
 /// Returns the number of frozen conversations, and of turns in the last hour that had to change a summary.
-fn sums(snapshot: &RuntimeSnapshot, look: Appearance, now: Timestamp) -> Line<'static> {
+fn totals_line(
+    snapshot: &RuntimeSnapshot,
+    appearance: Appearance,
+    now: Timestamp,
+) -> Line<'static> {
     const HOUR: std::time::Duration = std::time::Duration::from_hours(1);
     let frozen = frozen_threads(snapshot);
     let turns = snapshot.threads.iter().flat_map(|thread| {
         let turns = thread.turns.iter();
-        turns.take_while(|turned| now.since(turned.at) <= HOUR)
+        turns.take_while(|turn| now.since(turn.at) <= HOUR)
     });
-    let must = turns.filter(|turned| turned.decided.decision == TurnDecision::Must);
+    let must = turns.filter(|turn| turn.decided.decision == TurnDecision::Must);
     let meaning = if frozen == 0 {
         Meaning::Dim
     } else {
         Meaning::Frozen
     };
     Line::from(vec![
-        Span::styled(format!(" FROZEN {frozen} "), look.style(meaning)),
+        Span::styled(format!(" FROZEN {frozen} "), appearance.style(meaning)),
         Span::styled(
             format!("  must turns in 1 h: {}", must.count()),
-            look.style(Meaning::Dim),
+            appearance.style(Meaning::Dim),
         ),
     ])
 }
@@ -345,12 +366,12 @@ fn draw_memento(
     thread: &Thread,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) {
     let focus = Focus::from(threads.pane() == ThreadsPane::Memento);
-    let block = look.panel(focus);
+    let block = appearance.panel(focus);
     let inner = block.inner(area);
-    let rows = rows_of(threads, thread, inner, look);
+    let rows = rows_of(threads, thread, inner, appearance);
     let visible = usize::from(inner.height);
     let top = threads.top.min(rows.len().saturating_sub(visible));
     let below = rows.len().saturating_sub(top + visible);
@@ -358,13 +379,13 @@ fn draw_memento(
         0 => String::new(),
         below => format!(" {below} more below "),
     };
-    let hint = Line::styled(hint, look.style(Meaning::Waiting)).right_aligned();
+    let hint = Line::styled(hint, appearance.style(Meaning::Waiting)).right_aligned();
     let name = match threads.showing {
         MementoContent::Kept => format!(" Memento v{} ", thread.version),
         MementoContent::Proposed => format!(" {} saved for later ", thread.held_back.len()),
     };
-    let back = format!("{} = back ", look.mark(Mark::Bullet));
-    let typed = threads.typed(&thread.id).is_some();
+    let back = format!("{} = back ", appearance.mark(Mark::Bullet));
+    let typed = threads.rejected_edit(&thread.id).is_some();
     // Required information comes before available commands.
     let parts = [
         (true, name.as_str(), Meaning::Title),
@@ -380,9 +401,9 @@ fn draw_memento(
     let mut room = usize::from(area.width).saturating_sub(2 + hint.width());
     let mut title = Vec::new();
     for (_, text, meaning) in parts.into_iter().filter(|(shown, ..)| *shown) {
-        let text = clip(text, room, look);
+        let text = clip(text, room, appearance);
         room -= width(&text).min(room);
-        title.push(Span::styled(text, look.style(meaning)));
+        title.push(Span::styled(text, appearance.style(meaning)));
     }
     let block = block.title(Line::from(title)).title(hint);
     let shown: Vec<Line> = rows.into_iter().skip(top).take(visible).collect();

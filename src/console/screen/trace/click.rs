@@ -29,6 +29,6 @@ impl TraceScreen {
             Some(ClickTarget::Event) => self.pane = TracePane::Event,
             None => return Vec::new(),
         }
-        self.settle()
+        self.request_missing_data()
     }
 }

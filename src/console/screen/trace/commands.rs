@@ -27,10 +27,10 @@ impl Screen for TraceScreen {
         snapshot: &RuntimeSnapshot,
         frame: &mut Frame,
         area: Rect,
-        look: Appearance,
+        appearance: Appearance,
         _now: Timestamp,
     ) {
-        view::draw(self, snapshot, frame, area, look);
+        view::draw(self, snapshot, frame, area, appearance);
     }
 
     fn handle_action(&mut self, action: KeyAction, now: Timestamp, context: &mut ScreenContext) {
@@ -104,7 +104,7 @@ impl Screen for TraceScreen {
         if let Some(opened) = &mut self.opened {
             opened.on_tick(now);
         }
-        context.send(self.settle());
+        context.send(self.request_missing_data());
     }
 
     fn next_change_at(&self, now: Timestamp, visibility: Visibility) -> Option<Timestamp> {
@@ -117,13 +117,13 @@ impl Screen for TraceScreen {
 
 impl TraceScreen {
     fn explain_selected(&self, context: &mut ScreenContext) {
-        match self.why(context.snapshot) {
+        match self.explanation_request(context.snapshot) {
             Ok(asked) => context.explain(asked.question, &asked.title, &asked.note),
             Err(reason) => context.show_notice(Meaning::Hint, reason),
         }
     }
 
-    pub(super) fn browse(&mut self, browse: TraceKey, now: Timestamp) -> Vec<ConsoleRequest> {
+    pub(super) fn run_command(&mut self, browse: TraceKey, now: Timestamp) -> Vec<ConsoleRequest> {
         match browse {
             TraceKey::Copy => return self.copy(),
             TraceKey::Compare => return self.compare(),
@@ -150,7 +150,7 @@ impl TraceScreen {
                 }
             }
         }
-        self.settle()
+        self.request_missing_data()
     }
 
     fn handle_session_command(&mut self, browse: TraceKey, now: Timestamp) {
@@ -166,7 +166,7 @@ impl TraceScreen {
                 self.prompt = Some(TracePrompt::new(TracePromptPurpose::Filter, now));
             }
             TraceKey::SearchNext | TraceKey::SearchPrevious if opened.search.is_none() => {
-                self.said = Some((Meaning::Hint, "nothing to search: press /".to_owned()));
+                self.message = Some((Meaning::Hint, "nothing to search: press /".to_owned()));
             }
             TraceKey::SearchNext => opened.next_hit(EventDirection::On),
             TraceKey::SearchPrevious => opened.next_hit(EventDirection::Back),
@@ -224,7 +224,7 @@ impl TraceScreen {
             (EventDirection::On, false) => "no checkpoint after this event",
             (EventDirection::Back, _) => "no checkpoint before this event",
         };
-        self.said = Some((Meaning::Hint, words.to_owned()));
+        self.message = Some((Meaning::Hint, words.to_owned()));
     }
 
     /// Goes to an event of the open session: the command `:seek N`, from any screen.
@@ -236,26 +236,26 @@ impl TraceScreen {
         if !opened.seek(sequence) {
             return Err(format!("no event {sequence}: events are 0 to {last}"));
         }
-        Ok(self.settle())
+        Ok(self.request_missing_data())
     }
 
     pub(super) fn on_letter(&mut self, letter: LetterCommand, c: char) {
         if !c.is_ascii_alphabetic() {
-            self.said = Some((Meaning::Hint, "press a letter".to_owned()));
+            self.message = Some((Meaning::Hint, "press a letter".to_owned()));
             return;
         }
         match letter {
             LetterCommand::Mark => {
                 if let Some(opened) = &self.opened {
                     let place = (opened.id().clone(), opened.place);
-                    self.said = Some((Meaning::Hint, format!("{c} marks event {}", place.1)));
+                    self.message = Some((Meaning::Hint, format!("{c} marks event {}", place.1)));
                     self.bookmarks.insert(c, place);
                 }
             }
             LetterCommand::Jump => match self.bookmarks.get(&c).cloned() {
-                None => self.said = Some((Meaning::Warning, format!("no bookmark {c}"))),
+                None => self.message = Some((Meaning::Warning, format!("no bookmark {c}"))),
                 Some((session, at)) => {
-                    self.show(&session, at);
+                    self.open_listed(&session, at);
                     if let Some(opened) = &mut self.opened {
                         opened.seek(at);
                     }
@@ -265,7 +265,7 @@ impl TraceScreen {
     }
 
     /// Carries out a line that was typed to its end.
-    pub(super) fn typed(&mut self, text: &str) -> Vec<ConsoleRequest> {
+    pub(super) fn submit_prompt(&mut self, text: &str) -> Vec<ConsoleRequest> {
         let Some(purpose) = self.prompt.as_ref().map(|prompt| prompt.purpose) else {
             return Vec::new();
         };
@@ -282,9 +282,9 @@ impl TraceScreen {
             Ok(mut requests) => {
                 self.prompt = None;
                 if !text.is_empty() {
-                    self.past.remember(purpose, text);
+                    self.prompt_history.remember(purpose, text);
                 }
-                requests.extend(self.settle());
+                requests.extend(self.request_missing_data());
                 requests
             }
             Err(problem) => {
@@ -302,7 +302,7 @@ impl TraceScreen {
             format!("{error}. Allowed: {help}")
         };
         let conditions = parse_conditions(text).map_err(wrong)?;
-        let ticket = self.ticket();
+        let ticket = self.next_ticket();
         if let Some(opened) = &mut self.opened {
             if conditions.is_empty() {
                 opened.filter = None;
@@ -314,7 +314,7 @@ impl TraceScreen {
     }
 
     fn search_for(&mut self, text: &str) {
-        let ticket = self.ticket();
+        let ticket = self.next_ticket();
         if let Some(opened) = &mut self.opened {
             if text.is_empty() {
                 opened.search = None;
@@ -325,7 +325,7 @@ impl TraceScreen {
     }
 
     fn open_export_prompt(&mut self) {
-        let Some(session) = self.chosen() else {
+        let Some(session) = self.current_session() else {
             return;
         };
         let name = format!("{session}.jsonl");
@@ -333,7 +333,7 @@ impl TraceScreen {
     }
 
     /// Returns the open session, or the one selected in the list.
-    fn chosen(&self) -> Option<&crate::base::id::SessionId> {
+    fn current_session(&self) -> Option<&crate::base::id::SessionId> {
         match (self.pane, &self.opened) {
             (TracePane::Spans | TracePane::Event, Some(opened)) => Some(opened.id()),
             (TracePane::Sessions | TracePane::Compared, _) | (_, None) => self.selected.as_ref(),
@@ -348,9 +348,12 @@ impl TraceScreen {
             .ok_or_else(|| {
                 "the file name must end in .jsonl .csv .html .otlp or .golden".to_owned()
             })?;
-        let session = self.chosen().ok_or("no session to export")?.clone();
+        let session = self
+            .current_session()
+            .ok_or("no session to export")?
+            .clone();
         let words = format!("writing {} of {session}...", format.name());
-        self.said = Some((Meaning::Waiting, words));
+        self.message = Some((Meaning::Waiting, words));
         Ok(vec![ConsoleRequest::Read(TraceRead::Export {
             session,
             format,
@@ -359,7 +362,7 @@ impl TraceScreen {
     }
 
     pub(super) fn on_exported(&mut self, path: &Path, bytes: Result<u64, String>) {
-        self.said = Some(match bytes {
+        self.message = Some(match bytes {
             Ok(bytes) => {
                 let path = one_line(&path.display().to_string());
                 (Meaning::Passed, format!("wrote `{path}`: {bytes} bytes"))
@@ -374,11 +377,11 @@ impl TraceScreen {
     fn copy(&mut self) -> Vec<ConsoleRequest> {
         let found = match (self.pane, &self.opened) {
             (TracePane::Spans, Some(opened)) => opened
-                .whole()
-                .map(|whole| ("the event", event_detail::as_json(whole))),
+                .full_event()
+                .map(|full_event| ("the event", event_detail::as_json(full_event))),
             (TracePane::Event, Some(opened)) => opened
-                .whole()
-                .and_then(|whole| opened.detail.value(whole))
+                .full_event()
+                .and_then(|full_event| opened.detail.value(full_event))
                 .map(|value| ("the value", value)),
             (TracePane::Sessions | TracePane::Compared, _) | (_, None) => self
                 .selected
@@ -386,21 +389,21 @@ impl TraceScreen {
                 .map(|session| ("the session's name", session.to_string())),
         };
         let Some((what, mut text)) = found else {
-            self.said = Some((Meaning::Hint, "nothing to copy yet".to_owned()));
+            self.message = Some((Meaning::Hint, "nothing to copy yet".to_owned()));
             return Vec::new();
         };
-        let whole = text.len();
+        let full_event = text.len();
         text.truncate(text.floor_char_boundary(MAX_COPY_BYTES));
-        let (meaning, words) = if text.len() < whole {
-            let cut = format!("copied {what}, only {} of {whole} bytes", text.len());
+        let (meaning, words) = if text.len() < full_event {
+            let cut = format!("copied {what}, only {} of {full_event} bytes", text.len());
             (Meaning::Warning, cut)
         } else {
             (
                 Meaning::Passed,
-                format!("copied {what}: {}", counted(whole, "byte")),
+                format!("copied {what}: {}", counted(full_event, "byte")),
             )
         };
-        self.said = Some((meaning, words));
+        self.message = Some((meaning, words));
         vec![ConsoleRequest::Copy(text)]
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct SessionComparison {
 }
 
 impl SessionComparison {
-    pub(super) fn go(&mut self, motion: Motion) {
+    pub(super) fn move_cursor(&mut self, motion: Motion) {
         if let Some(Ok(difference)) = &self.difference {
             self.at = motion.target_row(self.at, difference.changes.len());
         }
@@ -31,7 +31,7 @@ impl TraceScreen {
             (TracePane::Sessions | TracePane::Compared, _) | (_, None) => self.selected.clone(),
         };
         if self.sessions.len() < 2 {
-            self.said = Some((Meaning::Hint, "no other session to compare".to_owned()));
+            self.message = Some((Meaning::Hint, "no other session to compare".to_owned()));
             return Vec::new();
         }
         self.comparing = first;
@@ -45,11 +45,11 @@ impl TraceScreen {
             return Vec::new();
         };
         if second == first {
-            self.said = Some((Meaning::Hint, "choose another session".to_owned()));
+            self.message = Some((Meaning::Hint, "choose another session".to_owned()));
             self.comparing = Some(first);
             return Vec::new();
         }
-        let ticket = self.ticket();
+        let ticket = self.next_ticket();
         let sessions = (first, second);
         self.compared = Some(SessionComparison {
             sessions: sessions.clone(),

@@ -56,7 +56,7 @@ pub(super) struct EventDetail {
     lines: Vec<EventLine>,
     pub(super) form: EventForm,
     /// Paths whose fold state differs from the default.
-    turned: BTreeSet<String>,
+    toggled: BTreeSet<String>,
     pub(super) at: usize,
     /// Width of a line in cells.
     cells: usize,
@@ -74,10 +74,10 @@ impl EventDetail {
     }
 
     /// Shows another event.
-    pub(super) fn open(&mut self, whole: &FullEvent) {
-        self.turned.clear();
+    pub(super) fn open(&mut self, full_event: &FullEvent) {
+        self.toggled.clear();
         self.at = 0;
-        self.lay_out(whole);
+        self.lay_out(full_event);
     }
 
     /// Sets the width of a line. Returns true if it changed.
@@ -87,21 +87,21 @@ impl EventDetail {
         news
     }
 
-    pub(super) fn go(&mut self, motion: Motion) {
+    pub(super) fn move_cursor(&mut self, motion: Motion) {
         self.at = motion.target_row(self.at, self.lines.len());
     }
 
     /// Opens or closes a fold. Closing an element that is closed or has no fold selects its parent.
-    pub(super) fn fold(&mut self, whole: &FullEvent, fold: FoldState) {
+    pub(super) fn fold(&mut self, full_event: &FullEvent, fold: FoldState) {
         let Some(line) = self.line().cloned() else {
             return;
         };
         match line.fold {
             Some(now) if now != fold => {
-                if !self.turned.remove(&line.path) {
-                    self.turned.insert(line.path);
+                if !self.toggled.remove(&line.path) {
+                    self.toggled.insert(line.path);
                 }
-                self.lay_out(whole);
+                self.lay_out(full_event);
             }
             Some(_) | None => {
                 if fold == FoldState::Closed {
@@ -114,30 +114,30 @@ impl EventDetail {
     }
 
     /// Returns the value of the selected line as JSON, or its text.
-    pub(super) fn value(&self, whole: &FullEvent) -> Option<String> {
+    pub(super) fn value(&self, full_event: &FullEvent) -> Option<String> {
         let line = self.line()?;
         let Some(pointer) = &line.pointer else {
             return Some(match line.path.as_str() {
-                ".hash" => whole.event.hash.to_string(),
-                ".previous_hash" => whole.event.previous_hash.to_string(),
+                ".hash" => full_event.event.hash.to_string(),
+                ".previous_hash" => full_event.event.previous_hash.to_string(),
                 _ => line.value.clone(),
             });
         };
         if pointer.is_empty() {
-            return serde_json::to_string(&whole.event.payload).ok();
+            return serde_json::to_string(&full_event.event.payload).ok();
         }
-        let value = at_pointer(whole, pointer)?;
+        let value = at_pointer(full_event, pointer)?;
         Some(match value {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         })
     }
 
-    pub(super) fn lay_out(&mut self, whole: &FullEvent) {
-        let event = &whole.event;
+    pub(super) fn lay_out(&mut self, full_event: &FullEvent) {
+        let event = &full_event.event;
         let mut page = EventLayout {
             lines: Vec::new(),
-            turned: &self.turned,
+            toggled: &self.toggled,
             form: self.form,
             event_type: &event.event_type,
             cells: self.cells.max(20),
@@ -145,32 +145,32 @@ impl EventDetail {
             escaped: 0,
         };
         let parent = event.parent_span_id.as_ref();
-        page.plain("seq", "sequence", &event.sequence.to_string());
+        page.push_field("seq", "sequence", &event.sequence.to_string());
         let event_type = match self.form {
             EventForm::Words => event_words(&event.event_type),
             EventForm::Raw => event.event_type.clone(),
         };
-        page.plain("type", "event_type", &event_type);
-        page.plain("time", "timestamp", &event.timestamp.to_string());
-        page.plain("span", "span_id", event.span_id.as_str());
+        page.push_field("type", "event_type", &event_type);
+        page.push_field("time", "timestamp", &event.timestamp.to_string());
+        page.push_field("span", "span_id", event.span_id.as_str());
         let parent = parent.map_or("none", |id| id.as_str());
-        page.plain("parent", "parent_span_id", parent);
-        page.plain("trace", "trace_id", event.trace_id.as_str());
-        page.plain("event", "event_id", event.event_id.as_str());
-        page.proven(
+        page.push_field("parent", "parent_span_id", parent);
+        page.push_field("trace", "trace_id", event.trace_id.as_str());
+        page.push_field("event", "event_id", event.event_id.as_str());
+        page.push_hash(
             "previous",
             ".previous_hash",
             &event.previous_hash.short(16),
-            &whole.link,
+            &full_event.link,
         );
-        page.proven("hash", ".hash", &event.hash.short(16), &whole.own);
-        page.payload(whole);
+        page.push_hash("hash", ".hash", &event.hash.short(16), &full_event.own);
+        page.payload(full_event);
         if page.left_out > 0 {
             let words = format!(
                 "{} not shown: y copies, E exports",
                 counted(page.left_out, "value")
             );
-            page.say(0, &words, ".payload");
+            page.push_note(0, &words, ".payload");
         }
         self.escaped = page.escaped;
         self.lines = page.lines;
@@ -179,14 +179,14 @@ impl EventDetail {
 }
 
 /// Returns the event as one line of JSON, in the form of an export.
-pub(super) fn as_json(whole: &FullEvent) -> String {
-    jsonl::format_line(&whole.event)
+pub(super) fn as_json(full_event: &FullEvent) -> String {
+    jsonl::format_line(&full_event.event)
 }
 
-fn at_pointer<'w>(whole: &'w FullEvent, pointer: &str) -> Option<&'w Value> {
+fn at_pointer<'w>(full_event: &'w FullEvent, pointer: &str) -> Option<&'w Value> {
     let inside = pointer.strip_prefix('/')?;
     let (first, rest) = inside.split_once('/').unwrap_or((inside, ""));
-    let value = whole.event.payload.get(&unescape(first))?;
+    let value = full_event.event.payload.get(&unescape(first))?;
     if rest.is_empty() {
         return Some(value);
     }
@@ -200,7 +200,7 @@ fn unescape(part: &str) -> String {
 /// Layout in progress.
 struct EventLayout<'t> {
     lines: Vec<EventLine>,
-    turned: &'t BTreeSet<String>,
+    toggled: &'t BTreeSet<String>,
     form: EventForm,
     event_type: &'t str,
     cells: usize,
@@ -231,12 +231,12 @@ fn record_depth(event_type: &str, field: &str) -> usize {
 }
 
 impl EventLayout<'_> {
-    fn plain(&mut self, label: &str, name: &str, value: &str) {
-        let value = self.safe(value);
+    fn push_field(&mut self, label: &str, name: &str, value: &str) {
+        let value = self.escape(value);
         self.push(0, label, &value, None, &format!(".{name}"), None);
     }
 
-    fn proven(&mut self, label: &str, path: &str, value: &str, proof: &HashProof) {
+    fn push_hash(&mut self, label: &str, path: &str, value: &str, proof: &HashProof) {
         self.push(0, label, value, None, path, None);
         if let Some(line) = self.lines.last_mut() {
             line.proof = Some(proof.clone());
@@ -273,7 +273,7 @@ impl EventLayout<'_> {
     }
 
     /// Adds a line that must appear even if the layout is full.
-    fn say(&mut self, depth: usize, words: &str, path: &str) {
+    fn push_note(&mut self, depth: usize, words: &str, path: &str) {
         self.lines.push(EventLine {
             depth,
             label: String::new(),
@@ -286,16 +286,16 @@ impl EventLayout<'_> {
     }
 
     /// Clips foreign text and escapes its hidden characters.
-    fn safe(&mut self, text: &str) -> String {
+    fn escape(&mut self, text: &str) -> String {
         let cut: String = text.chars().take(MAX_FOLDED_CHARS).collect();
         let shown = sanitize(&cut, crate::base::text::LineFeeds::Escape);
         self.escaped += shown.escaped;
         shown.text
     }
 
-    fn payload(&mut self, whole: &FullEvent) {
-        let payload = &whole.event.payload;
-        if whole.event.pruned {
+    fn payload(&mut self, full_event: &FullEvent) {
+        let payload = &full_event.event.payload;
+        if full_event.event.pruned {
             let words = "deleted because of age; the hash still covers it";
             self.push(0, "payload", words, None, ".payload", None);
             return;
@@ -324,15 +324,15 @@ impl EventLayout<'_> {
         let words = value.as_str().filter(|_| is_built_in);
         match words.and_then(|text| value_words(name, text)) {
             Some(words) => {
-                let words = self.safe(&words);
-                self.leaf(place, &words, None);
+                let words = self.escape(&words);
+                self.push_value(place, &words, None);
             }
             None => self.value(value, place),
         }
     }
 
     fn fold_of(&self, path: &str, first: FoldState) -> FoldState {
-        match (self.turned.contains(path), first) {
+        match (self.toggled.contains(path), first) {
             (false, first) => first,
             (true, FoldState::Open) => FoldState::Closed,
             (true, FoldState::Closed) => FoldState::Open,
@@ -347,14 +347,14 @@ impl EventLayout<'_> {
         match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => {
                 let text = value.to_string();
-                self.leaf(place, &text, None);
+                self.push_value(place, &text, None);
             }
-            Value::String(text) => self.text(text, place),
-            Value::Array(items) if items.is_empty() => self.leaf(place, "[]", None),
-            Value::Object(fields) if fields.is_empty() => self.leaf(place, "{}", None),
+            Value::String(text) => self.push_text(text, place),
+            Value::Array(items) if items.is_empty() => self.push_value(place, "[]", None),
+            Value::Object(fields) if fields.is_empty() => self.push_value(place, "{}", None),
             Value::Array(items) => {
                 let words = format!("[{}]", counted(items.len(), "item"));
-                if self.branch(place, &words) == FoldState::Open {
+                if self.push_branch(place, &words) == FoldState::Open {
                     for (at, item) in items.iter().enumerate() {
                         if self.is_full() {
                             // The rest is only counted, not laid out.
@@ -367,7 +367,7 @@ impl EventLayout<'_> {
             }
             Value::Object(fields) => {
                 let words = format!("{{{}}}", counted(fields.len(), "key"));
-                if self.branch(place, &words) == FoldState::Open {
+                if self.push_branch(place, &words) == FoldState::Open {
                     for (at, (name, field)) in fields.iter().enumerate() {
                         if self.is_full() {
                             self.left_out += fields.len() - at;
@@ -392,34 +392,34 @@ impl EventLayout<'_> {
         member
     }
 
-    fn branch(&mut self, place: &ValueLocation, words: &str) -> FoldState {
+    fn push_branch(&mut self, place: &ValueLocation, words: &str) -> FoldState {
         let fold = self.fold_of(&place.path, FoldState::Closed);
-        self.leaf(place, words, Some(fold));
+        self.push_value(place, words, Some(fold));
         fold
     }
 
-    fn leaf(&mut self, place: &ValueLocation, value: &str, fold: Option<FoldState>) {
+    fn push_value(&mut self, place: &ValueLocation, value: &str, fold: Option<FoldState>) {
         let pointer = Some(place.pointer.as_str());
         self.push(place.depth, &place.label, value, fold, &place.path, pointer);
     }
 
     /// Adds a text: on one line, or on several if it is too long and unfolded.
-    fn text(&mut self, text: &str, place: &ValueLocation) {
-        let shown = format!("\"{}\"", self.safe(text));
+    fn push_text(&mut self, text: &str, place: &ValueLocation) {
+        let shown = format!("\"{}\"", self.escape(text));
         let room = self
             .cells
             .saturating_sub(place.depth * 2 + place.label.len() + 4);
         if text.len() <= room && shown.len() <= room.max(8) {
-            self.leaf(place, &shown, None);
+            self.push_value(place, &shown, None);
             return;
         }
         let fold = self.fold_of(&place.path, FoldState::Closed);
         if fold == FoldState::Closed {
-            self.leaf(place, &shown, Some(fold));
+            self.push_value(place, &shown, Some(fold));
             return;
         }
         let size = format!("{} bytes", text.len());
-        self.leaf(place, &size, Some(fold));
+        self.push_value(place, &size, Some(fold));
         let end = text.floor_char_boundary(MOST_TEXT);
         let (start, rest) = text.split_at(end);
         let shown = sanitize(start, crate::base::text::LineFeeds::Keep);
@@ -433,7 +433,7 @@ impl EventLayout<'_> {
         }
         if !rest.is_empty() {
             let words = format!("{} more bytes: y copies, E exports", rest.len());
-            self.say(place.depth + 1, &words, &place.path);
+            self.push_note(place.depth + 1, &words, &place.path);
         }
     }
 }
@@ -473,18 +473,18 @@ mod tests {
     fn unfolded(params: Value) -> EventDetail {
         let mut event = events("s-1", 0, 1).remove(0);
         event.payload = serde_json::Map::from_iter([("action_params".to_owned(), params)]);
-        let whole = FullEvent {
+        let full_event = FullEvent {
             event,
             own: HashProof::Holds,
             link: HashProof::Holds,
         };
         let mut detail = EventDetail::default();
         detail.set_cells(40);
-        detail.open(&whole);
+        detail.open(&full_event);
         for path in [".payload.action_params", ".payload.action_params.text"] {
             let at = detail.lines.iter().position(|line| line.path == path);
             detail.at = at.unwrap_or(detail.at);
-            detail.fold(&whole, FoldState::Open);
+            detail.fold(&full_event, FoldState::Open);
         }
         detail
     }

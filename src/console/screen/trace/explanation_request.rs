@@ -24,13 +24,16 @@ impl TraceScreen {
     ///
     /// # Errors
     /// The reason why the event has nothing to explain.
-    pub(crate) fn why(&self, snapshot: &RuntimeSnapshot) -> Result<ExplanationRequest, String> {
+    pub(crate) fn explanation_request(
+        &self,
+        snapshot: &RuntimeSnapshot,
+    ) -> Result<ExplanationRequest, String> {
         let opened = self.opened.as_ref();
         let opened = opened.filter(|_| matches!(self.pane, TracePane::Spans | TracePane::Event));
-        let whole = opened.and_then(|opened| opened.whole());
-        let whole = whole.ok_or("choose an event of a session first")?;
+        let full_event = opened.and_then(|opened| opened.full_event());
+        let full_event = full_event.ok_or("choose an event of a session first")?;
         of(
-            &whole.event,
+            &full_event.event,
             &opened
                 .map(|opened| opened.session.agent.clone())
                 .unwrap_or_default(),
@@ -43,7 +46,7 @@ impl TraceScreen {
 fn of(event: &Event, agent: &str, snapshot: &RuntimeSnapshot) -> Option<ExplanationRequest> {
     let text = |key: &str| event.payload.get(key).and_then(Value::as_str);
     let rule = text("checkpoint_id").or_else(|| text("policy_id"));
-    if let Some(gate) = rule.and_then(|id| held(&event.session_id, id, snapshot)) {
+    if let Some(gate) = rule.and_then(|id| find_held(&event.session_id, id, snapshot)) {
         return Some(ExplanationRequest {
             title: format!("{} {}", gate.id, gate.action()),
             question: ExplainQuestion::Held(gate.id.clone()),
@@ -96,7 +99,7 @@ fn of(event: &Event, agent: &str, snapshot: &RuntimeSnapshot) -> Option<Explanat
 pub(crate) const HELD_NOTE: &str =
     "Evaluated for the time of the request, with the session's current state.";
 
-fn held<'s>(
+fn find_held<'s>(
     session: &SessionId,
     checkpoint: &str,
     snapshot: &'s RuntimeSnapshot,

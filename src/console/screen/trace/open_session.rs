@@ -46,7 +46,7 @@ pub(super) struct OpenSession {
     seeking: Option<EventDirection>,
     pub(super) play: Playback,
     pub(super) stop_on: PlaybackStop,
-    whole: Option<ShownEvent>,
+    full_event: Option<ShownEvent>,
     pub(super) detail: EventDetail,
     pub(super) problem: Option<String>,
 }
@@ -162,7 +162,7 @@ impl OpenSession {
             seeking: None,
             play: Playback::Paused,
             stop_on: PlaybackStop::CheckpointsAndDenials,
-            whole: None,
+            full_event: None,
             detail: EventDetail::default(),
             problem: None,
             session,
@@ -178,23 +178,23 @@ impl OpenSession {
     }
 
     /// Takes in the newer state of the session from the record.
-    pub(super) fn grew(&mut self, session: &RecordedSession) {
+    pub(super) fn on_session_grown(&mut self, session: &RecordedSession) {
         self.session = session.clone();
     }
 
     /// Drops all events, so that they are read again.
-    pub(super) fn forget(&mut self) {
-        self.pages.forget();
-        self.whole = None;
+    pub(super) fn drop_events(&mut self) {
+        self.pages.drop_events();
+        self.full_event = None;
     }
 
     /// Stores the size of the view after painting.
     pub(super) fn on_drawn(&mut self, visible: u64, cells: usize) {
         self.visible = visible.max(1);
         if self.detail.set_cells(cells)
-            && let Some(whole) = self.whole.as_ref().and_then(ShownEvent::get)
+            && let Some(full_event) = self.full_event.as_ref().and_then(ShownEvent::get)
         {
-            self.detail.lay_out(whole);
+            self.detail.lay_out(full_event);
         }
     }
 
@@ -211,7 +211,7 @@ impl OpenSession {
         }
     }
 
-    pub(super) fn go(&mut self, motion: Motion) {
+    pub(super) fn move_cursor(&mut self, motion: Motion) {
         let rows = self.rows();
         let row = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let to = motion.target_row(row(rows.row_of(self.place)), row(rows.len()));
@@ -222,7 +222,7 @@ impl OpenSession {
         self.follow = match motion {
             Motion::Last => FollowMode::Tail,
             Motion::Up | Motion::Down | Motion::First | Motion::PageUp | Motion::PageDown => {
-                self.still()
+                self.without_following()
             }
         };
     }
@@ -232,12 +232,12 @@ impl OpenSession {
         if let Some(place) = self.rows().get(row) {
             self.place = place;
             self.play = Playback::Paused;
-            self.follow = self.still();
+            self.follow = self.without_following();
         }
     }
 
     /// Returns the mode without following. If the view did not follow before, its event count is kept.
-    fn still(&self) -> FollowMode {
+    fn without_following(&self) -> FollowMode {
         match self.follow {
             FollowMode::Still(seen) => FollowMode::Still(seen),
             FollowMode::Tail => FollowMode::Still(self.total()),
@@ -249,7 +249,7 @@ impl OpenSession {
         if sequence >= self.total() {
             return false;
         }
-        self.follow = self.still();
+        self.follow = self.without_following();
         self.place = sequence;
         self.outline.reveal(sequence);
         if self.filter.as_ref().is_some_and(|scan| !scan.has(sequence)) {
@@ -286,15 +286,15 @@ impl OpenSession {
             let above = self.outline.get(self.place);
             if let Some(parent) = above.and_then(OutlineEntry::parent) {
                 self.place = parent;
-                self.follow = self.still();
+                self.follow = self.without_following();
             }
         }
     }
 
     /// Folds a line of the event that is shown in full.
     pub(super) fn fold_detail(&mut self, fold: FoldState) {
-        if let Some(whole) = self.whole.as_ref().and_then(ShownEvent::get) {
-            self.detail.fold(whole, fold);
+        if let Some(full_event) = self.full_event.as_ref().and_then(ShownEvent::get) {
+            self.detail.fold(full_event, fold);
         }
     }
 
@@ -304,8 +304,8 @@ impl OpenSession {
             EventForm::Words => EventForm::Raw,
             EventForm::Raw => EventForm::Words,
         };
-        if let Some(whole) = self.whole.as_ref().and_then(ShownEvent::get) {
-            self.detail.lay_out(whole);
+        if let Some(full_event) = self.full_event.as_ref().and_then(ShownEvent::get) {
+            self.detail.lay_out(full_event);
         }
     }
 
@@ -417,12 +417,12 @@ impl OpenSession {
     }
 
     /// Resumes stopped searches and reads.
-    pub(super) fn go_on(&mut self) {
+    pub(super) fn resume(&mut self) {
         if self.reading == OutlineReading::Stopped {
             self.reading = OutlineReading::Idle;
         }
         for scan in [&mut self.filter, &mut self.search].into_iter().flatten() {
-            scan.go_on();
+            scan.resume();
         }
     }
 
@@ -434,7 +434,7 @@ impl OpenSession {
 
     pub(super) fn toggle_play(&mut self, now: Timestamp) {
         self.play = match self.play {
-            Playback::Paused => Playback::Playing(beat(now)),
+            Playback::Paused => Playback::Playing(next_step_at(now)),
             Playback::Playing(_) => Playback::Paused,
         };
     }
@@ -454,7 +454,7 @@ impl OpenSession {
         self.play = if stops || !moved {
             Playback::Paused
         } else {
-            Playback::Playing(beat(now))
+            Playback::Playing(next_step_at(now))
         };
     }
 
@@ -465,15 +465,15 @@ impl OpenSession {
 
     /// Returns the full selected event, or the state of reading it.
     pub(super) fn event(&self) -> &EventRead {
-        let shown = self.whole.as_ref();
+        let shown = self.full_event.as_ref();
         let shown = shown.filter(|shown| shown.sequence == self.place);
         shown.map_or(&EventRead::UnderWay, |shown| &shown.event)
     }
 
     /// Returns the full selected event, if it is loaded.
-    pub(super) fn whole(&self) -> Option<&FullEvent> {
+    pub(super) fn full_event(&self) -> Option<&FullEvent> {
         match self.event() {
-            EventRead::Here(whole) => Some(whole),
+            EventRead::Here(full_event) => Some(full_event),
             EventRead::UnderWay | EventRead::Gone => None,
         }
     }
@@ -482,12 +482,12 @@ impl OpenSession {
 impl ShownEvent {
     fn get(&self) -> Option<&FullEvent> {
         match &self.event {
-            EventRead::Here(whole) => Some(whole),
+            EventRead::Here(full_event) => Some(full_event),
             EventRead::UnderWay | EventRead::Gone => None,
         }
     }
 }
 
-fn beat(now: Timestamp) -> Timestamp {
+fn next_step_at(now: Timestamp) -> Timestamp {
     Timestamp::from_micros(now.micros().saturating_add(PLAYBACK_STEP_US))
 }

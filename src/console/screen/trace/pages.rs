@@ -24,7 +24,11 @@ struct EventPage {
 impl EventPages {
     /// Returns the first sequence numbers of the pages to request for these events. Drops the pages far from
     /// all of them.
-    pub(super) fn ask(&mut self, view: impl Iterator<Item = u64>, total: u64) -> Vec<u64> {
+    pub(super) fn missing_pages(
+        &mut self,
+        view: impl Iterator<Item = u64>,
+        total: u64,
+    ) -> Vec<u64> {
         let length = PAGE_ROWS as u64;
         let wanted: BTreeSet<u64> = view.map(|sequence| sequence / length).collect();
         let near = |number: &u64| {
@@ -59,7 +63,7 @@ impl EventPages {
     }
 
     /// Takes in a page.
-    pub(super) fn arrive(&mut self, from: u64, rows: Vec<EventRow>) {
+    pub(super) fn on_read(&mut self, from: u64, rows: Vec<EventRow>) {
         if let Some(page) = self.pages.get_mut(&(from / PAGE_ROWS as u64)) {
             page.rows = Some(rows);
         }
@@ -80,7 +84,7 @@ impl EventPages {
     }
 
     /// Drops all pages.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn drop_events(&mut self) {
         self.pages.clear();
     }
 }
@@ -92,23 +96,23 @@ mod tests {
     #[test]
     fn each_page_is_requested_once_and_again_only_after_it_grew() {
         let mut pages = EventPages::default();
-        assert_eq!(pages.ask(0..40, 150), [0]);
-        assert_eq!(pages.ask(0..40, 150), Vec::<u64>::new());
-        assert_eq!(pages.ask(80..120, 150), [100]);
-        pages.arrive(100, Vec::new());
-        assert_eq!(pages.ask(80..120, 150), Vec::<u64>::new());
-        assert_eq!(pages.ask(80..120, 151), [100]);
+        assert_eq!(pages.missing_pages(0..40, 150), [0]);
+        assert_eq!(pages.missing_pages(0..40, 150), Vec::<u64>::new());
+        assert_eq!(pages.missing_pages(80..120, 150), [100]);
+        pages.on_read(100, Vec::new());
+        assert_eq!(pages.missing_pages(80..120, 150), Vec::<u64>::new());
+        assert_eq!(pages.missing_pages(80..120, 151), [100]);
     }
 
     #[test]
     fn a_long_chain_is_never_fully_in_memory() {
         let mut pages = EventPages::default();
         for start in (0..1_000_000).step_by(1000) {
-            pages.ask(start..start + 40, 1_000_000);
+            pages.missing_pages(start..start + 40, 1_000_000);
         }
         assert!(pages.pages.len() <= 6);
         for start in (0..1_000_000).step_by(100_000) {
-            pages.ask((0..40).map(|row| start + row * 1000), 1_000_000);
+            pages.missing_pages((0..40).map(|row| start + row * 1000), 1_000_000);
         }
         assert!(
             pages.pages.len() <= 40,

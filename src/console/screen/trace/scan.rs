@@ -30,7 +30,7 @@ pub(super) struct SessionScan {
     /// Progress of the scan from the origin on. `head` is the progress before the origin.
     tail: u64,
     head: u64,
-    going: ScanState,
+    window_state: ScanState,
     types: BTreeMap<String, u64>,
     actors: BTreeMap<String, u64>,
 }
@@ -56,15 +56,15 @@ impl SessionScan {
             before: Vec::new(),
             tail: origin,
             head: 0,
-            going: ScanState::Idle,
+            window_state: ScanState::Idle,
             types: BTreeMap::new(),
             actors: BTreeMap::new(),
         }
     }
 
     /// Returns the read of the next window of a session with `total` events.
-    pub(super) fn ask(&mut self, session: &SessionId, total: u64) -> Option<TraceRead> {
-        if self.going != ScanState::Idle {
+    pub(super) fn next_read(&mut self, session: &SessionId, total: u64) -> Option<TraceRead> {
+        if self.window_state != ScanState::Idle {
             return None;
         }
         let (from, end) = if self.tail < total {
@@ -75,7 +75,7 @@ impl SessionScan {
             return None;
         };
         let until = end.min(from.saturating_add(WINDOW as u64));
-        self.going = if from >= self.origin {
+        self.window_state = if from >= self.origin {
             ScanState::Tail(until)
         } else {
             ScanState::Head(until)
@@ -90,8 +90,8 @@ impl SessionScan {
     }
 
     /// Takes in the matches of a window.
-    pub(super) fn arrive(&mut self, found: &WindowMatches) {
-        match self.going {
+    pub(super) fn on_read(&mut self, found: &WindowMatches) {
+        match self.window_state {
             ScanState::Tail(until) => {
                 self.after.extend(&found.hits);
                 self.tail = until;
@@ -102,7 +102,7 @@ impl SessionScan {
             }
             ScanState::Idle | ScanState::Stopped => return,
         }
-        self.going = ScanState::Idle;
+        self.window_state = ScanState::Idle;
         count(&mut self.types, &found.types);
         count(&mut self.actors, &found.actors);
     }
@@ -111,24 +111,24 @@ impl SessionScan {
     pub(super) fn stop(&mut self, total: u64) -> bool {
         let looking = self.is_running(total);
         if looking {
-            self.going = ScanState::Stopped;
+            self.window_state = ScanState::Stopped;
         }
         looking
     }
 
     /// Resumes a stopped scan.
-    pub(super) fn go_on(&mut self) {
-        if self.going == ScanState::Stopped {
-            self.going = ScanState::Idle;
+    pub(super) fn resume(&mut self) {
+        if self.window_state == ScanState::Stopped {
+            self.window_state = ScanState::Idle;
         }
     }
 
     pub(super) fn is_running(&self, total: u64) -> bool {
-        self.going != ScanState::Stopped && (self.tail < total || self.head < self.origin)
+        self.window_state != ScanState::Stopped && (self.tail < total || self.head < self.origin)
     }
 
     pub(super) fn is_stopped(&self) -> bool {
-        self.going == ScanState::Stopped
+        self.window_state == ScanState::Stopped
     }
 
     /// Returns the number of events scanned.

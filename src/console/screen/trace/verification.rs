@@ -17,8 +17,8 @@ impl TraceScreen {
         self.verifying = VerificationState::Idle;
         match checked {
             Ok(report) => {
-                let of = |chain: &ChainVerification| report.of_session(&chain.session);
-                let found = report.chains.iter().filter_map(of);
+                let verification_of = |chain: &ChainVerification| report.of_session(&chain.session);
+                let found = report.chains.iter().filter_map(verification_of);
                 let log = report.log.as_ref().map(ChainVerification::from);
                 let found = found.chain(log);
                 self.checked = found
@@ -34,9 +34,9 @@ impl TraceScreen {
             && let Some(opened) = &mut self.opened
         {
             // Events that were read while the chain was sound may differ from the events on disk.
-            opened.forget();
+            opened.drop_events();
         }
-        self.settle()
+        self.request_missing_data()
     }
 
     pub(super) fn verify(&mut self) -> Vec<ConsoleRequest> {

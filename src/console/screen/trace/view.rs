@@ -112,7 +112,7 @@ pub(crate) fn draw(
     snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) {
     let all = areas(trace, area);
     let rest = Rect::new(
@@ -121,23 +121,31 @@ pub(crate) fn draw(
         area.width,
         area.height.saturating_sub(all.bar.height),
     );
-    draw_bar(trace, frame, all.bar, look);
+    draw_bar(trace, frame, all.bar, appearance);
     match (trace.pane, &trace.opened, &trace.compared) {
         (TracePane::Compared, _, Some(compared)) => {
-            comparison_view::draw(compared, frame, rest, look);
+            comparison_view::draw(compared, frame, rest, appearance);
         }
         (TracePane::Spans | TracePane::Event, Some(opened), _) => {
             if !all.spans.is_empty() {
-                event_tree::draw(trace, opened, frame, all.spans, look);
+                event_tree::draw(trace, opened, frame, all.spans, appearance);
             }
             if !all.event.is_empty() {
-                event::draw(trace, opened, frame, all.event, look);
+                event::draw(trace, opened, frame, all.event, appearance);
             }
-            replay::draw(trace, opened, frame, all.replay, all.shape, look);
-            verdict::draw(trace, snapshot, opened, frame, all.verdict, all.shape, look);
+            replay::draw(trace, opened, frame, all.replay, all.shape, appearance);
+            verdict::draw(
+                trace,
+                snapshot,
+                opened,
+                frame,
+                all.verdict,
+                all.shape,
+                appearance,
+            );
         }
         (TracePane::Sessions | TracePane::Spans | TracePane::Event | TracePane::Compared, _, _) => {
-            sessions::draw(trace, frame, rest, look);
+            sessions::draw(trace, frame, rest, appearance);
         }
     }
 }
@@ -155,26 +163,26 @@ fn bar_rows(trace: &TraceScreen, area: Rect) -> u16 {
 }
 
 /// Paints the top line: the prompt, the last message, or the active filter and search.
-fn draw_bar(trace: &TraceScreen, frame: &mut Frame, area: Rect, look: Appearance) {
+fn draw_bar(trace: &TraceScreen, frame: &mut Frame, area: Rect, appearance: Appearance) {
     let cells = usize::from(area.width);
     let mut lines = vec![match (&trace.prompt, trace.letter) {
-        (Some(prompt), _) => typing(prompt, cells, look),
+        (Some(prompt), _) => prompt_line(prompt, cells, appearance),
         (None, Some(letter)) => {
             let words = match letter {
                 LetterCommand::Mark => " mark with which letter?",
                 LetterCommand::Jump => " jump to which letter?",
             };
-            Line::styled(words, look.style(Meaning::Key))
+            Line::styled(words, appearance.style(Meaning::Key))
         }
-        (None, None) => status(trace, cells, look),
+        (None, None) => status(trace, cells, appearance),
     }];
     if let Some(problem) = trace
         .prompt
         .as_ref()
         .and_then(|prompt| prompt.problem.as_ref())
     {
-        let rows = wrap_within(problem, cells.saturating_sub(2), PROBLEM_ROWS, look);
-        let style = look.style(Meaning::Error);
+        let rows = wrap_within(problem, cells.saturating_sub(2), PROBLEM_ROWS, appearance);
+        let style = appearance.style(Meaning::Error);
         lines.extend(
             rows.into_iter()
                 .map(|row| Line::styled(format!(" {row}"), style)),
@@ -183,7 +191,7 @@ fn draw_bar(trace: &TraceScreen, frame: &mut Frame, area: Rect, look: Appearance
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-fn typing(prompt: &TracePrompt, cells: usize, look: Appearance) -> Line<'static> {
+fn prompt_line(prompt: &TracePrompt, cells: usize, appearance: Appearance) -> Line<'static> {
     let (before, after) = prompt.parts();
     let label = format!(" {}", prompt.purpose.label());
     let room = cells.saturating_sub(width(&label) + 2);
@@ -201,25 +209,29 @@ fn typing(prompt: &TracePrompt, cells: usize, look: Appearance) -> Line<'static>
         }
         None => (" ".to_owned(), String::new()),
     };
-    let rest = clip(&rest, room.saturating_sub(width(start)), look);
+    let rest = clip(&rest, room.saturating_sub(width(start)), appearance);
     let hint = prompt
         .completion()
         .map(|found| format!("   Tab: {}", found.words));
     let used = width(&label) + width(start) + width(&under) + width(&rest);
-    let hint = clip(&hint.unwrap_or_default(), cells.saturating_sub(used), look);
+    let hint = clip(
+        &hint.unwrap_or_default(),
+        cells.saturating_sub(used),
+        appearance,
+    );
     Line::from(vec![
-        Span::styled(label, look.style(Meaning::Key)),
-        Span::styled(start.to_owned(), look.style(Meaning::Strong)),
-        Span::styled(under, look.style(Meaning::Selected)),
-        Span::styled(rest, look.style(Meaning::Strong)),
-        Span::styled(hint, look.style(Meaning::Hint)),
+        Span::styled(label, appearance.style(Meaning::Key)),
+        Span::styled(start.to_owned(), appearance.style(Meaning::Strong)),
+        Span::styled(under, appearance.style(Meaning::Selected)),
+        Span::styled(rest, appearance.style(Meaning::Strong)),
+        Span::styled(hint, appearance.style(Meaning::Hint)),
     ])
 }
 
-fn status(trace: &TraceScreen, cells: usize, look: Appearance) -> Line<'static> {
-    if let Some((meaning, words)) = &trace.said {
-        let words = format!(" {}", clip(words, cells.saturating_sub(2), look));
-        return Line::styled(words, look.style(*meaning));
+fn status(trace: &TraceScreen, cells: usize, appearance: Appearance) -> Line<'static> {
+    if let Some((meaning, words)) = &trace.message {
+        let words = format!(" {}", clip(words, cells.saturating_sub(2), appearance));
+        return Line::styled(words, appearance.style(*meaning));
     }
     let opened = trace
         .opened
@@ -230,29 +242,40 @@ fn status(trace: &TraceScreen, cells: usize, look: Appearance) -> Line<'static> 
             Some(first) => {
                 let words =
                     format!(" compare {first} with which session? Enter: choose, Esc: cancel");
-                Line::styled(clip(&words, cells, look), look.style(Meaning::Key))
+                Line::styled(
+                    clip(&words, cells, appearance),
+                    appearance.style(Meaning::Key),
+                )
             }
             None => Line::default(),
         };
     };
-    let right = following(opened, cells);
+    let right = follow_text(opened, cells);
     let mut spans = vec![Span::raw(" ")];
     // The follow mode is always visible.
     let room = cells.saturating_sub(width(&right.0) + 3);
-    spans.extend(within(looking(opened, cells, look), room, look));
+    spans.extend(clip_spans(
+        search_status(opened, cells, appearance),
+        room,
+        appearance,
+    ));
     let used: usize = spans.iter().map(|span| width(&span.content)).sum();
     let gap = cells.saturating_sub(used + width(&right.0) + 1).max(1);
     spans.push(Span::raw(" ".repeat(gap)));
-    spans.push(Span::styled(right.0, look.style(right.1)));
+    spans.push(Span::styled(right.0, appearance.style(right.1)));
     Line::from(spans)
 }
 
 /// Clips spans to a number of cells.
-fn within(spans: Vec<Span<'static>>, cells: usize, look: Appearance) -> Vec<Span<'static>> {
+fn clip_spans(
+    spans: Vec<Span<'static>>,
+    cells: usize,
+    appearance: Appearance,
+) -> Vec<Span<'static>> {
     let mut room = cells;
     let mut kept = Vec::new();
     for span in spans {
-        let text = clip(&span.content, room, look);
+        let text = clip(&span.content, room, appearance);
         room -= width(&text).min(room);
         kept.push(Span::styled(text, span.style));
     }
@@ -260,16 +283,16 @@ fn within(spans: Vec<Span<'static>>, cells: usize, look: Appearance) -> Vec<Span
 }
 
 /// Returns the matches of the filter and the search so far.
-fn looking(opened: &OpenSession, cells: usize, look: Appearance) -> Vec<Span<'static>> {
+fn search_status(opened: &OpenSession, cells: usize, appearance: Appearance) -> Vec<Span<'static>> {
     let total = opened.total();
     let both = opened.filter.is_some() && opened.search.is_some();
     let room = if both { cells / 4 } else { cells / 2 };
     let mut spans = Vec::new();
-    let labelled = |label: &'static str| Span::styled(label, look.style(Meaning::Key));
+    let labelled = |label: &'static str| Span::styled(label, appearance.style(Meaning::Key));
     if let Some(scan) = &opened.filter {
         spans.push(labelled("filter "));
-        let text = clip(&one_line(&scan.text), room, look);
-        spans.push(Span::styled(text, look.style(Meaning::Strong)));
+        let text = clip(&one_line(&scan.text), room, appearance);
+        spans.push(Span::styled(text, appearance.style(Meaning::Strong)));
         let (found, seen) = (scan.len(), scan.seen());
         let words = if scan.is_running(total) {
             format!("  {found} so far, {}", percent(seen, total))
@@ -278,17 +301,17 @@ fn looking(opened: &OpenSession, cells: usize, look: Appearance) -> Vec<Span<'st
         } else {
             format!("  {found}/{total}")
         };
-        spans.push(Span::styled(words, look.style(Meaning::Text)));
+        spans.push(Span::styled(words, appearance.style(Meaning::Text)));
         if cells >= 100 && found > 0 {
-            spans.push(Span::styled(facets(opened), look.style(Meaning::Dim)));
+            spans.push(Span::styled(facets(opened), appearance.style(Meaning::Dim)));
         }
     }
     if let Some(scan) = &opened.search {
         let gap = if spans.is_empty() { "" } else { "  " };
         spans.push(Span::raw(gap));
         spans.push(labelled("/"));
-        let text = clip(&one_line(&scan.text), room, look);
-        spans.push(Span::styled(text, look.style(Meaning::Strong)));
+        let text = clip(&one_line(&scan.text), room, appearance);
+        spans.push(Span::styled(text, appearance.style(Meaning::Strong)));
         let at = if scan.has(opened.place) {
             scan.rank(opened.place) + 1
         } else {
@@ -300,11 +323,11 @@ fn looking(opened: &OpenSession, cells: usize, look: Appearance) -> Vec<Span<'st
         } else if scan.len() == 0 {
             words = format!("{words} no match");
         }
-        spans.push(Span::styled(words, look.style(Meaning::Text)));
+        spans.push(Span::styled(words, appearance.style(Meaning::Text)));
     }
     if spans.is_empty() {
         let words = "no filter (f: filter, /: search)";
-        spans.push(Span::styled(words, look.style(Meaning::Dim)));
+        spans.push(Span::styled(words, appearance.style(Meaning::Dim)));
     }
     spans
 }
@@ -345,7 +368,7 @@ fn facets(opened: &OpenSession) -> String {
 }
 
 /// Returns the follow mode, and the number of new events while it is off.
-fn following(opened: &OpenSession, cells: usize) -> (String, Meaning) {
+fn follow_text(opened: &OpenSession, cells: usize) -> (String, Meaning) {
     let total = opened.total();
     if opened.is_reading() && !opened.outline.is_empty() {
         let part = percent(opened.outline.len(), total);
@@ -371,29 +394,34 @@ fn following(opened: &OpenSession, cells: usize) -> (String, Meaning) {
     }
 }
 
-fn percent(part: u64, whole: u64) -> String {
-    format!("{} %", part.saturating_mul(100) / whole.max(1))
+fn percent(part: u64, full_event: u64) -> String {
+    format!("{} %", part.saturating_mul(100) / full_event.max(1))
 }
 
 /// Returns the first visible row, so that `place` is in the middle if there are enough rows.
-fn centred(place: usize, count: usize, visible: usize) -> usize {
+fn centred_top(place: usize, count: usize, visible: usize) -> usize {
     place
         .saturating_sub(visible / 2)
         .min(count.saturating_sub(visible))
 }
 
 /// Styles the selected row of a list.
-fn chosen(line: Line<'static>, is: Focus, pane: Focus, look: Appearance) -> Line<'static> {
-    match (is, pane) {
-        (Focus::Here, Focus::Here) => highlighted(line, look),
-        (Focus::Here, Focus::Elsewhere) => line.style(look.style(Meaning::SelectedIdle)),
+fn style_selected_row(
+    line: Line<'static>,
+    focus: Focus,
+    pane: Focus,
+    appearance: Appearance,
+) -> Line<'static> {
+    match (focus, pane) {
+        (Focus::Here, Focus::Here) => highlighted(line, appearance),
+        (Focus::Here, Focus::Elsewhere) => line.style(appearance.style(Meaning::SelectedIdle)),
         (Focus::Elsewhere, _) => line,
     }
 }
 
 /// Joins texts with a separator.
-fn apart(parts: &[String], look: Appearance) -> String {
-    parts.join(&format!(" {} ", look.mark(Mark::Bullet)))
+fn join_parts(parts: &[String], appearance: Appearance) -> String {
+    parts.join(&format!(" {} ", appearance.mark(Mark::Bullet)))
 }
 
 /// Returns true if a check is running.

@@ -32,10 +32,10 @@ fn plain(heading: impl Into<String>, text: String) -> Remark {
 /// Collects all remarks that are known when a request is opened.
 pub(super) fn remarks(held: &Held, session: Option<&SessionSummary>) -> Vec<Remark> {
     let mut remarks = Vec::new();
-    let mut who = format!("{}, session {}", one_line(&held.agent), held.session);
+    let mut asker = format!("{}, session {}", one_line(&held.agent), held.session);
     if let Some(intent) = &held.intent {
-        who.push_str(", for: ");
-        who.push_str(&one_line(intent));
+        asker.push_str(", for: ");
+        asker.push_str(&one_line(intent));
     }
     for (index, gate) in held.gates.iter().enumerate() {
         let id = one_line(&gate.name());
@@ -58,7 +58,7 @@ pub(super) fn remarks(held: &Held, session: Option<&SessionSummary>) -> Vec<Rema
             remarks.push(plain(heading, answer_texts.join("; ")));
         }
     }
-    remarks.push(plain("WHO", who));
+    remarks.push(plain("WHO", asker));
     remarks.extend(session.into_iter().flat_map(aspects));
     remarks
 }

@@ -75,11 +75,11 @@ impl LayoutJob {
 }
 
 impl RequestText {
-    pub(super) fn one(held: Arc<Held>) -> Self {
+    pub(super) fn for_request(held: Arc<Held>) -> Self {
         Self::from(RequestTextSource::One(held))
     }
 
-    pub(super) fn each(all: &[Arc<Held>]) -> Self {
+    pub(super) fn for_batch(all: &[Arc<Held>]) -> Self {
         Self::from(RequestTextSource::Each(all.to_vec()))
     }
 
@@ -141,10 +141,10 @@ fn render_all(all: &[Arc<Held>]) -> RenderedRequest {
             text.push_str("\n\n");
         }
         let (request, more) = request_text(held);
-        let who = asker_text(&held.agent, &held.session);
+        let asker = asker_text(&held.agent, &held.session);
         let hash = held.request_hash.short(4);
         // Writing to a String cannot fail.
-        let _ = write!(text, "{}  {who}  hash {hash}\n{request}", held.id);
+        let _ = write!(text, "{}  {asker}  hash {hash}\n{request}", held.id);
         hidden += more;
     }
     let request = text;
@@ -160,12 +160,12 @@ pub(crate) fn is_longer(held: &Held, most: usize) -> bool {
     };
     let text = text.map_or(0, |text| text.text.len());
     let mut left = most.checked_sub(text);
-    spend(value, 1, &mut left);
+    subtract_size(value, 1, &mut left);
     left.is_none()
 }
 
 /// Subtracts the size of a value from `left`. `None` once the value does not fit.
-fn spend(value: &Value, depth: usize, left: &mut Option<usize>) {
+fn subtract_size(value: &Value, depth: usize, left: &mut Option<usize>) {
     let mut pay = |bytes: usize| {
         // Each value has its own indented line.
         *left = left.and_then(|rest| rest.checked_sub(bytes + 2 * depth + 4));
@@ -179,7 +179,7 @@ fn spend(value: &Value, depth: usize, left: &mut Option<usize>) {
                 if left.is_none() {
                     return;
                 }
-                spend(item, depth + 1, left);
+                subtract_size(item, depth + 1, left);
             }
         }
         Value::Object(fields) => {
@@ -189,7 +189,7 @@ fn spend(value: &Value, depth: usize, left: &mut Option<usize>) {
                 if left.is_none() {
                     return;
                 }
-                spend(field, depth + 1, left);
+                subtract_size(field, depth + 1, left);
             }
         }
     }

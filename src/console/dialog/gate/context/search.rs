@@ -89,12 +89,12 @@ impl ContextPane {
             SearchDirection::Next => pattern.find_at(text, place.map_or(top, |place| place.end)),
             SearchDirection::Here => pattern.find_at(text, top),
         };
-        let around = || match search {
+        let context = || match search {
             SearchDirection::Previous => pattern.find_iter(text).last(),
             SearchDirection::Here | SearchDirection::Next => pattern.find(text),
         };
         let ahead = ahead.map(|hit| (SearchResult::Match, hit));
-        let found = ahead.or_else(|| around().map(|hit| (SearchResult::WrappedMatch, hit)));
+        let found = ahead.or_else(|| context().map(|hit| (SearchResult::WrappedMatch, hit)));
         let Some((found, hit)) = found else {
             return SearchResult::NoMatch;
         };
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn search_goes_to_the_next_and_previous_match_and_wraps_around() {
+    fn search_goes_to_the_next_and_previous_match_and_wraps_context() {
         let mut context = context();
         context.set_query("LINE 15");
         assert_eq!(context.find(SearchDirection::Here, 10), SearchResult::Match);
@@ -171,10 +171,10 @@ mod tests {
     #[test]
     fn a_match_that_search_jumped_to_does_not_count_as_read() {
         let mut context = context();
-        context.painted(10);
+        context.mark_painted(10);
         context.set_query("line 150");
         assert_eq!(context.find(SearchDirection::Here, 10), SearchResult::Match);
-        context.painted(10);
+        context.mark_painted(10);
         assert_eq!(context.percent(), 5);
     }
 

@@ -33,45 +33,52 @@ impl GateDialog {
     pub(super) fn status(
         &self,
         cells: usize,
-        look: Appearance,
+        appearance: Appearance,
         now: Timestamp,
     ) -> Vec<Line<'static>> {
         if let Some(notice) = &self.notice {
             let text = format!("! {}", one_line(notice));
-            let rows = wrap_within(&text, cells, 2, look).into_iter();
+            let rows = wrap_within(&text, cells, 2, appearance).into_iter();
             return rows
-                .map(|row| Line::styled(row, look.style(Meaning::Error)))
+                .map(|row| Line::styled(row, appearance.style(Meaning::Error)))
                 .collect();
         }
         if let Some(refusal) = &self.failed_recording {
-            let mut rows = wrap_within(&format!("! {}", one_line(&refusal.why)), cells, 2, look);
+            let mut rows = wrap_within(
+                &format!("! {}", one_line(&refusal.reason)),
+                cells,
+                2,
+                appearance,
+            );
             rows.extend(wrap_within(
                 &format!("! {}", refusal.words()),
                 cells,
                 2,
-                look,
+                appearance,
             ));
             let rows = rows.into_iter();
             return rows
-                .map(|row| Line::styled(row, look.style(Meaning::Error)))
+                .map(|row| Line::styled(row, appearance.style(Meaning::Error)))
                 .collect();
         }
         let bar = match &self.step {
-            DecisionStep::Editing => self.pass_blocker(now).map(|why| (self.pass_word(), why)),
+            DecisionStep::Editing => self
+                .pass_blocker(now)
+                .map(|reason| (self.pass_word(), reason)),
             DecisionStep::Reviewing(_) => {
                 let bar = self.final_pass_blocker(now);
-                bar.map(|why| (self.pass_now_word(), why))
+                bar.map(|reason| (self.pass_now_word(), reason))
             }
             DecisionStep::Denying(_) => {
                 let bar = self.deny_blocker(now);
-                bar.map(|why| (format!("Deny{} now", self.all_words()), why))
+                bar.map(|reason| (format!("Deny{} now", self.all_words()), reason))
             }
             DecisionStep::Claimed(_)
             | DecisionStep::Writing(_)
             | DecisionStep::Changed(_)
             | DecisionStep::Settled(_) => None,
         };
-        let Some((button, why)) = bar else {
+        let Some((button, reason)) = bar else {
             return Vec::new();
         };
         let what = match self.decision_blocker(now) {
@@ -82,9 +89,14 @@ impl GateDialog {
             ) => "Deciding".to_owned(),
             Some(DecisionBlocker::Arming) | None => button,
         };
-        let rows = wrap_within(&format!("{what} is disabled: {why}"), cells, 2, look);
+        let rows = wrap_within(
+            &format!("{what} is disabled: {reason}"),
+            cells,
+            2,
+            appearance,
+        );
         let rows = rows.into_iter();
-        rows.map(|row| Line::styled(row, look.style(Meaning::Warning)))
+        rows.map(|row| Line::styled(row, appearance.style(Meaning::Warning)))
             .collect()
     }
 
@@ -113,8 +125,8 @@ impl GateDialog {
         }
     }
 
-    pub(super) fn buttons(&self, look: Appearance, now: Timestamp) -> Line<'static> {
-        let all = ButtonState::of(self.bars_all(now).as_ref());
+    pub(super) fn buttons(&self, appearance: Appearance, now: Timestamp) -> Line<'static> {
+        let all = ButtonState::of(self.blocker_of_all_decisions(now).as_ref());
         let pass = ButtonState::of(self.pass_blocker(now).as_ref());
         let pass_now = ButtonState::of(self.final_pass_blocker(now).as_ref());
         let deny_now = ButtonState::of(self.deny_blocker(now).as_ref());
@@ -164,21 +176,21 @@ impl GateDialog {
             }
             DecisionStep::Writing(_) => {
                 let text = "keys are locked until saved";
-                return Line::styled(text, look.style(Meaning::Dim));
+                return Line::styled(text, appearance.style(Meaning::Dim));
             }
             DecisionStep::Settled(_) => {
                 return Line::styled(
                     "Esc closes; the request is no longer held",
-                    look.style(Meaning::Dim),
+                    appearance.style(Meaning::Dim),
                 );
             }
         };
-        button_line(&buttons, look)
+        button_line(&buttons, appearance)
     }
 }
 
 /// Renders buttons next to each other.
-fn button_line(buttons: &[(String, Focus, ButtonState)], look: Appearance) -> Line<'static> {
+fn button_line(buttons: &[(String, Focus, ButtonState)], appearance: Appearance) -> Line<'static> {
     let mut spans = Vec::new();
     for (name, focus, state) in buttons {
         let meaning = match (focus, state) {
@@ -187,7 +199,10 @@ fn button_line(buttons: &[(String, Focus, ButtonState)], look: Appearance) -> Li
             (Focus::Elsewhere, ButtonState::Enabled) => Meaning::Button,
             (Focus::Elsewhere, ButtonState::Disabled) => Meaning::ButtonDisabled,
         };
-        spans.push(Span::styled(format!("[ {name} ]"), look.style(meaning)));
+        spans.push(Span::styled(
+            format!("[ {name} ]"),
+            appearance.style(meaning),
+        ));
         spans.push(Span::raw("  "));
     }
     Line::from(spans)

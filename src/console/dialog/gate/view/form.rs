@@ -58,7 +58,7 @@ pub(super) struct ScrollTarget {
 
 impl ScrollTarget {
     /// Selects these pieces, without rows that keys act on.
-    pub(super) fn on(pieces: std::ops::Range<usize>) -> Self {
+    pub(super) fn select(pieces: std::ops::Range<usize>) -> Self {
         Self {
             pieces,
             focal: None,
@@ -84,19 +84,19 @@ pub(super) fn draw(
     dialog: &GateDialog,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) -> &'static str {
     let roomy = area.height >= MIN_HEIGHT_FOR_BLANKS;
     let cells = usize::from(area.width);
     let mut pieces = Vec::new();
-    let mut spotlight = None;
+    let mut scroll_target = None;
     let mut group = None;
     for (at, field) in dialog.form.fields.iter().enumerate() {
         let start = pieces.len();
         if group != Some(field.gate) {
             group = Some(field.gate);
             pieces.push(FormPiece::Lines(group_head(
-                dialog, field.gate, cells, look,
+                dialog, field.gate, cells, appearance,
             )));
             if roomy {
                 pieces.push(FormPiece::Lines(vec![Line::default()]));
@@ -104,9 +104,9 @@ pub(super) fn draw(
         }
         let here = dialog.pane == GatePane::Form && dialog.form.focus == FormFocus::Field(at);
         let focus = Focus::from(here);
-        let focal = question::add(dialog, (at, field), focus, cells, look, &mut pieces);
+        let focal = question::add(dialog, (at, field), focus, cells, appearance, &mut pieces);
         if here {
-            spotlight = Some(ScrollTarget {
+            scroll_target = Some(ScrollTarget {
                 pieces: start..pieces.len(),
                 focal: Some(focal),
             });
@@ -115,18 +115,18 @@ pub(super) fn draw(
     }
     // If a button has the focus, the last question is shown: it is next to the buttons.
     let last = pieces.len().saturating_sub(1)..pieces.len();
-    let spotlight = spotlight.unwrap_or_else(|| ScrollTarget::on(last));
-    paint(&pieces, &spotlight, frame, area, look)
+    let scroll_target = scroll_target.unwrap_or_else(|| ScrollTarget::select(last));
+    paint(&pieces, &scroll_target, frame, area, appearance)
 }
 
 /// Paints the pieces below each other, scrolled to show those in `spotlight`, and returns the hint
 /// about hidden rows.
 pub(super) fn paint(
     pieces: &[FormPiece],
-    spotlight: &ScrollTarget,
+    scroll_target: &ScrollTarget,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) -> &'static str {
     let mut tops = vec![0_u16];
     for piece in pieces {
@@ -139,12 +139,15 @@ pub(super) fn paint(
     let mut sheet = Buffer::empty(sheet_area);
     for (at, piece) in pieces.iter().enumerate() {
         let place = Rect::new(0, top_of(at), area.width, piece.height());
-        paint_piece(piece, place, &mut sheet, look);
+        paint_piece(piece, place, &mut sheet, appearance);
     }
-    let (first, end) = (top_of(spotlight.pieces.start), top_of(spotlight.pieces.end));
+    let (first, end) = (
+        top_of(scroll_target.pieces.start),
+        top_of(scroll_target.pieces.end),
+    );
     // Priorities, lowest first: the end of the focused piece, its beginning, the row that keys act on.
     let mut scroll = end.saturating_sub(area.height).min(first);
-    if let Some(focal) = &spotlight.focal {
+    if let Some(focal) = &scroll_target.focal {
         let top = top_of(focal.piece).saturating_add(focal.row);
         let bottom = top.saturating_add(focal.rows);
         scroll = scroll.max(bottom.saturating_sub(area.height)).min(top);
@@ -169,7 +172,7 @@ pub(super) fn paint(
     }
 }
 
-fn paint_piece(piece: &FormPiece<'_>, place: Rect, sheet: &mut Buffer, look: Appearance) {
+fn paint_piece(piece: &FormPiece<'_>, place: Rect, sheet: &mut Buffer, appearance: Appearance) {
     match piece {
         FormPiece::Lines(lines) => {
             for (line, row) in lines.iter().zip(place.rows()) {
@@ -177,7 +180,7 @@ fn paint_piece(piece: &FormPiece<'_>, place: Rect, sheet: &mut Buffer, look: App
             }
         }
         FormPiece::Editor(editor, focus, _) => {
-            paint_editor(editor, *focus, place, sheet, look);
+            paint_editor(editor, *focus, place, sheet, appearance);
         }
         FormPiece::Titled(label, editor, focus, _) => {
             label.render(place, sheet);
@@ -186,10 +189,10 @@ fn paint_piece(piece: &FormPiece<'_>, place: Rect, sheet: &mut Buffer, look: App
                 height: place.height.saturating_sub(1),
                 ..place
             };
-            paint_editor(editor, *focus, below, sheet, look);
+            paint_editor(editor, *focus, below, sheet, appearance);
         }
         FormPiece::Inline(label, editor, focus, cells, after) => {
-            let at = paint_inline(label, editor, (*focus, *cells), place, sheet, look);
+            let at = paint_inline(label, editor, (*focus, *cells), place, sheet, appearance);
             let rest = Rect::new(at, place.y, place.right().saturating_sub(at), 1);
             after.render(rest, sheet);
         }
@@ -203,7 +206,7 @@ pub(super) fn paint_inline(
     (focus, cells): (Focus, u16),
     place: Rect,
     sheet: &mut Buffer,
-    look: Appearance,
+    appearance: Appearance,
 ) -> u16 {
     let meaning = match focus {
         Focus::Here => Meaning::Key,
@@ -212,8 +215,13 @@ pub(super) fn paint_inline(
     label.render(place, sheet);
     let cells = cells.min(place.width.saturating_sub(4));
     let at = coordinate(label.width()).min(place.width.saturating_sub(cells + 2));
-    sheet.set_string(place.x + at, place.y, "[", look.style(meaning));
-    sheet.set_string(place.x + at + cells + 1, place.y, "]", look.style(meaning));
+    sheet.set_string(place.x + at, place.y, "[", appearance.style(meaning));
+    sheet.set_string(
+        place.x + at + cells + 1,
+        place.y,
+        "]",
+        appearance.style(meaning),
+    );
     let inner = Rect::new(place.x + at + 1, place.y, cells, 1);
     paint_text(editor, focus, inner, sheet);
     place.x + at + cells + 3
@@ -224,9 +232,9 @@ fn paint_editor(
     focus: Focus,
     place: Rect,
     sheet: &mut Buffer,
-    look: Appearance,
+    appearance: Appearance,
 ) {
-    let block: Block = look.panel(focus);
+    let block: Block = appearance.panel(focus);
     let inner = block.inner(place);
     block.render(place, sheet);
     paint_text(editor, focus, inner, sheet);
@@ -248,7 +256,7 @@ fn group_head(
     dialog: &GateDialog,
     gate: usize,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Vec<Line<'static>> {
     let Some(gate) = dialog.held.gates.get(gate) else {
         return Vec::new();
@@ -256,27 +264,30 @@ fn group_head(
     let id = one_line(&gate.name());
     let kind = one_line(&trigger_words(gate.origin.kind()));
     let used = width(&id) + width(&kind) + 4;
-    let rule = look.mark(Mark::Rule).repeat(cells.saturating_sub(used));
+    let rule = appearance
+        .mark(Mark::Rule)
+        .repeat(cells.saturating_sub(used));
     let mut lines = vec![Line::from(vec![
-        Span::styled(id, look.style(Meaning::Waiting)),
-        Span::styled(format!("  {kind} "), look.style(Meaning::Dim)),
-        Span::styled(format!(" {rule}"), look.style(Meaning::Border)),
+        Span::styled(id, appearance.style(Meaning::Waiting)),
+        Span::styled(format!("  {kind} "), appearance.style(Meaning::Dim)),
+        Span::styled(format!(" {rule}"), appearance.style(Meaning::Border)),
     ])];
-    let why = wrap(&lines_of(&gate.why), cells);
+    let reason = wrap(&escape_lines(&gate.why), cells);
     lines.extend(
-        why.into_iter()
-            .map(|row| Line::styled(row, look.style(Meaning::Dim))),
+        reason
+            .into_iter()
+            .map(|row| Line::styled(row, appearance.style(Meaning::Dim))),
     );
     lines
 }
 
 /// Makes a steward's text safe to show, and keeps its line breaks.
-pub(super) fn lines_of(text: &str) -> String {
+pub(super) fn escape_lines(text: &str) -> String {
     sanitize(text.trim_end(), LineFeeds::Keep).text
 }
 
 /// Returns the number of rows that a text takes, within limits.
-pub(super) fn rows_of(area: &TextArea<'static>, cells: usize) -> u16 {
+pub(super) fn row_count(area: &TextArea<'static>, cells: usize) -> u16 {
     let numbers = usize::from(area.line_number_width());
     let room = cells.saturating_sub(4 + numbers).max(1);
     let rows: usize = area.lines().iter().map(|line| width(line) / room + 1).sum();

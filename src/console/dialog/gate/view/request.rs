@@ -14,35 +14,38 @@ use crate::console::json_line;
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 
 impl GateDialog {
-    pub(super) fn draw_context(&self, frame: &mut Frame, area: Rect, look: Appearance) {
+    pub(super) fn draw_context(&self, frame: &mut Frame, area: Rect, appearance: Appearance) {
         let focus = Focus::from(self.pane != GatePane::Form);
         let (what, seen) = self.request_words();
         let title = Line::from(vec![
-            Span::styled(" Request ", look.style(Meaning::Title)),
-            Span::styled(what, look.style(Meaning::Dim)),
+            Span::styled(" Request ", appearance.style(Meaning::Title)),
+            Span::styled(what, appearance.style(Meaning::Dim)),
         ]);
-        let mut block = look.panel(focus).title(title);
+        let mut block = appearance.panel(focus).title(title);
         if let Some((seen, meaning)) = seen {
-            block = block.title(Line::styled(seen, look.style(meaning)).right_aligned());
+            block = block.title(Line::styled(seen, appearance.style(meaning)).right_aligned());
         }
         let inner = block.inner(area);
         let height = usize::from(inner.height);
-        if let Some(search) = self.search_line(usize::from(inner.width), look) {
+        if let Some(search) = self.search_line(usize::from(inner.width), appearance) {
             block = block.title_bottom(search);
         } else if self.context.hidden() > 0 {
             let words = format!(" {} ", hidden_chars_text(self.context.hidden()));
-            block = block.title_bottom(Line::styled(words, look.style(Meaning::Warning)));
+            block = block.title_bottom(Line::styled(words, appearance.style(Meaning::Warning)));
         }
         if self.context.has_more(height) {
-            let more = Line::styled(" PgDn: more below ", look.style(Meaning::Key)).right_aligned();
+            let more =
+                Line::styled(" PgDn: more below ", appearance.style(Meaning::Key)).right_aligned();
             block = block.title_bottom(more);
         }
         let rows = self.context.window(height).map(|row| match row {
-            ContextRow::Request(start, text, part) => self.request_row(start, text, part, look),
-            ContextRow::Remark(said) => {
-                let spans = said.iter();
-                let spans =
-                    spans.map(|(text, meaning)| Span::styled(text.clone(), look.style(*meaning)));
+            ContextRow::Request(start, text, part) => {
+                self.request_row(start, text, part, appearance)
+            }
+            ContextRow::Remark(remark) => {
+                let spans = remark.iter();
+                let spans = spans
+                    .map(|(text, meaning)| Span::styled(text.clone(), appearance.style(*meaning)));
                 Line::from(spans.collect::<Vec<_>>())
             }
         });
@@ -50,7 +53,7 @@ impl GateDialog {
         if !self.context.is_laid_out() {
             let words = "This long request is still loading.";
             let words = wrap(words, usize::from(inner.width)).into_iter();
-            rows.extend(words.map(|row| Line::styled(row, look.style(Meaning::Dim))));
+            rows.extend(words.map(|row| Line::styled(row, appearance.style(Meaning::Dim))));
         }
         frame.render_widget(Paragraph::new(rows).block(block), area);
     }
@@ -78,7 +81,7 @@ impl GateDialog {
     }
 
     /// Builds the line with the search text, while it is typed or set.
-    fn search_line(&self, cells: usize, look: Appearance) -> Option<Line<'static>> {
+    fn search_line(&self, cells: usize, appearance: Appearance) -> Option<Line<'static>> {
         let typing = self.pane == GatePane::Search;
         let query = self.context.query();
         let silent = query.is_empty() && self.notice.is_none();
@@ -92,17 +95,17 @@ impl GateDialog {
         }
         let room = cells.saturating_sub(width(&shown) + 20);
         let mut spans = vec![
-            Span::styled(" / ", look.style(Meaning::Key)),
-            Span::styled(shown, look.style(Meaning::Strong)),
+            Span::styled(" / ", appearance.style(Meaning::Key)),
+            Span::styled(shown, appearance.style(Meaning::Strong)),
         ];
         if typing {
-            spans.push(Span::styled(" ", look.style(Meaning::ButtonFocused)));
+            spans.push(Span::styled(" ", appearance.style(Meaning::ButtonFocused)));
         }
         spans.push(Span::raw(" "));
         // If only this pane is shown, the notice has no other place.
         if let Some(notice) = &self.notice {
-            let notice = clip(&one_line(notice), room, look);
-            spans.push(Span::styled(notice, look.style(Meaning::Warning)));
+            let notice = clip(&one_line(notice), room, appearance);
+            spans.push(Span::styled(notice, appearance.style(Meaning::Warning)));
             spans.push(Span::raw(" "));
         }
         Some(Line::from(spans))
@@ -114,15 +117,15 @@ impl GateDialog {
         start: usize,
         text: &str,
         part: RequestRowPart,
-        look: Appearance,
+        appearance: Appearance,
     ) -> Line<'static> {
         let marked = self.context.matches_in(&(start..start + text.len()));
         let mut line = if marked.is_empty() {
             match part {
                 RequestRowPart::Heading => {
-                    Line::styled(text.to_owned(), look.style(Meaning::Strong))
+                    Line::styled(text.to_owned(), appearance.style(Meaning::Strong))
                 }
-                RequestRowPart::Line => json_line::line(text, look),
+                RequestRowPart::Line => json_line::line(text, appearance),
                 RequestRowPart::Continued => Line::from(text.to_owned()),
             }
         } else {
@@ -136,7 +139,7 @@ impl GateDialog {
                 };
                 line.push_span(Span::raw(cut(at, place.start)));
                 let hit = cut(place.start.max(at), place.end);
-                line.push_span(Span::styled(hit, look.style(Meaning::Selected)));
+                line.push_span(Span::styled(hit, appearance.style(Meaning::Selected)));
                 at = at.max(place.end);
             }
             let rest = text.get(at.saturating_sub(start)..).unwrap_or_default();
@@ -144,7 +147,10 @@ impl GateDialog {
             line
         };
         if part == RequestRowPart::Continued {
-            let mark = Span::styled(look.mark(Mark::Continued), look.style(Meaning::Dim));
+            let mark = Span::styled(
+                appearance.mark(Mark::Continued),
+                appearance.style(Meaning::Dim),
+            );
             line.spans.insert(0, mark);
         }
         line

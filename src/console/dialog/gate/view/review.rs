@@ -11,8 +11,8 @@ use super::super::planned_records::{
 };
 use super::super::scroll::{SheetSize, hidden_rows_hint};
 use super::super::step::{CHALLENGE_CHARS, PassProof, Review, ReviewFocus, shown_action};
-use super::form::{FormPiece, ScrollTarget, paint, rows_of};
-use super::question::labelled;
+use super::form::{FormPiece, ScrollTarget, paint, row_count};
+use super::question::labelled_lines;
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::cells::{coordinate, counted, fit, width, wrap};
@@ -25,7 +25,7 @@ use crate::engine::held::Held;
 const MIN_SHEET: u16 = 3;
 
 /// Splits the area into the records and the proofs to type.
-fn parts(proofs: &[FormPiece<'_>], area: Rect) -> [Rect; 2] {
+fn split_area(proofs: &[FormPiece<'_>], area: Rect) -> [Rect; 2] {
     let needs: u16 = proofs.iter().map(FormPiece::height).sum();
     // The records to read before signing always keep some rows.
     let needs = needs.min(area.height.saturating_sub(MIN_SHEET));
@@ -46,22 +46,22 @@ pub(super) fn draw(
     review: &Review,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
     now: Timestamp,
 ) -> &'static str {
     let cells = usize::from(area.width);
-    let proofs = proof_pieces(dialog, review, cells, look);
-    let [sheet, proof] = parts(&proofs, area);
-    let lines = sheet_lines(dialog, cells, look, now);
+    let proofs = proof_pieces(dialog, review, cells, appearance);
+    let [sheet, proof] = split_area(&proofs, area);
+    let lines = sheet_lines(dialog, cells, appearance, now);
     let place = sheet_size(lines.len(), sheet);
-    let top = review.sheet.top.min(place.most());
+    let top = review.sheet.top.min(place.max_scroll());
     let shown: Vec<Line> = lines.into_iter().skip(top).take(place.room).collect();
     frame.render_widget(Paragraph::new(shown), sheet);
     let here = |spot: &PassProof| review.focus == ReviewFocus::Proof(*spot);
     let focused = review.proofs.iter().position(here).unwrap_or(0);
-    let spotlight = ScrollTarget::on(focused..focused + 1);
-    paint(&proofs, &spotlight, frame, proof, look);
-    hidden_rows_hint(top, place.most())
+    let scroll_target = ScrollTarget::select(focused..focused + 1);
+    paint(&proofs, &scroll_target, frame, proof, appearance);
+    hidden_rows_hint(top, place.max_scroll())
 }
 
 /// Returns the size of the records sheet as painted.
@@ -69,12 +69,12 @@ pub(super) fn sheet(
     dialog: &GateDialog,
     review: &Review,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
     now: Timestamp,
 ) -> SheetSize {
     let cells = usize::from(area.width);
-    let [sheet, _] = parts(&proof_pieces(dialog, review, cells, look), area);
-    sheet_size(sheet_lines(dialog, cells, look, now).len(), sheet)
+    let [sheet, _] = split_area(&proof_pieces(dialog, review, cells, appearance), area);
+    sheet_size(sheet_lines(dialog, cells, appearance, now).len(), sheet)
 }
 
 fn sheet_size(rows: usize, area: Rect) -> SheetSize {
@@ -89,51 +89,56 @@ fn sheet_size(rows: usize, area: Rect) -> SheetSize {
 fn sheet_lines(
     dialog: &GateDialog,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
     now: Timestamp,
 ) -> Vec<Line<'static>> {
     let held = &dialog.held;
     let what = dialog.request_summary();
-    let method = dialog.care().method_text();
+    let method = dialog.required_care().method_text();
     let by = format!("{}, {method}", one_line(&dialog.decision_context.operator));
     let mut lines = Vec::new();
     if dialog.is_batch() {
-        lines.extend(member_lines(dialog, cells, look));
+        lines.extend(member_lines(dialog, cells, appearance));
     } else {
         let verb = if dialog.is_first_approval() {
             "APPROVE"
         } else {
             "PASS"
         };
-        lines.extend(labelled(verb, &what, cells, look));
+        lines.extend(labelled_lines(verb, &what, cells, appearance));
     }
-    lines.extend(labelled("BY", &by, cells, look));
+    lines.extend(labelled_lines("BY", &by, cells, appearance));
     if let Some((_, first)) = held.approval_progress() {
         let description = match first {
             None => "1 of 2: recorded; held until a second operator approves".to_owned(),
             Some(first) => format!("2 of 2: {} already approved", one_line(first)),
         };
-        lines.extend(labelled("APPROVAL", &description, cells, look));
+        lines.extend(labelled_lines("APPROVAL", &description, cells, appearance));
     }
     if let Some(by) = dialog.claimed_by() {
         let description = format!("{by} claimed the request: you must confirm");
-        lines.extend(labelled("CLAIM", &description, cells, look));
+        lines.extend(labelled_lines("CLAIM", &description, cells, appearance));
     }
     if !dialog.is_batch() {
-        lines.extend(labelled("HASH", &bound_hashes_text(held), cells, look));
+        lines.extend(labelled_lines(
+            "HASH",
+            &bound_hashes_text(held),
+            cells,
+            appearance,
+        ));
     }
     for warning in dialog.form.warnings() {
-        lines.extend(labelled("WARNING", &warning, cells, look));
+        lines.extend(labelled_lines("WARNING", &warning, cells, appearance));
     }
     let records = records(dialog);
     for text in justified_by_answers(&records) {
         let description = format!("Justification (your answers): {text}");
-        lines.extend(labelled("WHY", &description, cells, look));
+        lines.extend(labelled_lines("WHY", &description, cells, appearance));
     }
-    lines.extend(labelled("PACE", &dialog.pace(now), cells, look));
+    lines.extend(labelled_lines("PACE", &dialog.pace(now), cells, appearance));
     lines.push(Line::default());
     lines.push(Line::from(vec![
-        Span::styled("WRITES", look.style(Meaning::Label)),
+        Span::styled("WRITES", appearance.style(Meaning::Label)),
         Span::styled(
             if dialog.is_first_approval() {
                 "    the agent keeps waiting"
@@ -142,11 +147,11 @@ fn sheet_lines(
             } else {
                 "    saved before the agent continues"
             },
-            look.style(Meaning::Dim),
+            appearance.style(Meaning::Dim),
         ),
     ]));
     for record in records {
-        lines.extend(record_lines(&record, cells, look));
+        lines.extend(record_lines(&record, cells, appearance));
     }
     lines
 }
@@ -179,11 +184,11 @@ fn bound_hashes_text(held: &Held) -> String {
 pub(super) fn member_lines(
     dialog: &GateDialog,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Vec<Line<'static>> {
     let count = counted(dialog.members().len(), "request");
     let description = format!("{count}, decided and recorded one by one");
-    let mut lines = labelled("BATCH", &description, cells, look);
+    let mut lines = labelled_lines("BATCH", &description, cells, appearance);
     for held in dialog.members() {
         let what = format!(
             "{}  hash {}  {} for {}/{}",
@@ -193,19 +198,19 @@ pub(super) fn member_lines(
             one_line(&held.agent),
             held.session
         );
-        lines.extend(labelled("", &what, cells, look));
+        lines.extend(labelled_lines("", &what, cells, appearance));
     }
     lines
 }
 
 /// Lists all records that a pass writes about the gates, built by the engine.
 fn records(dialog: &GateDialog) -> Vec<PlannedRecord> {
-    let why = dialog.form.why_text();
+    let reason = dialog.form.justification_text();
     let operator = Approver {
         name: &dialog.decision_context.operator,
-        method: dialog.care().method(),
-        justification: Some(why.as_str())
-            .filter(|why| !why.is_empty() && !dialog.form.has_justification()),
+        method: dialog.required_care().method(),
+        justification: Some(reason.as_str())
+            .filter(|reason| !reason.is_empty() && !dialog.form.has_justification()),
         first_approver: None,
     };
     plan_records(&dialog.held, operator, |at| answers(dialog, at))
@@ -221,10 +226,14 @@ fn answers(dialog: &GateDialog, at: usize) -> PlannedAnswers {
 }
 
 /// Builds the lines of a record, field by field.
-fn record_lines(record: &PlannedRecord, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+fn record_lines(
+    record: &PlannedRecord,
+    cells: usize,
+    appearance: Appearance,
+) -> Vec<Line<'static>> {
     const NAME: usize = 22;
     let name = format!("  {}", event_words(&record.event_type));
-    let mut lines = vec![Line::styled(name, look.style(Meaning::Strong))];
+    let mut lines = vec![Line::styled(name, appearance.style(Meaning::Strong))];
     let fields = record.fields.iter();
     for (name, value) in fields.filter(|(name, _)| !SHARED_FIELDS.contains(&name.as_str())) {
         let mut description = one_line(&value.to_string());
@@ -245,8 +254,8 @@ fn record_lines(record: &PlannedRecord, cells: usize, look: Appearance) -> Vec<L
             };
             lines.push(Line::from(vec![
                 Span::styled(
-                    format!("    {}", fit(&name, NAME, look)),
-                    look.style(Meaning::Dim),
+                    format!("    {}", fit(&name, NAME, appearance)),
+                    appearance.style(Meaning::Dim),
                 ),
                 Span::raw(row),
             ]));
@@ -260,7 +269,7 @@ fn proof_pieces<'a>(
     dialog: &'a GateDialog,
     review: &'a Review,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Vec<FormPiece<'a>> {
     let mut pieces = Vec::new();
     for proof in &review.proofs {
@@ -269,18 +278,18 @@ fn proof_pieces<'a>(
             Focus::Here => "> ",
             Focus::Elsewhere => "  ",
         };
-        let mark = Span::styled(mark, look.style(Meaning::Key));
-        let strong = |text: String| Span::styled(text, look.style(Meaning::Strong));
+        let mark = Span::styled(mark, appearance.style(Meaning::Key));
+        let strong = |text: String| Span::styled(text, appearance.style(Meaning::Strong));
         match proof {
             PassProof::Why => {
-                let said = "Justification".to_owned();
-                let more = Span::styled("  (required)", look.style(Meaning::Dim));
-                let area = &dialog.form.why;
+                let label_text = "Justification".to_owned();
+                let more = Span::styled("  (required)", appearance.style(Meaning::Dim));
+                let area = &dialog.form.justification;
                 pieces.push(FormPiece::Titled(
-                    Line::from(vec![mark, strong(said), more]),
+                    Line::from(vec![mark, strong(label_text), more]),
                     area,
                     focus,
-                    rows_of(area, cells).min(3),
+                    row_count(area, cells).min(3),
                 ));
             }
             PassProof::Hash => {

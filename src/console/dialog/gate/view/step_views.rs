@@ -14,8 +14,8 @@ use super::super::scroll::{SheetSize, hidden_rows_hint};
 use super::super::step::PassCare;
 use super::super::text_editing::text_of;
 use super::super::{DecisionKind, DenyFocus, GateDialog};
-use super::form::{FormPiece, ScrollTarget, paint, rows_of};
-use super::question::labelled;
+use super::form::{FormPiece, ScrollTarget, paint, row_count};
+use super::question::labelled_lines;
 use super::review::member_lines;
 use crate::base::text::one_line;
 use crate::console::cells::{clip, wrap};
@@ -29,7 +29,7 @@ pub(super) fn draw_claimed(
     over: &ClaimQuestion,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) -> &'static str {
     let cells = usize::from(area.width);
     let verb = match over.verb {
@@ -40,7 +40,7 @@ pub(super) fn draw_claimed(
     let since = since.filter(|_| !dialog.is_batch());
     let since = since.map_or_else(String::new, |at| format!(" since {}", at.time_of_day()));
     let sentence = format!("{}{since}", over.by);
-    let mut lines = labelled("CLAIMED", &sentence, cells, look);
+    let mut lines = labelled_lines("CLAIMED", &sentence, cells, appearance);
     lines.push(Line::default());
     let ask = format!(
         "This operator may be about to decide. A claim does not block you: you can {verb} the request, \
@@ -57,10 +57,10 @@ pub(super) fn draw_deny(
     spot: DenyFocus,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) -> &'static str {
     let cells = usize::from(area.width);
-    let needed = if dialog.care() == PassCare::Direct {
+    let needed = if dialog.required_care() == PassCare::Direct {
         "optional"
     } else {
         "required"
@@ -69,29 +69,35 @@ pub(super) fn draw_deny(
         HeldSubject::Action(_) => "the denial and the blocked action",
         HeldSubject::SessionStart | HeldSubject::Moment(_) => "the denial",
     };
-    let mut lines = labelled("DENY", &dialog.request_summary(), cells, look);
+    let mut lines = labelled_lines("DENY", &dialog.request_summary(), cells, appearance);
     if dialog.is_batch() {
-        lines = member_lines(dialog, cells, look);
+        lines = member_lines(dialog, cells, appearance);
     }
     let by = one_line(&dialog.decision_context.operator);
-    lines.extend(labelled("BY", &by, cells, look));
-    lines.extend(labelled("WRITES", writes, cells, look));
+    lines.extend(labelled_lines("BY", &by, cells, appearance));
+    lines.extend(labelled_lines("WRITES", writes, cells, appearance));
     lines.push(Line::default());
     lines.push(Line::from(vec![
-        Span::styled("Reason", look.style(Meaning::Strong)),
+        Span::styled("Reason", appearance.style(Meaning::Strong)),
         Span::styled(
             format!(", {needed}: sent to the agent and recorded"),
-            look.style(Meaning::Dim),
+            appearance.style(Meaning::Dim),
         ),
     ]));
     let reason = &dialog.form.reason;
     let focus = Focus::from(spot == DenyFocus::Reason);
-    let rows = rows_of(reason, cells).max(3);
+    let rows = row_count(reason, cells).max(3);
     let pieces = [
         FormPiece::Lines(lines),
         FormPiece::Editor(reason, focus, rows),
     ];
-    paint(&pieces, &ScrollTarget::on(1..2), frame, area, look)
+    paint(
+        &pieces,
+        &ScrollTarget::select(1..2),
+        frame,
+        area,
+        appearance,
+    )
 }
 
 /// Paints the wait for the disk.
@@ -99,14 +105,14 @@ pub(super) fn draw_writing(
     verb: DecisionKind,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) -> &'static str {
     let what = match verb {
         DecisionKind::Pass => "the pass and its records",
         DecisionKind::Deny => "the denial and its reason",
     };
     let lines = vec![
-        Line::styled("writing...", look.style(Meaning::Waiting)),
+        Line::styled("writing...", appearance.style(Meaning::Waiting)),
         Line::from(format!("waiting until {what} are on disk")),
     ];
     frame.render_widget(Paragraph::new(lines), area);
@@ -118,19 +124,19 @@ pub(super) fn draw_changed(
     changed: &ChangedRequest,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) -> &'static str {
-    let (mut lines, rest) = changed_lines(changed, usize::from(area.width), look);
+    let (mut lines, rest) = changed_lines(changed, usize::from(area.width), appearance);
     let place = sheet_size(&lines, &rest, area);
-    let top = changed.sheet.top.min(place.most());
+    let top = changed.sheet.top.min(place.max_scroll());
     lines.extend(rest.into_iter().skip(top).take(place.room));
     frame.render_widget(Paragraph::new(lines), area);
-    hidden_rows_hint(top, place.most())
+    hidden_rows_hint(top, place.max_scroll())
 }
 
 /// Returns the size of the difference as painted.
-pub(super) fn sheet(changed: &ChangedRequest, area: Rect, look: Appearance) -> SheetSize {
-    let (head, rest) = changed_lines(changed, usize::from(area.width), look);
+pub(super) fn sheet(changed: &ChangedRequest, area: Rect, appearance: Appearance) -> SheetSize {
+    let (head, rest) = changed_lines(changed, usize::from(area.width), appearance);
     sheet_size(&head, &rest, area)
 }
 
@@ -146,15 +152,15 @@ fn sheet_size(head: &[Line], rest: &[Line], area: Rect) -> SheetSize {
 fn changed_lines(
     changed: &ChangedRequest,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> (Vec<Line<'static>>, Vec<Line<'static>>) {
     let sentence = "The request changed. What you typed before does not count.";
     let mut head: Vec<Line> = wrap(sentence, cells)
         .into_iter()
-        .map(|row| Line::styled(row, look.style(Meaning::Warning)))
+        .map(|row| Line::styled(row, appearance.style(Meaning::Warning)))
         .collect();
     head.push(Line::default());
-    let typed = typed_lines(&changed.typed, cells, look);
+    let typed = typed_lines(&changed.typed, cells, appearance);
     // The difference comes first. The typed answers follow if there is room, or by scrolling.
     let differs = changed.lines.iter().map(|(side, text)| {
         let (mark, meaning) = match side {
@@ -164,7 +170,7 @@ fn changed_lines(
             RequestDiffSide::Gap => ("...", Meaning::Dim),
         };
         let text = format!("{mark}{text}");
-        Line::styled(clip(&text, cells, look), look.style(meaning))
+        Line::styled(clip(&text, cells, appearance), appearance.style(meaning))
     });
     (head, differs.chain(typed).collect())
 }
@@ -175,7 +181,7 @@ pub(super) fn draw_settled(
     decided: Option<&SettledRequest>,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) -> &'static str {
     let cells = usize::from(area.width);
     let mut lines = Vec::new();
@@ -186,7 +192,10 @@ pub(super) fn draw_settled(
                 (Some(by), _) => format!(" by {} at {at}", one_line(by)),
                 // A request that expires without a decision is denied at that moment.
                 (None, HeldOutcome::Expired) => {
-                    format!(" at {at} {} DENIED: no answer", look.mark(Mark::Arrow))
+                    format!(
+                        " at {at} {} DENIED: no answer",
+                        appearance.mark(Mark::Arrow)
+                    )
                 }
                 (
                     None,
@@ -199,7 +208,7 @@ pub(super) fn draw_settled(
             let word = decided.outcome.as_str().to_uppercase();
             let meaning = outcome_meaning(decided.outcome);
             lines.push(Line::from(vec![
-                Span::styled(word, look.style(meaning)),
+                Span::styled(word, appearance.style(meaning)),
                 Span::raw(how),
             ]));
             if !decided.detail.is_empty() {
@@ -209,35 +218,40 @@ pub(super) fn draw_settled(
         }
         None => lines.push(Line::from(format!("{} is no longer held", dialog.held.id))),
     }
-    lines.extend(typed_lines(&dialog.form, cells, look));
+    lines.extend(typed_lines(&dialog.form, cells, appearance));
     frame.render_widget(Paragraph::new(lines), area);
     ""
 }
 
 /// Builds the lines with the answers that were typed but not sent.
-fn typed_lines(form: &AnswerForm, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+fn typed_lines(form: &AnswerForm, cells: usize, appearance: Appearance) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if !form.is_touched() {
         return lines;
     }
     lines.push(Line::default());
-    let rule = look.mark(Mark::Rule);
+    let rule = appearance.mark(Mark::Rule);
     let head = format!("{rule}{rule} your input, not sent {rule}{rule}");
-    lines.push(Line::styled(head, look.style(Meaning::Dim)));
+    lines.push(Line::styled(head, appearance.style(Meaning::Dim)));
     for (at, field) in form.fields.iter().enumerate() {
         let label = format!("Q{}", at + 1);
-        lines.extend(labelled(&label, &typed(field), cells, look));
+        lines.extend(labelled_lines(
+            &label,
+            &typed_text(field),
+            cells,
+            appearance,
+        ));
     }
-    for (label, area) in [("REASON", &form.reason), ("WHY", &form.why)] {
+    for (label, area) in [("REASON", &form.reason), ("WHY", &form.justification)] {
         let text = one_line(&text_of(area));
         if !text.is_empty() {
-            lines.extend(labelled(label, &text, cells, look));
+            lines.extend(labelled_lines(label, &text, cells, appearance));
         }
     }
     lines
 }
 
-fn typed(field: &AnswerField) -> String {
+fn typed_text(field: &AnswerField) -> String {
     match field.raw() {
         Value::String(text) => one_line(&text),
         Value::Bool(true) => "yes".to_owned(),

@@ -27,47 +27,47 @@ pub(super) fn draw(
     snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) {
     let hint = match snapshot.access {
         ConsoleAccess::Write => "L load  U undo  = diff  T tests  R past  S shadow ",
         ConsoleAccess::ReadOnly => "read-only: = diff  T tests  R past  S shadow ",
     };
-    let inner = draw_panel(frame, area, ("Reload", hint), Focus::Elsewhere, look);
+    let inner = draw_panel(frame, area, ("Reload", hint), Focus::Elsewhere, appearance);
     let cells = usize::from(inner.width);
     let rows = rows(atlases, snapshot).into_iter();
     let lines = rows.map(|(label, words, meaning)| {
-        let words = clip(&words, cells.saturating_sub(9), look);
+        let words = clip(&words, cells.saturating_sub(9), appearance);
         Line::from(vec![
-            Span::styled(format!("{label:9}"), look.style(Meaning::Label)),
-            Span::styled(words, look.style(meaning)),
+            Span::styled(format!("{label:9}"), appearance.style(Meaning::Label)),
+            Span::styled(words, appearance.style(meaning)),
         ])
     });
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), inner);
 }
 
 /// Returns the content of the panel in one line, if there is something to report.
-pub(super) fn brief(
+pub(super) fn summary_line(
     atlases: &AtlasScreen,
     snapshot: &RuntimeSnapshot,
 ) -> Option<(String, Meaning)> {
     let (at, atlas) = shown_atlas(atlases, snapshot)?;
-    let (words, meaning) = standing(atlases, snapshot, at, atlas);
+    let (words, meaning) = file_status(atlases, snapshot, at, atlas);
     let settled = meaning == Meaning::Passed || atlas.origin.file.is_none();
-    if settled && behind(snapshot) == 0 {
+    if settled && count_outdated_requests(snapshot) == 0 {
         return None;
     }
-    let pending = pending(snapshot, meaning);
+    let pending = pending_text(snapshot, meaning);
     let pending = pending.map_or(String::new(), |(words, _)| format!("   {words}"));
     Some((format!("RELOAD {words}{pending}"), meaning))
 }
 
 /// Returns the text next to the tabs that a file differs from the loaded Atlas.
-pub(super) fn differs(
+pub(super) fn difference_text(
     atlases: &AtlasScreen,
     snapshot: &RuntimeSnapshot,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Option<(String, Meaning)> {
     let newest = atlases
         .files
@@ -91,7 +91,7 @@ pub(super) fn differs(
     };
     let words = match loaded {
         Some(atlas) if cells >= 80 => {
-            let name = clip(&file_name(atlas), 24, look);
+            let name = clip(&file_name(atlas), 24, appearance);
             format!("{name} newer than live {}", one_line(&atlas.version))
         }
         Some(_) | None => "newer file".to_owned(),
@@ -127,30 +127,32 @@ fn rows(atlases: &AtlasScreen, snapshot: &RuntimeSnapshot) -> Vec<(&'static str,
     let since = since.map_or(String::new(), |at| format!("  since {at}"));
     let (id, version) = (one_line(&atlas.id), one_line(&atlas.version));
     let live = format!("{id} {version}  sha {}{since}", short_hash(atlas));
-    let (words, meaning) = standing(atlases, snapshot, at, atlas);
+    let (words, meaning) = file_status(atlases, snapshot, at, atlas);
     let mut rows = vec![
         ("LIVE", live, Meaning::Text),
         ("FILE", file(atlases, snapshot, at, atlas), Meaning::Text),
         ("STATE", words, meaning),
     ];
-    rows.extend(pending(snapshot, meaning).map(|(words, meaning)| ("PENDING", words, meaning)));
-    let sums = [
+    rows.extend(
+        pending_text(snapshot, meaning).map(|(words, meaning)| ("PENDING", words, meaning)),
+    );
+    let totals = [
         atlases
-            .sums
+            .totals
             .tests
             .map(|(hold, of)| format!("{hold} of {of} tests pass")),
-        atlases.sums.past.map(|(change, of)| {
+        atlases.totals.past.map(|(change, of)| {
             format!(
                 "{change} of the last {} would differ",
                 counted(of, "action")
             )
         }),
     ];
-    let sums: Vec<_> = sums.into_iter().flatten().collect();
-    if !sums.is_empty() {
-        let bad = atlases.sums.tests.is_some_and(|(hold, of)| hold < of);
+    let totals: Vec<_> = totals.into_iter().flatten().collect();
+    if !totals.is_empty() {
+        let bad = atlases.totals.tests.is_some_and(|(hold, of)| hold < of);
         let meaning = if bad { Meaning::Error } else { Meaning::Text };
-        rows.push(("TRIED", sums.join(", "), meaning));
+        rows.push(("TRIED", totals.join(", "), meaning));
     }
     rows
 }
@@ -181,7 +183,7 @@ fn file_name(atlas: &Atlas) -> String {
 }
 
 /// Describes the state of an Atlas's file, or says that the Atlas has no file.
-fn standing(
+fn file_status(
     atlases: &AtlasScreen,
     snapshot: &RuntimeSnapshot,
     at: usize,
@@ -219,7 +221,7 @@ pub(super) fn state(file: Option<&FileState>) -> (String, Meaning) {
             ("FILE NEWER: L to load".to_owned(), Meaning::Warning)
         }
         Some(FileState::Newer(newer)) => {
-            let errors = counted(errors(newer), "error");
+            let errors = counted(count_errors(newer), "error");
             (format!("KEPT OLD: {errors} in the file"), Meaning::Error)
         }
         Some(FileState::Unreadable(_)) => (
@@ -229,7 +231,7 @@ pub(super) fn state(file: Option<&FileState>) -> (String, Meaning) {
     }
 }
 
-fn errors(newer: &ChangedFile) -> usize {
+fn count_errors(newer: &ChangedFile) -> usize {
     let errors = newer.problems.iter();
     errors
         .filter(|problem| problem.severity == Severity::Error)
@@ -237,15 +239,15 @@ fn errors(newer: &ChangedFile) -> usize {
 }
 
 /// Counts held requests that were evaluated with Atlases that are no longer loaded.
-fn behind(snapshot: &RuntimeSnapshot) -> usize {
+fn count_outdated_requests(snapshot: &RuntimeSnapshot) -> usize {
     let in_force = snapshot.load_info.hash;
     let held = snapshot.held.iter();
     held.filter(|held| in_force.is_some_and(|hash| held.atlas_hash != hash))
         .count()
 }
 
-fn pending(snapshot: &RuntimeSnapshot, state: Meaning) -> Option<(String, Meaning)> {
-    let behind = behind(snapshot);
+fn pending_text(snapshot: &RuntimeSnapshot, state: Meaning) -> Option<(String, Meaning)> {
+    let behind = count_outdated_requests(snapshot);
     if behind > 0 {
         let words = format!("{behind} held under an old Atlas: deny only");
         return Some((words, Meaning::Waiting));

@@ -4,7 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::{draw_panel, draw_rows, focus_of};
+use super::{draw_panel, draw_rows, pane_focus};
 use crate::atlas::Atlas;
 use crate::atlas::document::CheckpointMode;
 use crate::atlas::origin::PartKind;
@@ -22,23 +22,23 @@ pub(super) fn draw(
     snapshot: &RuntimeSnapshot,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) {
     let rows = atlases.rows(snapshot);
-    let focus = focus_of(atlases, AtlasPane::Tree);
+    let focus = pane_focus(atlases, AtlasPane::Tree);
     let place = rows.iter().position(|row| *row == atlases.row).unwrap_or(0);
     let hint = format!("{} of {} ", place + 1, rows.len());
-    let inner = draw_panel(frame, area, ("Atlas", &hint), focus, look);
+    let inner = draw_panel(frame, area, ("Atlas", &hint), focus, appearance);
     draw_rows(
         frame,
         inner,
         (place, rows.len()),
         focus,
-        look,
+        appearance,
         |at, cells| {
             let line = rows
                 .get(at)
-                .and_then(|row| tree_row(atlases, snapshot, *row, cells, look));
+                .and_then(|row| tree_row(atlases, snapshot, *row, cells, appearance));
             line.unwrap_or_default()
         },
     );
@@ -49,7 +49,7 @@ fn tree_row(
     snapshot: &RuntimeSnapshot,
     row: TreeRow,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Option<Line<'static>> {
     let atlas = snapshot.loaded.get(row.atlas)?;
     let fold = if atlases.is_folded(row) { "+ " } else { "- " };
@@ -80,9 +80,9 @@ fn tree_row(
         Meaning::Text
     };
     Some(Line::from(vec![
-        Span::styled(fit(&left, room, look), look.style(style)),
+        Span::styled(fit(&left, room, appearance), appearance.style(style)),
         Span::raw(" "),
-        Span::styled(right, look.style(meaning)),
+        Span::styled(right, appearance.style(meaning)),
     ]))
 }
 

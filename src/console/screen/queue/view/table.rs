@@ -63,18 +63,23 @@ impl QueueColumns {
     }
 
     /// Returns the agent, and a mark if the summary of its conversation is frozen.
-    fn who(&self, snapshot: &RuntimeSnapshot, held: &Held, look: Appearance) -> Vec<Span<'static>> {
+    fn agent_cell(
+        &self,
+        snapshot: &RuntimeSnapshot,
+        held: &Held,
+        appearance: Appearance,
+    ) -> Vec<Span<'static>> {
         const FROZEN: &str = "FROZEN";
-        let who = asker_text(&held.agent, &held.session);
+        let asker = asker_text(&held.agent, &held.session);
         let thread = thread_text::thread_of_session(snapshot, &held.session);
         // Two spaces, because the number after it belongs to another column.
         let room = self.agent.saturating_sub(FROZEN.len() + 2);
         if room < 12 || !thread.is_some_and(Thread::is_frozen) {
-            return vec![Span::raw(column(&who, self.agent, look))];
+            return vec![Span::raw(column(&asker, self.agent, appearance))];
         }
         vec![
-            Span::raw(column(&who, room, look)),
-            Span::styled(FROZEN, look.style(Meaning::Frozen)),
+            Span::raw(column(&asker, room, appearance)),
+            Span::styled(FROZEN, appearance.style(Meaning::Frozen)),
             Span::raw("  "),
         ]
     }
@@ -112,7 +117,7 @@ impl QueueColumns {
         }
     }
 
-    pub(super) fn head(&self, look: Appearance) -> Line<'static> {
+    pub(super) fn heading(&self, appearance: Appearance) -> Line<'static> {
         let all = |cells| if self.all { cells } else { 0 };
         let columns = [
             ("", 2),
@@ -129,16 +134,16 @@ impl QueueColumns {
         ];
         let text: String = columns
             .into_iter()
-            .map(|(name, cells)| fit(name, cells, look))
+            .map(|(name, cells)| fit(name, cells, appearance))
             .collect();
-        Line::styled(text, look.style(Meaning::Dim))
+        Line::styled(text, appearance.style(Meaning::Dim))
     }
 
     pub(super) fn row(
         &self,
         (queue, snapshot): (&QueueScreen, &RuntimeSnapshot),
         held: &Held,
-        look: Appearance,
+        appearance: Appearance,
         now: Timestamp,
     ) -> Line<'static> {
         let chosen = Focus::from(queue.selected.as_ref() == Some(&held.id));
@@ -147,7 +152,7 @@ impl QueueColumns {
             Focus::Here => ">",
             Focus::Elsewhere => " ",
         };
-        let plain = |text: &str, cells: usize| Span::raw(column(text, cells, look));
+        let plain = |text: &str, cells: usize| Span::raw(column(text, cells, appearance));
         let mut spans = vec![Span::raw(pointer)];
         if self.all {
             let mark = if marked { " [x]  " } else { " [ ]  " };
@@ -161,34 +166,34 @@ impl QueueColumns {
         }
         let left = held.deadline.since(now);
         spans.push(Span::styled(
-            fit(&span(left), TIME, look),
-            look.style(urgency(left)),
+            fit(&span(left), TIME, appearance),
+            appearance.style(deadline_meaning(left)),
         ));
         spans.push(Span::styled(
-            fit(&risk_text(held), RISK, look),
-            look.style(of_tier(held.tier())),
+            fit(&risk_text(held), RISK, appearance),
+            appearance.style(of_tier(held.tier())),
         ));
         if self.checkpoint > 0 {
             spans.push(plain(&gates_text(held), self.checkpoint));
         }
         spans.push(plain(&action_words(held), self.action));
         if self.all {
-            spans.extend(self.who(snapshot, held, look));
+            spans.extend(self.agent_cell(snapshot, held, appearance));
             let questions: usize = held.gates.iter().map(|gate| gate.questions.len()).sum();
             spans.push(plain(&questions.to_string(), QUESTIONS));
         }
         let (state, meaning) = self.state_word(queue.state(held), held);
-        let state = fit(&state, self.state(), look);
-        spans.push(Span::styled(state, look.style(meaning)));
+        let state = fit(&state, self.state(), appearance);
+        spans.push(Span::styled(state, appearance.style(meaning)));
         let line = Line::from(spans);
         match chosen {
-            Focus::Here => highlighted(line, look),
+            Focus::Here => highlighted(line, appearance),
             Focus::Elsewhere => line,
         }
     }
 }
 
-fn urgency(left: Duration) -> Meaning {
+fn deadline_meaning(left: Duration) -> Meaning {
     if left <= URGENT {
         Meaning::Critical
     } else if left <= NEAR {
@@ -199,17 +204,17 @@ fn urgency(left: Duration) -> Meaning {
 }
 
 /// Gives a row one style. The words of the row carry the meaning that its colours had.
-pub(crate) fn highlighted(line: Line<'static>, look: Appearance) -> Line<'static> {
+pub(crate) fn highlighted(line: Line<'static>, appearance: Appearance) -> Line<'static> {
     let spans = line.spans.into_iter();
     let plain = spans
         .map(|span| Span::raw(span.content))
         .collect::<Vec<_>>();
-    Line::from(plain).style(look.style(Meaning::Selected))
+    Line::from(plain).style(appearance.style(Meaning::Selected))
 }
 
 /// Fits a text into its column, with a gap before the next one.
-pub(in super::super) fn column(text: &str, cells: usize, look: Appearance) -> String {
-    let mut fitted = fit(text, cells.saturating_sub(1), look);
+pub(in super::super) fn column(text: &str, cells: usize, appearance: Appearance) -> String {
+    let mut fitted = fit(text, cells.saturating_sub(1), appearance);
     if width(&fitted) < cells {
         fitted.push(' ');
     }

@@ -17,17 +17,17 @@ pub(super) fn draw(
     (at, focus): (usize, Focus),
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) {
-    let bullet = look.mark(Mark::Bullet);
+    let bullet = appearance.mark(Mark::Bullet);
     let title = Line::from(vec![
-        Span::styled(" Breakpoint history ", look.style(Meaning::Title)),
+        Span::styled(" Breakpoint history ", appearance.style(Meaning::Title)),
         Span::styled(
             format!("{bullet} Enter to open the event in Trace "),
-            look.style(Meaning::Dim),
+            appearance.style(Meaning::Dim),
         ),
     ]);
-    let block = look.panel(focus).title(title);
+    let block = appearance.panel(focus).title(title);
     let inner = block.inner(area);
     let cells = usize::from(inner.width);
     let visible = usize::from(inner.height).max(1);
@@ -36,11 +36,11 @@ pub(super) fn draw(
     let lines: Vec<Line> = turns
         .skip(first)
         .take(visible)
-        .map(|(place, turned)| {
+        .map(|(place, turn)| {
             let before = thread.turns.get(place + 1);
-            let line = row(turned, before, cells, look);
+            let line = row(turn, before, cells, appearance);
             match focus {
-                Focus::Here if place == at => highlighted(line, look),
+                Focus::Here if place == at => highlighted(line, appearance),
                 Focus::Here | Focus::Elsewhere => line,
             }
         })
@@ -60,27 +60,27 @@ fn summary_style(summary: &SummaryResult) -> Meaning {
 }
 
 /// Returns the cause of a decision: the signals or the rule.
-fn why(turned: &ProcessedTurn) -> String {
-    let signals: Vec<_> = turned
+fn cause_text(turn: &ProcessedTurn) -> String {
+    let signals: Vec<_> = turn
         .signals
         .iter()
         .map(|signal| signal.as_str().replace('_', " "))
         .collect();
     if signals.is_empty() {
-        return turned.decided.rule.description().to_owned();
+        return turn.decided.rule.description().to_owned();
     }
     signals.join(", ")
 }
 
 fn row(
-    turned: &ProcessedTurn,
+    turn: &ProcessedTurn,
     before: Option<&ProcessedTurn>,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Line<'static> {
-    let arrow = look.mark(Mark::Arrow);
+    let arrow = appearance.mark(Mark::Arrow);
     let heat = |words: fn((AffectPhase, Intensity)) -> String| {
-        let (from, to) = (words(turned.before), words(turned.after));
+        let (from, to) = (words(turn.before), words(turn.after));
         if from == to {
             return to;
         }
@@ -92,11 +92,11 @@ fn row(
         heat(|(phase, _)| phase.as_str().to_owned())
     };
     let version = match before.map_or(0, |before| before.version) {
-        old if old == turned.version => format!("v{old}"),
-        old => format!("v{old} {arrow} v{}", turned.version),
+        old if old == turn.version => format!("v{old}"),
+        old => format!("v{old} {arrow} v{}", turn.version),
     };
-    let word = turned.summary.label();
-    let place = place(turned, look);
+    let word = turn.summary.label();
+    let place = record_location(turn, appearance);
     let fixed = 9 + 8 + 12;
     let (heat_cells, place_cells, version_cells) = match cells {
         100.. => (28, 24, 12),
@@ -105,7 +105,7 @@ fn row(
     };
     let room = cells.saturating_sub(fixed + heat_cells + place_cells + version_cells);
     let column = |text: &str, cells: usize| {
-        let mut text = fit(text, cells.saturating_sub(1), look);
+        let mut text = fit(text, cells.saturating_sub(1), appearance);
         if width(&text) < cells {
             text.push(' ');
         }
@@ -113,13 +113,13 @@ fn row(
     };
     let gap = 12_usize.saturating_sub(word.len() + 2);
     let mut spans = vec![
-        column(&turned.at.time_of_day(), 9),
-        column(turned.decided.decision.as_str(), 8),
-        column(&why(turned), room),
+        column(&turn.at.time_of_day(), 9),
+        column(turn.decided.decision.as_str(), 8),
+        column(&cause_text(turn), room),
         column(&heat, heat_cells),
         Span::styled(
             format!(" {word} "),
-            look.style(summary_style(&turned.summary)),
+            appearance.style(summary_style(&turn.summary)),
         ),
         Span::raw(" ".repeat(gap)),
     ];
@@ -129,40 +129,44 @@ fn row(
 }
 
 /// Returns the location in the record: the session and the sequence number.
-fn place(turned: &ProcessedTurn, look: Appearance) -> String {
+fn record_location(turn: &ProcessedTurn, appearance: Appearance) -> String {
     // The start of a long session name is enough: the operator searches by the number.
-    let session = clip(turned.session.as_str(), 14, look);
-    match turned.sequence {
+    let session = clip(turn.session.as_str(), 14, appearance);
+    match turn.sequence {
         Some(sequence) => format!("{session}#{sequence}"),
         None => session,
     }
 }
 
 /// Returns the last turns in one line.
-pub(super) fn short(thread: &Thread, cells: usize, look: Appearance) -> Line<'static> {
+pub(super) fn latest_turns_line(
+    thread: &Thread,
+    cells: usize,
+    appearance: Appearance,
+) -> Line<'static> {
     let mut spans = vec![Span::raw("  ")];
     let mut room = cells;
-    for turned in &thread.turns {
-        let time: String = turned.at.time_of_day().chars().take(5).collect();
-        let head = format!("{time} {} ", turned.decided.decision.as_str());
-        let word = match turned.summary {
-            SummaryResult::Updated => format!("{} v{}", turned.summary.label(), turned.version),
-            SummaryResult::Kept(_) => turned.summary.label().to_owned(),
+    for turn in &thread.turns {
+        let time: String = turn.at.time_of_day().chars().take(5).collect();
+        let head = format!("{time} {} ", turn.decided.decision.as_str());
+        let word = match turn.summary {
+            SummaryResult::Updated => format!("{} v{}", turn.summary.label(), turn.version),
+            SummaryResult::Kept(_) => turn.summary.label().to_owned(),
         };
         let needs = width(&head) + width(&word) + 3;
         if needs > room {
             break;
         }
         room -= needs;
-        let meaning = summary_style(&turned.summary);
-        spans.push(Span::styled(head, look.style(Meaning::Dim)));
-        spans.push(Span::styled(word, look.style(meaning)));
+        let meaning = summary_style(&turn.summary);
+        spans.push(Span::styled(head, appearance.style(Meaning::Dim)));
+        spans.push(Span::styled(word, appearance.style(meaning)));
         spans.push(Span::raw("   "));
     }
     if thread.turns.is_empty() {
         spans.push(Span::styled(
-            clip("no turn yet", cells, look),
-            look.style(Meaning::Dim),
+            clip("no turn yet", cells, appearance),
+            appearance.style(Meaning::Dim),
         ));
     }
     Line::from(spans)

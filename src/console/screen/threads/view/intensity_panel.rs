@@ -28,93 +28,113 @@ pub(super) fn draw(
     title: Line<'static>,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
     now: Timestamp,
 ) {
-    let block = look.panel(Focus::Elsewhere).title(title);
+    let block = appearance.panel(Focus::Elsewhere).title(title);
     let inner = block.inner(area);
     let cells = usize::from(inner.width);
     let lines = if inner.height >= 9 && cells >= 76 {
-        whole(thread, cells, look, now)
+        all_lines(thread, cells, appearance, now)
     } else {
-        short(thread, cells, usize::from(inner.height), look, now)
+        few_lines(thread, cells, usize::from(inner.height), appearance, now)
     };
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-fn whole(thread: &Thread, cells: usize, look: Appearance, now: Timestamp) -> Vec<Line<'static>> {
+fn all_lines(
+    thread: &Thread,
+    cells: usize,
+    appearance: Appearance,
+    now: Timestamp,
+) -> Vec<Line<'static>> {
     let (phase, intensity) = phase_and_intensity(thread);
-    let mut first = label("PHASE", look);
-    first.extend(marked(
+    let mut first = label("PHASE", appearance);
+    first.extend(marked_words(
         AffectPhase::ALL.map(|other| (other.as_str(), other == phase)),
-        look,
+        appearance,
     ));
-    first.push(Span::styled("INTENSITY ", look.style(Meaning::Label)));
+    first.push(Span::styled("INTENSITY ", appearance.style(Meaning::Label)));
     let intensities = Intensity::ALL.map(|other| (other.as_str(), other == intensity));
-    first.extend(marked(intensities, look));
+    first.extend(marked_words(intensities, appearance));
     let mut second = vec![Span::raw(" ".repeat(LABEL))];
-    second.extend(strip(thread, STRIP, look));
+    second.extend(intensity_strip(thread, STRIP, appearance));
     let room = cells.saturating_sub(LABEL + STRIP);
-    let point = Span::styled(clip(&point(thread), room, look), look.style(Meaning::Dim));
+    let point = Span::styled(
+        clip(&newest_point_text(thread), room, appearance),
+        appearance.style(Meaning::Dim),
+    );
     second.extend([Span::raw("  "), point]);
     let Some(last) = thread.turns.first() else {
         return vec![Line::from(first), Line::from(second)];
     };
-    let mut third = label("BREAKPOINT", look);
+    let mut third = label("BREAKPOINT", appearance);
     let decisions = TurnDecision::ALL.map(|other| (other.as_str(), other == last.decided.decision));
-    third.extend(marked(decisions, look));
+    third.extend(marked_words(decisions, appearance));
     third.push(Span::raw(format!("  {}", rule_words(last.decided))));
     let plain = |name: &str, text: &str| {
-        let mut spans = label(name, look);
-        spans.push(Span::raw(clip(text, cells.saturating_sub(LABEL), look)));
+        let mut spans = label(name, appearance);
+        spans.push(Span::raw(clip(
+            text,
+            cells.saturating_sub(LABEL),
+            appearance,
+        )));
         Line::from(spans)
     };
-    let mut guard = label("GUARDRAIL", look);
-    guard.extend(guardrail(thread, cells.saturating_sub(LABEL), look, now));
+    let mut guard = label("GUARDRAIL", appearance);
+    guard.extend(guardrail(
+        thread,
+        cells.saturating_sub(LABEL),
+        appearance,
+        now,
+    ));
     vec![
         Line::from(first),
         Line::from(second),
         Line::from(third),
-        plain("SIGNALS", &signals(thread, last)),
+        plain("SIGNALS", &signals_text(thread, last)),
         plain("INPUTS", &inputs(last)),
         Line::from(guard),
         plain(
             "",
             "freeze = (phase=peak or intensity=high) and decision!=must",
         ),
-        plain("", &format!("       = {}", truth(last))),
-        ends(thread, last).map_or_else(Line::default, |words| plain("ENDS WITH", words)),
+        plain("", &format!("       = {}", formula_text(last))),
+        thaw_text(thread, last).map_or_else(Line::default, |words| plain("ENDS WITH", words)),
     ]
 }
 
 /// Returns the panel in a few lines. The least important lines are dropped first.
-fn short(
+fn few_lines(
     thread: &Thread,
     cells: usize,
     height: usize,
-    look: Appearance,
+    appearance: Appearance,
     now: Timestamp,
 ) -> Vec<Line<'static>> {
     let (phase, intensity) = phase_and_intensity(thread);
-    let mut first = vec![Span::styled("PHASE ", look.style(Meaning::Label))];
-    first.push(current(phase.as_str(), look));
-    first.push(Span::styled("  INT ", look.style(Meaning::Label)));
-    first.push(current(intensity.as_str(), look));
+    let mut first = vec![Span::styled("PHASE ", appearance.style(Meaning::Label))];
+    first.push(current_word(phase.as_str(), appearance));
+    first.push(Span::styled("  INT ", appearance.style(Meaning::Label)));
+    first.push(current_word(intensity.as_str(), appearance));
     let Some(last) = thread.turns.first() else {
         return vec![Line::from(first)];
     };
-    first.push(Span::styled("  BREAKPOINT ", look.style(Meaning::Label)));
-    first.push(current(last.decided.decision.as_str(), look));
+    first.push(Span::styled(
+        "  BREAKPOINT ",
+        appearance.style(Meaning::Label),
+    ));
+    first.push(current_word(last.decided.decision.as_str(), appearance));
     first.push(Span::raw(format!(" rule {}", last.decided.rule.number())));
     if cells >= 72 {
         first.push(Span::raw("  "));
-        first.extend(strip(thread, 14, look));
+        first.extend(intensity_strip(thread, 14, appearance));
     }
     let plain = |name: &'static str, text: &str| {
         let room = cells.saturating_sub(name.len());
         Line::from(vec![
-            Span::styled(name, look.style(Meaning::Label)),
-            Span::raw(clip(text, room, look)),
+            Span::styled(name, appearance.style(Meaning::Label)),
+            Span::raw(clip(text, room, appearance)),
         ])
     };
     let formula = if cells >= 68 {
@@ -122,15 +142,15 @@ fn short(
     } else {
         ""
     };
-    let truth = format!("freeze = {formula}{}", truth(last));
+    let truth = format!("freeze = {formula}{}", formula_text(last));
     let mut lines = vec![
         (0, Line::from(first)),
-        (4, plain("SIGNALS ", &signals(thread, last))),
+        (4, plain("SIGNALS ", &signals_text(thread, last))),
         (5, plain("", &inputs(last))),
-        (1, Line::from(guardrail(thread, cells, look, now))),
+        (1, Line::from(guardrail(thread, cells, appearance, now))),
         (2, plain("", &truth)),
     ];
-    lines.extend(ends(thread, last).map(|words| (3, plain("ENDS WITH ", words))));
+    lines.extend(thaw_text(thread, last).map(|words| (3, plain("ENDS WITH ", words))));
     while lines.len() > height.max(1) {
         let spare = lines.iter().map(|(weight, _)| *weight).max();
         lines.retain(|(weight, _)| Some(*weight) != spare);
@@ -138,62 +158,67 @@ fn short(
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-fn label(name: &str, look: Appearance) -> Vec<Span<'static>> {
-    let text = fit(name, LABEL, look);
-    vec![Span::styled(text, look.style(Meaning::Label))]
+fn label(name: &str, appearance: Appearance) -> Vec<Span<'static>> {
+    let text = fit(name, LABEL, appearance);
+    vec![Span::styled(text, appearance.style(Meaning::Label))]
 }
 
 /// Marks the word that applies with brackets and capitals.
-fn marked<const N: usize>(words: [(&str, bool); N], look: Appearance) -> Vec<Span<'static>> {
+fn marked_words<const N: usize>(
+    words: [(&str, bool); N],
+    appearance: Appearance,
+) -> Vec<Span<'static>> {
     let mut spans = Vec::new();
     for (word, holds) in words {
         spans.push(if holds {
-            current(word, look)
+            current_word(word, appearance)
         } else {
-            Span::styled(format!(" {word} "), look.style(Meaning::Dim))
+            Span::styled(format!(" {word} "), appearance.style(Meaning::Dim))
         });
         spans.push(Span::raw(" "));
     }
     spans
 }
 
-fn current(word: &str, look: Appearance) -> Span<'static> {
+fn current_word(word: &str, appearance: Appearance) -> Span<'static> {
     let text = format!("[{}]", word.to_uppercase());
     let meaning = match word {
         "peak" | "high" => Meaning::High,
         _ => Meaning::Strong,
     };
-    Span::styled(text, look.style(meaning))
+    Span::styled(text, appearance.style(meaning))
 }
 
 /// Returns the intensity of each turn as a strip, the oldest on the left.
-fn strip(thread: &Thread, cells: usize, look: Appearance) -> Vec<Span<'static>> {
+fn intensity_strip(thread: &Thread, cells: usize, appearance: Appearance) -> Vec<Span<'static>> {
     let shown = thread.turns.iter().take(cells);
-    let mut steps: Vec<Span> = shown.map(|turned| step(turned, look)).collect();
+    let mut steps: Vec<Span> = shown
+        .map(|turn| select_neighbour(turn, appearance))
+        .collect();
     let missing = cells.saturating_sub(steps.len());
     steps.reverse();
     steps.push(Span::raw(" ".repeat(missing)));
     steps
 }
 
-fn step(turned: &ProcessedTurn, look: Appearance) -> Span<'static> {
-    let (at, meaning) = match turned.intensity {
+fn select_neighbour(turn: &ProcessedTurn, appearance: Appearance) -> Span<'static> {
+    let (at, meaning) = match turn.intensity {
         None => (0, Meaning::Dim),
         Some(value) if value < 0.34 => (1, Meaning::Text),
         Some(value) if value < 0.7 => (2, Meaning::Text),
         Some(value) if value < 0.8 => (3, Meaning::High),
         Some(_) => (4, Meaning::High),
     };
-    let marks = match look.glyphs {
+    let marks = match appearance.glyphs {
         Glyphs::Rounded => ["·", "▁", "▃", "▅", "█"],
         Glyphs::Ascii => [" ", ".", "-", "=", "#"],
     };
     let mark = marks.get(at).copied().unwrap_or_default();
-    Span::styled(mark, look.style(meaning))
+    Span::styled(mark, appearance.style(meaning))
 }
 
 /// Describes the newest point of the conversation.
-fn point(thread: &Thread) -> String {
+fn newest_point_text(thread: &Thread) -> String {
     let points = thread
         .latest
         .as_ref()
@@ -219,7 +244,7 @@ fn rule_words(decided: TurnClassification) -> String {
 }
 
 /// Returns the signals of the last turn, from its memento or else from the turn.
-fn signals(thread: &Thread, last: &ProcessedTurn) -> String {
+fn signals_text(thread: &Thread, last: &ProcessedTurn) -> String {
     let kept = thread
         .latest
         .as_ref()
@@ -276,7 +301,7 @@ fn ack_only(last: &ProcessedTurn) -> &'static str {
 fn guardrail(
     thread: &Thread,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
     now: Timestamp,
 ) -> Vec<Span<'static>> {
     let count = usize::try_from(thread.held_back_count).unwrap_or(usize::MAX);
@@ -287,7 +312,7 @@ fn guardrail(
         } else {
             format!("not frozen; {} saved for later", counted(count, "update"))
         };
-        return vec![Span::styled(text, look.style(Meaning::Text))];
+        return vec![Span::styled(text, appearance.style(Meaning::Text))];
     };
     let minutes = now.since(since).as_secs() / 60;
     let lasting = if cells >= 64 {
@@ -302,12 +327,12 @@ fn guardrail(
         format!(" since {since}, {count} for later")
     };
     vec![
-        Span::styled("*** SUMMARY FROZEN ***", look.style(Meaning::Frozen)),
+        Span::styled("*** SUMMARY FROZEN ***", appearance.style(Meaning::Frozen)),
         Span::raw(text),
     ]
 }
 
-fn truth(last: &ProcessedTurn) -> String {
+fn formula_text(last: &ProcessedTurn) -> String {
     let word = |truth: bool| if truth { "TRUE" } else { "FALSE" };
     let freeze = last.freeze;
     format!(
@@ -320,14 +345,17 @@ fn truth(last: &ProcessedTurn) -> String {
 }
 
 /// Describes what would end the freeze, while the summary is frozen.
-fn ends(thread: &Thread, last: &ProcessedTurn) -> Option<&'static str> {
+fn thaw_text(thread: &Thread, last: &ProcessedTurn) -> Option<&'static str> {
     let thawed_by = thread.thaw_condition()?;
-    Some(thaws(thawed_by, last.after))
+    Some(thaw_condition_text(thawed_by, last.after))
 }
 
 /// Describes what would end a freeze. The guardrail uses the intensity before a turn: a turn that cools the
 /// conversation down is still held back, and the next one is not.
-pub(super) fn thaws(thawed_by: ThawCondition, after: (AffectPhase, Intensity)) -> &'static str {
+pub(super) fn thaw_condition_text(
+    thawed_by: ThawCondition,
+    after: (AffectPhase, Intensity),
+) -> &'static str {
     let (phase, intensity) = after;
     if phase == AffectPhase::Peak || intensity == Intensity::High {
         return thawed_by.description();

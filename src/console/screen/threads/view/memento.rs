@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::intensity_panel::thaws;
+use super::intensity_panel::thaw_condition_text;
 use crate::base::text::{LineFeeds, one_line, sanitize};
 use crate::console::cells::{clip, counted, fit, wrap};
 use crate::console::dialog::gate::hidden_chars_text;
@@ -24,10 +24,17 @@ const MESSAGE: usize = 40;
 const INDENT: &str = "  ";
 
 /// Returns the stored summary, and the changes of the newest proposal.
-pub(super) fn kept(thread: &Thread, place: Rect, look: Appearance) -> Vec<Line<'static>> {
+pub(super) fn stored_lines(
+    thread: &Thread,
+    place: Rect,
+    appearance: Appearance,
+) -> Vec<Line<'static>> {
     let cells = usize::from(place.width);
     let Some(latest) = &thread.latest else {
-        return vec![Line::styled("no memento yet", look.style(Meaning::Dim))];
+        return vec![Line::styled(
+            "no memento yet",
+            appearance.style(Meaning::Dim),
+        )];
     };
     let shape = latest.shape();
     let mut rows = Vec::new();
@@ -35,11 +42,11 @@ pub(super) fn kept(thread: &Thread, place: Rect, look: Appearance) -> Vec<Line<'
         let dash = if part == "arc" { "" } else { "- " };
         let mut name = part.to_uppercase();
         if items.is_empty() {
-            rows.push(labelled(&name, "none", Meaning::Dim, look));
+            rows.push(labelled_line(&name, "none", Meaning::Dim, appearance));
         }
         for item in items {
-            for row in wrapped(dash, item, cells) {
-                rows.push(labelled(&name, &row, Meaning::Text, look));
+            for row in wrapped_lines(dash, item, cells) {
+                rows.push(labelled_line(&name, &row, Meaning::Text, appearance));
                 name.clear();
             }
         }
@@ -47,25 +54,33 @@ pub(super) fn kept(thread: &Thread, place: Rect, look: Appearance) -> Vec<Line<'
     if let Some(held) = thread.held_back.first() {
         rows.push(Line::default());
         rows.extend(if place.height < FEW {
-            newest_proposal_short(&shape, held, cells, look)
+            newest_proposal_short(&shape, held, cells, appearance)
         } else {
-            newest(thread, &shape, held, cells, look)
+            newest_proposal_lines(thread, &shape, held, cells, appearance)
         });
     }
     rows.push(Line::default());
-    rows.extend(notes(thread, &shape, cells, look));
+    rows.extend(notes(thread, &shape, cells, appearance));
     rows
 }
 
-fn labelled(name: &str, text: &str, meaning: Meaning, look: Appearance) -> Line<'static> {
+fn labelled_line(
+    name: &str,
+    text: &str,
+    meaning: Meaning,
+    appearance: Appearance,
+) -> Line<'static> {
     Line::from(vec![
-        Span::styled(fit(name, LABEL, look), look.style(Meaning::Label)),
-        Span::styled(text.to_owned(), look.style(meaning)),
+        Span::styled(
+            fit(name, LABEL, appearance),
+            appearance.style(Meaning::Label),
+        ),
+        Span::styled(text.to_owned(), appearance.style(meaning)),
     ])
 }
 
 /// Wraps an item into rows. The rows after the first are indented.
-fn wrapped(dash: &str, item: &str, cells: usize) -> Vec<String> {
+fn wrapped_lines(dash: &str, item: &str, cells: usize) -> Vec<String> {
     let room = cells.saturating_sub(LABEL + dash.len()).max(2);
     let rows = wrap(&one_line(item), room).into_iter().enumerate();
     let indent = " ".repeat(dash.len());
@@ -78,13 +93,13 @@ fn notes(
     thread: &Thread,
     shape: &SummaryShape,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Vec<Line<'static>> {
     let mut notes = Vec::new();
     let source = thread
         .turns
         .first()
-        .map_or("-", |turned| source_text(turned.source));
+        .map_or("-", |turn| source_text(turn.source));
     let etag = thread.etag().unwrap_or_default();
     let version = thread.version;
     notes.push((
@@ -115,7 +130,7 @@ fn notes(
     }
     let rows = notes.into_iter().flat_map(|(meaning, text)| {
         let rows = wrap(&text, cells).into_iter();
-        rows.map(move |row| Line::styled(row, look.style(meaning)))
+        rows.map(move |row| Line::styled(row, appearance.style(meaning)))
     });
     rows.collect()
 }
@@ -139,12 +154,12 @@ fn hidden_in(shape: &SummaryShape) -> usize {
 }
 
 /// Returns the differences of the newest proposal held back.
-fn newest(
+fn newest_proposal_lines(
     thread: &Thread,
     kept: &SummaryShape,
     held: &HeldProposal,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Vec<Line<'static>> {
     let meaning = match held.why {
         KeptReason::AtPeak => Meaning::Frozen,
@@ -153,25 +168,25 @@ fn newest(
         | KeptReason::Invalid(_)
         | KeptReason::BeforeEdit => Meaning::Waiting,
     };
-    let mut rows = title(held, meaning, cells, look);
+    let mut rows = title(held, meaning, cells, appearance);
     // An accepted proposal keeps the lines it does not mention, so such lines do not count as different.
     let changes = kept.changes(&kept.updated_with(&held.proposed));
     if changes.is_empty() {
         rows.push(Line::styled(
             "  same as the summary",
-            look.style(Meaning::Dim),
+            appearance.style(Meaning::Dim),
         ));
     }
     for change in changes {
-        rows.extend(differing(
+        rows.extend(differing_lines(
             change.part,
             Some(change.side),
             &change.text,
             cells,
-            look,
+            appearance,
         ));
     }
-    rows.extend(reasons(thread, held, cells, look));
+    rows.extend(reasons(thread, held, cells, appearance));
     let older = thread.held_back_count.saturating_sub(1);
     if older > 0 {
         let older = counted(
@@ -179,7 +194,7 @@ fn newest(
             "older proposal",
         );
         let text = format!("  and {older}: = to show");
-        rows.push(Line::styled(text, look.style(Meaning::Dim)));
+        rows.push(Line::styled(text, appearance.style(Meaning::Dim)));
     }
     rows
 }
@@ -189,7 +204,7 @@ fn newest_proposal_short(
     kept: &SummaryShape,
     held: &HeldProposal,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Vec<Line<'static>> {
     let changes = kept.changes(&kept.updated_with(&held.proposed));
     let mut name = "FOR LATER";
@@ -200,17 +215,17 @@ fn newest_proposal_short(
             ChangeSide::Kept => continue,
         };
         let text = format!("{mark} {} ", change.part.to_uppercase());
-        for row in wrapped(&text, &change.text, cells) {
-            rows.push(labelled(name, &row, Meaning::Passed, look));
+        for row in wrapped_lines(&text, &change.text, cells) {
+            rows.push(labelled_line(name, &row, Meaning::Passed, appearance));
             name = "";
         }
     }
     if rows.is_empty() {
-        rows.push(labelled(
+        rows.push(labelled_line(
             name,
             "only removes text: = to show",
             Meaning::Text,
-            look,
+            appearance,
         ));
     }
     rows
@@ -221,21 +236,21 @@ fn title(
     held: &HeldProposal,
     meaning: Meaning,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Vec<Line<'static>> {
-    let why = match &held.why {
+    let reason = match &held.why {
         KeptReason::AtPeak => "saved for later by the peak guardrail",
         KeptReason::OnlyAcknowledged => "only an acknowledgment",
         KeptReason::BeforeEdit => "the agent had not read the operator's edit",
         KeptReason::NothingProposed | KeptReason::Invalid(_) => "saved for later",
     };
-    let bullet = look.mark(Mark::Bullet);
+    let bullet = appearance.mark(Mark::Bullet);
     // The agent chose the message name.
-    let message = clip(&one_line(held.message_id.as_str()), MESSAGE, look);
+    let message = clip(&one_line(held.message_id.as_str()), MESSAGE, appearance);
     let at = held.at.time_of_day();
-    let text = format!("NOT APPLIED, {why} {bullet} {at} {bullet} {message}");
+    let text = format!("NOT APPLIED, {reason} {bullet} {at} {bullet} {message}");
     let rows = wrap(&text, cells).into_iter();
-    rows.map(|row| Line::styled(row, look.style(meaning)))
+    rows.map(|row| Line::styled(row, appearance.style(meaning)))
         .collect()
 }
 
@@ -244,41 +259,41 @@ fn reasons(
     thread: &Thread,
     held: &HeldProposal,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Vec<Line<'static>> {
     let mut turns = thread.turns.iter();
-    let turned = turns.find(|turned| turned.at == held.at && turned.message_id == held.message_id);
-    let arrow = look.mark(Mark::Arrow);
-    let reason = turned.map(|turned| {
-        let (phase, intensity) = turned.before;
+    let turn = turns.find(|turn| turn.at == held.at && turn.message_id == held.message_id);
+    let arrow = appearance.mark(Mark::Arrow);
+    let reason = turn.map(|turn| {
+        let (phase, intensity) = turn.before;
         format!(
             "reason: phase={}, intensity={}, decision={} {arrow} the summary is unchanged",
             phase.as_str(),
             intensity.as_str(),
-            turned.decided.decision.as_str()
+            turn.decided.decision.as_str()
         )
     });
     let last = thread.turns.first();
     let chance = thread.thaw_condition().zip(last);
     let chance = match chance {
-        Some((thawed_by, last)) => thaws(thawed_by, last.after),
+        Some((thawed_by, last)) => thaw_condition_text(thawed_by, last.after),
         None => "the next turn with a proposal",
     };
     let chance = format!("next chance: {chance}");
     let rows = reason.into_iter().chain([chance]);
     let room = cells.saturating_sub(INDENT.len());
     rows.flat_map(|text| wrap(&text, room))
-        .map(|row| Line::styled(format!("{INDENT}{row}"), look.style(Meaning::Dim)))
+        .map(|row| Line::styled(format!("{INDENT}{row}"), appearance.style(Meaning::Dim)))
         .collect()
 }
 
 /// Returns one line of a comparison.
-fn differing(
+fn differing_lines(
     part: &str,
     side: Option<ChangeSide>,
     text: &str,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Vec<Line<'static>> {
     let (mark, meaning) = match side {
         Some(ChangeSide::Kept) => ("- ", Meaning::Denied),
@@ -293,14 +308,18 @@ fn differing(
         } else {
             String::new()
         };
-        let text = format!("{mark}{}{row}", fit(&part, LABEL, look));
-        Line::styled(text, look.style(meaning))
+        let text = format!("{mark}{}{row}", fit(&part, LABEL, appearance));
+        Line::styled(text, appearance.style(meaning))
     })
     .collect()
 }
 
 /// Returns all proposals held back, compared with the stored summary line by line.
-pub(super) fn proposed(thread: &Thread, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+pub(super) fn proposal_lines(
+    thread: &Thread,
+    cells: usize,
+    appearance: Appearance,
+) -> Vec<Line<'static>> {
     let Some(latest) = &thread.latest else {
         return Vec::new();
     };
@@ -309,30 +328,30 @@ pub(super) fn proposed(thread: &Thread, cells: usize, look: Appearance) -> Vec<L
     if thread.held_back.is_empty() {
         let taken = "No proposal is saved for later. The summary updates normally.";
         let taken = wrap(taken, cells).into_iter();
-        rows.extend(taken.map(|row| Line::styled(row, look.style(Meaning::Dim))));
+        rows.extend(taken.map(|row| Line::styled(row, appearance.style(Meaning::Dim))));
     }
     for held in &thread.held_back {
         if !rows.is_empty() {
             rows.push(Line::default());
         }
-        rows.extend(title(held, Meaning::Strong, cells, look));
+        rows.extend(title(held, Meaning::Strong, cells, appearance));
         let new = kept.updated_with(&held.proposed);
         for ((part, old), (_, new)) in kept.parts().into_iter().zip(new.parts()) {
             for item in &old {
                 let side = (!new.contains(item)).then_some(ChangeSide::Kept);
-                rows.extend(differing(part, side, item, cells, look));
+                rows.extend(differing_lines(part, side, item, cells, appearance));
             }
             for item in new.iter().filter(|item| !old.contains(item)) {
-                rows.extend(differing(
+                rows.extend(differing_lines(
                     part,
                     Some(ChangeSide::Proposed),
                     item,
                     cells,
-                    look,
+                    appearance,
                 ));
             }
         }
-        rows.extend(reasons(thread, held, cells, look));
+        rows.extend(reasons(thread, held, cells, appearance));
     }
     rows
 }

@@ -20,11 +20,11 @@ const MARGIN: u64 = 2;
 
 impl OpenSession {
     /// Takes in the response to a read.
-    pub(in super::super) fn on_told(&mut self, result: TraceReadResult) {
+    pub(in super::super) fn on_read_result(&mut self, result: TraceReadResult) {
         match result {
             TraceReadResult::Rows { from, rows, .. } => {
                 let rows = self.take(rows);
-                self.pages.arrive(from, rows.unwrap_or_default());
+                self.pages.on_read(from, rows.unwrap_or_default());
             }
             TraceReadResult::Event {
                 sequence, event, ..
@@ -69,7 +69,7 @@ impl OpenSession {
         for scan in [&mut self.filter, &mut self.search].into_iter().flatten() {
             match part {
                 _ if scan.ticket != ticket => {}
-                Some(found) => scan.arrive(found),
+                Some(found) => scan.on_read(found),
                 None => _ = scan.stop(total),
             }
         }
@@ -89,7 +89,7 @@ impl OpenSession {
 
     fn show(&mut self, sequence: u64, event: Option<Box<FullEvent>>) {
         let Some(shown) = self
-            .whole
+            .full_event
             .as_mut()
             .filter(|shown| shown.sequence == sequence)
         else {
@@ -97,15 +97,15 @@ impl OpenSession {
         };
         shown.event = match event {
             None => EventRead::Gone,
-            Some(whole) => {
-                self.detail.open(&whole);
-                EventRead::Here(whole)
+            Some(full_event) => {
+                self.detail.open(&full_event);
+                EventRead::Here(full_event)
             }
         };
     }
 
     /// Moves the cursor and the view into valid positions, and returns the missing reads.
-    pub(in super::super) fn settle(&mut self) -> Vec<TraceRead> {
+    pub(in super::super) fn request_missing_data(&mut self) -> Vec<TraceRead> {
         if self.follow == FollowMode::Tail {
             let rows = self.rows();
             let last = rows.len().checked_sub(1).and_then(|row| rows.get(row));
@@ -137,7 +137,7 @@ impl OpenSession {
         let rows = self.rows();
         let view: Vec<u64> = view.map_while(|row| rows.get(row)).collect();
         let mut asks: Vec<TraceRead> = Vec::new();
-        for from in self.pages.ask(view.into_iter(), total) {
+        for from in self.pages.missing_pages(view.into_iter(), total) {
             asks.push(TraceRead::Rows {
                 session: session.clone(),
                 from,
@@ -146,11 +146,11 @@ impl OpenSession {
         }
         if total > 0
             && self
-                .whole
+                .full_event
                 .as_ref()
                 .is_none_or(|shown| shown.sequence != self.place)
         {
-            self.whole = Some(ShownEvent {
+            self.full_event = Some(ShownEvent {
                 sequence: self.place,
                 event: EventRead::UnderWay,
             });
@@ -160,7 +160,7 @@ impl OpenSession {
             });
         }
         for scan in [&mut self.filter, &mut self.search].into_iter().flatten() {
-            asks.extend(scan.ask(&session, total));
+            asks.extend(scan.next_read(&session, total));
         }
         asks.extend(self.next_outline_read());
         asks.extend(self.next_state_read());

@@ -3,7 +3,7 @@
 use ratatui::layout::{Position, Rect};
 
 use super::super::{TracePane, TraceScreen};
-use super::{areas, centred, sessions};
+use super::{areas, centred_top, sessions};
 
 /// Element of the record screen that was clicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +29,8 @@ pub(in super::super) fn clicked(
         (TracePane::Sessions, _) => {
             let list = sessions::list(trace, area, all.bar.height);
             let line = usize::from(at.y.checked_sub(list.y)?);
-            let top = centred(
-                trace.session_place(),
+            let top = centred_top(
+                trace.selected_index(),
                 trace.sessions.len(),
                 usize::from(list.height),
             );

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::super::comparison::SessionComparison;
-use super::{apart, centred, chosen};
+use super::{centred_top, join_parts, style_selected_row};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, counted, fit, width};
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
@@ -15,13 +15,21 @@ use crate::trace::diff::{SessionDiff, SessionTotals, StepChange, StepKind, StepS
 /// Width of the column of step kinds, in cells.
 const KIND: usize = 11;
 
-pub(super) fn draw(compared: &SessionComparison, frame: &mut Frame, area: Rect, look: Appearance) {
+pub(super) fn draw(
+    compared: &SessionComparison,
+    frame: &mut Frame,
+    area: Rect,
+    appearance: Appearance,
+) {
     let (a, b) = &compared.sessions;
-    let words = format!("{a} {} {b} ", look.mark(Mark::Separator));
+    let words = format!("{a} {} {b} ", appearance.mark(Mark::Separator));
     let room = usize::from(area.width).saturating_sub(16);
-    let block = look.panel(Focus::Here).title(Line::from(vec![
-        Span::styled(" Compared ", look.style(Meaning::Title)),
-        Span::styled(clip(&words, room, look), look.style(Meaning::Dim)),
+    let block = appearance.panel(Focus::Here).title(Line::from(vec![
+        Span::styled(" Compared ", appearance.style(Meaning::Title)),
+        Span::styled(
+            clip(&words, room, appearance),
+            appearance.style(Meaning::Dim),
+        ),
     ]));
     let inner = block.inner(area);
     frame.render_widget(block, area);
@@ -29,13 +37,16 @@ pub(super) fn draw(compared: &SessionComparison, frame: &mut Frame, area: Rect, 
     match &compared.difference {
         None => {
             let words = "reading both sessions... Esc: close";
-            frame.render_widget(Line::styled(words, look.style(Meaning::Waiting)), inner);
+            frame.render_widget(
+                Line::styled(words, appearance.style(Meaning::Waiting)),
+                inner,
+            );
         }
         Some(Err(problem)) => {
-            let words = clip(&format!("! {}", one_line(problem)), cells, look);
-            frame.render_widget(Line::styled(words, look.style(Meaning::Error)), inner);
+            let words = clip(&format!("! {}", one_line(problem)), cells, appearance);
+            frame.render_widget(Line::styled(words, appearance.style(Meaning::Error)), inner);
         }
-        Some(Ok(difference)) => draw_difference(compared, difference, frame, inner, look),
+        Some(Ok(difference)) => draw_difference(compared, difference, frame, inner, appearance),
     }
 }
 
@@ -44,7 +55,7 @@ fn draw_difference(
     difference: &SessionDiff,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) {
     let cells = usize::from(area.width);
     let parts = [
@@ -53,40 +64,55 @@ fn draw_difference(
         Constraint::Length(3),
     ];
     let [top, list, bottom] = Layout::vertical(parts).areas(area);
-    frame.render_widget(Paragraph::new(first(difference, cells, look)), top);
+    frame.render_widget(
+        Paragraph::new(first_difference_lines(difference, cells, appearance)),
+        top,
+    );
     let visible = usize::from(list.height);
     let changes = &difference.changes;
-    let from = centred(compared.at, changes.len(), visible);
+    let from = centred_top(compared.at, changes.len(), visible);
     let rows = changes.iter().enumerate().skip(from).take(visible);
     let rows: Vec<Line> = rows
         .map(|(at, change)| {
-            let is = Focus::from(at == compared.at);
-            chosen(change_line(change, is, cells, look), is, Focus::Here, look)
+            let focus = Focus::from(at == compared.at);
+            style_selected_row(
+                change_line(change, focus, cells, appearance),
+                focus,
+                Focus::Here,
+                appearance,
+            )
         })
         .collect();
     frame.render_widget(Paragraph::new(rows), list);
-    frame.render_widget(Paragraph::new(sums(difference, cells, look)), bottom);
+    frame.render_widget(
+        Paragraph::new(totals_lines(difference, cells, appearance)),
+        bottom,
+    );
 }
 
 /// Describes the first difference.
-fn first(difference: &SessionDiff, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+fn first_difference_lines(
+    difference: &SessionDiff,
+    cells: usize,
+    appearance: Appearance,
+) -> Vec<Line<'static>> {
     let steps = counted(
         usize::try_from(difference.common).unwrap_or(usize::MAX),
         "step",
     );
     let Some(divergence) = &difference.first else {
         let words = format!("No difference in {steps}.");
-        return vec![Line::styled(words, look.style(Meaning::Passed))];
+        return vec![Line::styled(words, appearance.style(Meaning::Passed))];
     };
     let side = |step: &Option<StepSummary>| match step {
         None => "ends here".to_owned(),
         Some(step) => format!("{} {}", step.sequence, step.summary),
     };
     let part = |label: &'static str, step: &Option<StepSummary>, meaning| {
-        let text = clip(&side(step), cells.saturating_sub(3), look);
+        let text = clip(&side(step), cells.saturating_sub(3), appearance);
         Line::from(vec![
-            Span::styled(label, look.style(Meaning::Label)),
-            Span::styled(text, look.style(meaning)),
+            Span::styled(label, appearance.style(Meaning::Label)),
+            Span::styled(text, appearance.style(meaning)),
         ])
     };
     let differences = counted(
@@ -110,51 +136,56 @@ fn first(difference: &SessionDiff, cells: usize, look: Appearance) -> Vec<Line<'
         part("B  ", &divergence.b, Meaning::Strong),
         Line::default(),
         Line::styled(
-            clip(&format!("{differences}{more}"), cells, look),
-            look.style(Meaning::Waiting),
+            clip(&format!("{differences}{more}"), cells, appearance),
+            appearance.style(Meaning::Waiting),
         ),
         Line::styled(
-            columns("  STEP", "A", "B", cells, look).concat(),
-            look.style(Meaning::Dim),
+            columns("  STEP", "A", "B", cells, appearance).concat(),
+            appearance.style(Meaning::Dim),
         ),
     ]
 }
 
 /// Returns a row of three columns.
-fn columns(kind: &str, a: &str, b: &str, cells: usize, look: Appearance) -> [String; 3] {
-    let bar = format!(" {} ", look.mark(Mark::Separator));
+fn columns(kind: &str, a: &str, b: &str, cells: usize, appearance: Appearance) -> [String; 3] {
+    let bar = format!(" {} ", appearance.mark(Mark::Separator));
     let rest = cells.saturating_sub(KIND + 2 + width(&bar));
     let (left, right) = (rest / 2, rest - rest / 2);
     [
-        fit(kind, KIND + 2, look),
-        fit(a, left, look),
-        format!("{bar}{}", fit(b, right, look)),
+        fit(kind, KIND + 2, appearance),
+        fit(a, left, appearance),
+        format!("{bar}{}", fit(b, right, appearance)),
     ]
 }
 
-fn change_line(change: &StepChange, is: Focus, cells: usize, look: Appearance) -> Line<'static> {
-    let mark = match is {
+fn change_line(
+    change: &StepChange,
+    focus: Focus,
+    cells: usize,
+    appearance: Appearance,
+) -> Line<'static> {
+    let mark = match focus {
         Focus::Here => ">",
         Focus::Elsewhere => " ",
     };
     let side = |step: &Option<StepSummary>| match step {
-        None => look.mark(Mark::Bullet).to_owned(),
+        None => appearance.mark(Mark::Bullet).to_owned(),
         Some(step) => format!("{} {}", step.sequence, step.summary),
     };
-    let kind = format!("{mark} {}", kind(change.kind));
-    let [kind, a, b] = columns(&kind, &side(&change.a), &side(&change.b), cells, look);
+    let kind = format!("{mark} {}", step_kind_name(change.kind));
+    let [kind, a, b] = columns(&kind, &side(&change.a), &side(&change.b), cells, appearance);
     let meaning = |step: &Option<StepSummary>| match step {
         None => Meaning::Dim,
         Some(_) => Meaning::Text,
     };
     Line::from(vec![
-        Span::styled(kind, look.style(Meaning::Label)),
-        Span::styled(a, look.style(meaning(&change.a))),
-        Span::styled(b, look.style(meaning(&change.b))),
+        Span::styled(kind, appearance.style(Meaning::Label)),
+        Span::styled(a, appearance.style(meaning(&change.a))),
+        Span::styled(b, appearance.style(meaning(&change.b))),
     ])
 }
 
-fn kind(kind: StepKind) -> &'static str {
+fn step_kind_name(kind: StepKind) -> &'static str {
     match kind {
         StepKind::Session => "session",
         StepKind::Checkpoint => "checkpoint",
@@ -170,7 +201,11 @@ fn kind(kind: StepKind) -> &'static str {
 }
 
 /// Returns the totals of both sessions.
-fn sums(difference: &SessionDiff, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+fn totals_lines(
+    difference: &SessionDiff,
+    cells: usize,
+    appearance: Appearance,
+) -> Vec<Line<'static>> {
     let line = |label: &'static str, sum: &SessionTotals| {
         let parts = [
             one_line(&sum.agent),
@@ -190,9 +225,13 @@ fn sums(difference: &SessionDiff, cells: usize, look: Appearance) -> Vec<Line<'s
                 }
             ),
         ];
-        let words = clip(&apart(&parts, look), cells.saturating_sub(3), look);
+        let words = clip(
+            &join_parts(&parts, appearance),
+            cells.saturating_sub(3),
+            appearance,
+        );
         Line::from(vec![
-            Span::styled(label, look.style(Meaning::Label)),
+            Span::styled(label, appearance.style(Meaning::Label)),
             Span::raw(words),
         ])
     };

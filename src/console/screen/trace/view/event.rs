@@ -9,7 +9,7 @@ use super::super::event_detail::{self, EventForm};
 use super::super::open_session::{EventRead, OpenSession};
 use super::super::reads::HashProof;
 use super::super::{TracePane, TraceScreen};
-use super::{centred, chosen};
+use super::{centred_top, style_selected_row};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, counted, fit, width, wrap};
 use crate::console::theme::{Appearance, Focus, Glyphs, Mark, Meaning};
@@ -23,7 +23,7 @@ pub(super) fn draw(
     opened: &OpenSession,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) {
     let pane = Focus::from(trace.pane == TracePane::Event);
     let form = match opened.detail.form {
@@ -31,15 +31,15 @@ pub(super) fn draw(
         EventForm::Raw => "raw ",
     };
     let title = format!(" Event {} {form}", opened.place);
-    let mut block = look
+    let mut block = appearance
         .panel(pane)
-        .title(Line::styled(title, look.style(Meaning::Title)));
-    if opened.detail.escaped > 0 && opened.whole().is_some() {
+        .title(Line::styled(title, appearance.style(Meaning::Title)));
+    if opened.detail.escaped > 0 && opened.full_event().is_some() {
         let words = format!(
             " ! {} written out ",
             counted(opened.detail.escaped, "hidden character")
         );
-        let words = Line::styled(words, look.style(Meaning::Warning));
+        let words = Line::styled(words, appearance.style(Meaning::Warning));
         block = block.title_bottom(words.right_aligned());
     }
     let inner = block.inner(area);
@@ -52,7 +52,7 @@ pub(super) fn draw(
             } else {
                 "reading..."
             };
-            frame.render_widget(Line::styled(words, look.style(Meaning::Dim)), inner);
+            frame.render_widget(Line::styled(words, appearance.style(Meaning::Dim)), inner);
         }
         EventRead::Gone => {
             let words = format!(
@@ -61,7 +61,7 @@ pub(super) fn draw(
             );
             let rows = wrap(&words, cells).into_iter();
             let rows: Vec<Line> = rows
-                .map(|row| Line::styled(row, look.style(Meaning::Error)))
+                .map(|row| Line::styled(row, appearance.style(Meaning::Error)))
                 .collect();
             frame.render_widget(Paragraph::new(rows), inner);
         }
@@ -72,11 +72,14 @@ pub(super) fn draw(
             let parts = [Constraint::Fill(1), Constraint::Length(below)];
             let [top, bottom] = Layout::vertical(parts).areas(inner);
             if small && pane == Focus::Elsewhere {
-                draw_short(opened, chain, frame, top, look);
+                draw_short(opened, chain, frame, top, appearance);
             } else {
-                draw_lines(opened, chain, pane, frame, top, look);
+                draw_lines(opened, chain, pane, frame, top, appearance);
             }
-            frame.render_widget(Paragraph::new(footing(trace, opened, cells, look)), bottom);
+            frame.render_widget(
+                Paragraph::new(footer_lines(trace, opened, cells, appearance)),
+                bottom,
+            );
         }
     }
 }
@@ -116,17 +119,17 @@ fn draw_lines(
     pane: Focus,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) {
     let cells = usize::from(area.width);
     let lines = opened.detail.lines();
     let visible = usize::from(area.height);
-    let top = centred(opened.detail.at, lines.len(), visible);
+    let top = centred_top(opened.detail.at, lines.len(), visible);
     let shown = lines.iter().enumerate().skip(top).take(visible);
     let shown: Vec<Line> = shown
         .map(|(at, line)| {
-            let is = Focus::from(at == opened.detail.at && pane == Focus::Here);
-            chosen(row(line, chain, cells, look), is, pane, look)
+            let focus = Focus::from(at == opened.detail.at && pane == Focus::Here);
+            style_selected_row(row(line, chain, cells, appearance), focus, pane, appearance)
         })
         .collect();
     frame.render_widget(Paragraph::new(shown), area);
@@ -136,9 +139,9 @@ fn row(
     line: &event_detail::EventLine,
     chain: BreakPosition,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Line<'static> {
-    let fold = match (line.fold, look.glyphs) {
+    let fold = match (line.fold, appearance.glyphs) {
         (None, _) => "",
         (Some(FoldState::Open), Glyphs::Rounded) => "▾ ",
         (Some(FoldState::Open), Glyphs::Ascii) => "v ",
@@ -147,12 +150,12 @@ fn row(
     };
     let indent = " ".repeat((line.depth * 2).min(cells / 2));
     let label = if line.depth == 0 && !line.label.is_empty() {
-        fit(&format!("{fold}{}", line.label), LABEL, look)
+        fit(&format!("{fold}{}", line.label), LABEL, appearance)
     } else if line.label.is_empty() {
         String::new()
     } else {
         let fold = if fold.is_empty() { "  " } else { fold };
-        format!("{fold}{}  ", clip(&line.label, cells / 2, look))
+        format!("{fold}{}  ", clip(&line.label, cells / 2, appearance))
     };
     let (proof, proven) = match &line.proof {
         None => (String::new(), Meaning::Text),
@@ -162,22 +165,22 @@ fn row(
         }
     };
     let used = width(&indent) + width(&label) + width(&proof);
-    let value = fit(&line.value, cells.saturating_sub(used), look);
+    let value = fit(&line.value, cells.saturating_sub(used), appearance);
     Line::from(vec![
         Span::raw(indent),
-        Span::styled(label, look.style(Meaning::Label)),
+        Span::styled(label, appearance.style(Meaning::Label)),
         Span::raw(value),
-        Span::styled(proof, look.style(proven)),
+        Span::styled(proof, appearance.style(proven)),
     ])
 }
 
 /// Returns the lines below the event: the path of the selected value, a hash error, and the legend of
 /// letters.
-fn footing(
+fn footer_lines(
     trace: &TraceScreen,
     opened: &OpenSession,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Vec<Line<'static>> {
     let line = opened.detail.line();
     let path = line.map_or("", |line| line.path.as_str());
@@ -187,30 +190,33 @@ fn footing(
         Some(HashProof::Holds) | None => None,
     });
     let first = match wrong {
-        Some(what) => Line::styled(fit(&what, cells, look), look.style(Meaning::Warning)),
+        Some(what) => Line::styled(
+            fit(&what, cells, appearance),
+            appearance.style(Meaning::Warning),
+        ),
         None if trace.pane != TracePane::Event => {
-            Line::styled("Enter: details", look.style(Meaning::Dim))
+            Line::styled("Enter: details", appearance.style(Meaning::Dim))
         }
         None if opened.detail.form == EventForm::Words => Line::styled(
-            clip("R: raw record, with its field names", cells, look),
-            look.style(Meaning::Dim),
+            clip("R: raw record, with its field names", cells, appearance),
+            appearance.style(Meaning::Dim),
         ),
         None => Line::from(vec![
-            Span::styled("path ", look.style(Meaning::Dim)),
+            Span::styled("path ", appearance.style(Meaning::Dim)),
             Span::styled(
-                clip(path, cells.saturating_sub(5), look),
-                look.style(Meaning::Key),
+                clip(path, cells.saturating_sub(5), appearance),
+                appearance.style(Meaning::Key),
             ),
         ]),
     };
-    vec![first, letters(trace, opened, cells, look)]
+    vec![first, bookmark_line(trace, opened, cells, appearance)]
 }
 
-fn letters(
+fn bookmark_line(
     trace: &TraceScreen,
     opened: &OpenSession,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Line<'static> {
     let here = trace
         .bookmarks
@@ -224,7 +230,10 @@ fn letters(
     } else {
         format!("bookmarks {}", here.join("  "))
     };
-    Line::styled(clip(&words, cells, look), look.style(Meaning::Dim))
+    Line::styled(
+        clip(&words, cells, appearance),
+        appearance.style(Meaning::Dim),
+    )
 }
 
 /// Paints the event in four rows: its type, its hash verification, and its first details.
@@ -233,35 +242,41 @@ fn draw_short(
     chain: BreakPosition,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) {
-    let Some(whole) = opened.whole() else {
+    let Some(full_event) = opened.full_event() else {
         return;
     };
     let cells = usize::from(area.width);
-    let event = &whole.event;
-    let (link, own) = (chain.word(&whole.link), chain.word(&whole.own));
-    let label = |text: &'static str| Span::styled(text, look.style(Meaning::Label));
-    let said = crate::trace::summary::sentence(event);
+    let event = &full_event.event;
+    let (link, own) = (chain.word(&full_event.link), chain.word(&full_event.own));
+    let label = |text: &'static str| Span::styled(text, appearance.style(Meaning::Label));
+    let message = crate::trace::summary::sentence(event);
     let hashes = Line::from(vec![
         label("prev "),
         Span::raw(format!(
             "{}{} ",
             event.previous_hash.short(8),
-            look.mark(Mark::Ellipsis)
+            appearance.mark(Mark::Ellipsis)
         )),
-        Span::styled(link.0, look.style(link.1)),
+        Span::styled(link.0, appearance.style(link.1)),
         label("  hash "),
         Span::raw(format!(
             "{}{} ",
             event.hash.short(8),
-            look.mark(Mark::Ellipsis)
+            appearance.mark(Mark::Ellipsis)
         )),
-        Span::styled(own.0, look.style(own.1)),
-        Span::styled(format!("  {}", event.timestamp), look.style(Meaning::Dim)),
+        Span::styled(own.0, appearance.style(own.1)),
+        Span::styled(
+            format!("  {}", event.timestamp),
+            appearance.style(Meaning::Dim),
+        ),
     ]);
     let mut lines = vec![
-        Line::styled(clip(&said, cells, look), look.style(Meaning::Strong)),
+        Line::styled(
+            clip(&message, cells, appearance),
+            appearance.style(Meaning::Strong),
+        ),
         hashes,
     ];
     let details = opened.detail.lines().iter().filter(|line| line.depth == 1);
@@ -270,7 +285,7 @@ fn draw_short(
         .collect();
     let details = details.join("  ");
     let cut: String = details.chars().take(cells * 4).collect();
-    let rows = crate::console::cells::wrap_within(&cut, cells, 2, look).into_iter();
-    lines.extend(rows.map(|row| Line::styled(row, look.style(Meaning::Dim))));
+    let rows = crate::console::cells::wrap_within(&cut, cells, 2, appearance).into_iter();
+    lines.extend(rows.map(|row| Line::styled(row, appearance.style(Meaning::Dim))));
     frame.render_widget(Paragraph::new(lines), area);
 }

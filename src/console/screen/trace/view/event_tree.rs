@@ -8,8 +8,8 @@ use ratatui::widgets::Paragraph;
 use super::super::open_session::OpenSession;
 use super::super::reads::EventRow;
 use super::super::{TracePane, TraceScreen};
-use super::time::{TimeAxis, lasting};
-use super::{chosen, verdict};
+use super::time::{TimeAxis, duration_text};
+use super::{style_selected_row, verdict};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, counted, fit, width, wrap};
 use crate::console::names::event_words;
@@ -48,10 +48,12 @@ pub(super) fn draw(
     opened: &OpenSession,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) {
     let pane = Focus::from(trace.pane == TracePane::Spans);
-    let block = look.panel(pane).title(title(opened, area, look));
+    let block = appearance
+        .panel(pane)
+        .title(title(opened, area, appearance));
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let cells = usize::from(inner.width);
@@ -61,11 +63,14 @@ pub(super) fn draw(
     let shown = opened.top..opened.top.saturating_add(visible);
     let shown: Vec<u64> = shown.map_while(|row| rows.get(row)).collect();
     if shown.is_empty() {
-        frame.render_widget(Paragraph::new(nothing(opened, cells, look)), inner);
+        frame.render_widget(
+            Paragraph::new(empty_lines(opened, cells, appearance)),
+            inner,
+        );
         return;
     }
     let axis = axis(opened, &shown, columns.line);
-    let mut lines = vec![head(opened, columns, axis, look)];
+    let mut lines = vec![heading(opened, columns, axis, appearance)];
     for (at, sequence) in shown.iter().enumerate() {
         let next = shown.get(at + 1).copied();
         let item = EventItem {
@@ -74,14 +79,14 @@ pub(super) fn draw(
             sequence: *sequence,
             next: next.or_else(|| rows.get(opened.top + at as u64 + 1)),
         };
-        let line = item.line(columns, axis, look);
-        let is = Focus::from(*sequence == opened.place);
-        lines.push(chosen(line, is, pane, look));
+        let line = item.line(columns, axis, appearance);
+        let focus = Focus::from(*sequence == opened.place);
+        lines.push(style_selected_row(line, focus, pane, appearance));
     }
     frame.render_widget(Paragraph::new(lines), inner);
 }
 
-fn title(opened: &OpenSession, area: Rect, look: Appearance) -> Line<'static> {
+fn title(opened: &OpenSession, area: Rect, appearance: Appearance) -> Line<'static> {
     let session = &opened.session;
     let count = counted(
         usize::try_from(session.events).unwrap_or(usize::MAX),
@@ -97,30 +102,30 @@ fn title(opened: &OpenSession, area: Rect, look: Appearance) -> Line<'static> {
     if let Some(level) = opened.outline.fold_level() {
         parts.push(format!("folded to level {level}"));
     }
-    let words = super::apart(&parts, look);
+    let words = super::join_parts(&parts, appearance);
     let room = usize::from(area.width).saturating_sub(12);
     Line::from(vec![
-        Span::styled(" Spans ", look.style(Meaning::Title)),
+        Span::styled(" Spans ", appearance.style(Meaning::Title)),
         Span::styled(
-            format!("{} ", clip(&words, room, look)),
-            look.style(Meaning::Dim),
+            format!("{} ", clip(&words, room, appearance)),
+            appearance.style(Meaning::Dim),
         ),
     ])
 }
 
 /// Returns the lines shown if there are no rows.
-fn nothing(opened: &OpenSession, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+fn empty_lines(opened: &OpenSession, cells: usize, appearance: Appearance) -> Vec<Line<'static>> {
     let total = opened.total();
     let words = match &opened.filter {
         Some(scan) if scan.is_running(total) => "searching...".to_owned(),
         Some(scan) => {
-            let text = clip(&one_line(&scan.text), cells / 2, look);
+            let text = clip(&one_line(&scan.text), cells / 2, appearance);
             format!("0 of {total} match `{text}`. Esc to clear.")
         }
         None => "This session has no events.".to_owned(),
     };
     let rows = wrap(&words, cells).into_iter();
-    rows.map(|row| Line::styled(row, look.style(Meaning::Dim)))
+    rows.map(|row| Line::styled(row, appearance.style(Meaning::Dim)))
         .collect()
 }
 
@@ -135,16 +140,16 @@ fn axis(opened: &OpenSession, shown: &[u64], cells: usize) -> TimeAxis {
     }
 }
 
-fn head(
+fn heading(
     opened: &OpenSession,
     columns: EventColumns,
     axis: TimeAxis,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Line<'static> {
     let begin = opened.outline.get(0).map_or(0, |entry| entry.time_us);
-    let since = |at: i64| lasting(at.saturating_sub(begin).max(0));
+    let since = |at: i64| duration_text(at.saturating_sub(begin).max(0));
     // The left end is the start of the visible rows. The right end shows the length of the axis.
-    let reach = lasting(axis.end_us.saturating_sub(axis.start_us));
+    let reach = duration_text(axis.end_us.saturating_sub(axis.start_us));
     let (left, right) = if opened.outline.is_empty() {
         (String::new(), String::new())
     } else if axis.start_us == begin {
@@ -160,12 +165,12 @@ fn head(
     let text = format!(
         "  {:>seq$}   {} {:>DUR$} {} FLAGS",
         "SEQ",
-        fit("TYPE", columns.kind, look),
+        fit("TYPE", columns.kind, appearance),
         "DUR",
-        fit(&scale, columns.line, look),
+        fit(&scale, columns.line, appearance),
         seq = columns.seq,
     );
-    Line::styled(text, look.style(Meaning::Dim))
+    Line::styled(text, appearance.style(Meaning::Dim))
 }
 
 /// One row of the event list.
@@ -178,38 +183,38 @@ struct EventItem<'t> {
 }
 
 impl EventItem<'_> {
-    fn line(&self, columns: EventColumns, axis: TimeAxis, look: Appearance) -> Line<'static> {
+    fn line(&self, columns: EventColumns, axis: TimeAxis, appearance: Appearance) -> Line<'static> {
         let entry = self.opened.outline.get(self.sequence);
         let row = self.opened.pages.get(self.sequence);
         let marks = entry.map(OutlineEntry::marks).or(row.map(|row| row.marks));
         let marks = marks.unwrap_or_default();
         let meaning = meaning(marks);
-        let mut spans = self.front(columns, look);
-        spans.extend(self.what(entry, row, marks, columns.kind, look));
+        let mut spans = self.leading_spans(columns, appearance);
+        spans.extend(self.description_spans(entry, row, marks, columns.kind, appearance));
         let lasts = entry.filter(|_| marks.has_any(EventMarks::PARENT));
         let lasts = lasts.map(|entry| self.opened.outline.duration_us(entry));
-        let dur = lasts.map_or_else(|| "-".to_owned(), lasting);
+        let dur = lasts.map_or_else(|| "-".to_owned(), duration_text);
         spans.push(Span::styled(
             format!(" {dur:>DUR$} "),
-            look.style(Meaning::Dim),
+            appearance.style(Meaning::Dim),
         ));
         let bar = entry.map_or_else(
             || " ".repeat(columns.line),
-            |entry| axis.bar(entry.time_us, lasts.unwrap_or(0), marks, look),
+            |entry| axis.bar(entry.time_us, lasts.unwrap_or(0), marks, appearance),
         );
         let colour = if meaning == Meaning::Text {
             Meaning::Label
         } else {
             meaning
         };
-        spans.push(Span::styled(bar, look.style(colour)));
+        spans.push(Span::styled(bar, appearance.style(colour)));
         let word = format!(" {:<FLAGS$}", marks.label());
-        spans.push(Span::styled(word, look.style(meaning)));
+        spans.push(Span::styled(word, appearance.style(meaning)));
         Line::from(spans)
     }
 
     /// Returns the cursor mark, the bookmark letter, the sequence number and the proof mark.
-    fn front(&self, columns: EventColumns, look: Appearance) -> Vec<Span<'static>> {
+    fn leading_spans(&self, columns: EventColumns, appearance: Appearance) -> Vec<Span<'static>> {
         let mark = if self.sequence == self.opened.place {
             ">"
         } else {
@@ -226,26 +231,26 @@ impl EventItem<'_> {
         let (proof, proven) = verdict::of_event(self.trace, self.opened.id(), self.sequence);
         vec![
             Span::raw(mark),
-            Span::styled(letter.to_string(), look.style(Meaning::Key)),
-            Span::styled(number, look.style(colour)),
-            Span::styled(format!(" {proof} "), look.style(proven)),
+            Span::styled(letter.to_string(), appearance.style(Meaning::Key)),
+            Span::styled(number, appearance.style(colour)),
+            Span::styled(format!(" {proof} "), appearance.style(proven)),
         ]
     }
 
     /// Returns the description of the event, indented by its depth.
-    fn what(
+    fn description_spans(
         &self,
         entry: Option<&OutlineEntry>,
         row: Option<&EventRow>,
         marks: EventMarks,
         cells: usize,
-        look: Appearance,
+        appearance: Appearance,
     ) -> Vec<Span<'static>> {
         let depth = entry.map_or(0, |entry| usize::from(entry.depth));
         let fold = match (
             marks.has_any(EventMarks::PARENT),
             marks.has_any(EventMarks::FOLDED),
-            look.glyphs,
+            appearance.glyphs,
         ) {
             (false, _, _) => "  ",
             (true, false, Glyphs::Rounded) => "▾ ",
@@ -265,7 +270,7 @@ impl EventItem<'_> {
                 "MISSING from the record".to_owned()
             }
             (None, Some(known)) => one_line(&event_words(known)),
-            (None, None) => format!("reading{}", look.mark(Mark::Ellipsis)),
+            (None, None) => format!("reading{}", appearance.mark(Mark::Ellipsis)),
         };
         let below = self.next.unwrap_or(self.opened.outline.len());
         let folded = below.saturating_sub(self.sequence + 1);
@@ -277,20 +282,20 @@ impl EventItem<'_> {
             };
         let about = row.map_or("", |row| row.about.as_str());
         let room = cells.saturating_sub(width(&front) + width(&more));
-        let name = clip(&name, room, look);
+        let name = clip(&name, room, appearance);
         let about = format!(" {about}");
-        let about = fit(&about, room.saturating_sub(width(&name)), look);
+        let about = fit(&about, room.saturating_sub(width(&name)), appearance);
         let tone = row.map_or(Tone::Plain, |row| row.tone);
         vec![
-            Span::styled(front, look.style(Meaning::Dim)),
-            Span::styled(name, look.style(of_tone(tone, marks))),
-            Span::styled(about, look.style(Meaning::Text)),
-            Span::styled(more, look.style(Meaning::Key)),
+            Span::styled(front, appearance.style(Meaning::Dim)),
+            Span::styled(name, appearance.style(tone_meaning(tone, marks))),
+            Span::styled(about, appearance.style(Meaning::Text)),
+            Span::styled(more, appearance.style(Meaning::Key)),
         ]
     }
 }
 
-fn of_tone(tone: Tone, marks: EventMarks) -> Meaning {
+fn tone_meaning(tone: Tone, marks: EventMarks) -> Meaning {
     if marks.has_any(EventMarks::MISSING) {
         return Meaning::Error;
     }

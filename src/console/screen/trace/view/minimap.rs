@@ -14,12 +14,12 @@ pub(super) fn line(
     trace: &TraceScreen,
     opened: &OpenSession,
     cells: usize,
-    look: Appearance,
+    appearance: Appearance,
 ) -> Vec<Span<'static>> {
     let total = opened.total();
     let count = (cells as u64).min(total).max(1);
     let broken = trace.broken_at(opened.id());
-    let quiet = match look.glyphs {
+    let quiet = match appearance.glyphs {
         Glyphs::Rounded => '·',
         Glyphs::Ascii => '.',
     };
@@ -29,7 +29,7 @@ pub(super) fn line(
         let marks = opened.outline.marks_in(from, until);
         let here = (from..until).contains(&opened.place);
         let is_broken = broken.is_some_and(|at| (from..until).contains(&at));
-        let (c, look_of) = if is_broken || marks.has_any(EventMarks::MISSING) {
+        let (c, cell_meaning) = if is_broken || marks.has_any(EventMarks::MISSING) {
             ('X', Meaning::Denied)
         } else if marks.has_any(EventMarks::DENY | EventMarks::LAPSED) {
             ('!', meaning(marks))
@@ -42,8 +42,12 @@ pub(super) fn line(
         } else {
             (' ', Meaning::Dim)
         };
-        let style = if here { Meaning::Selected } else { look_of };
-        Span::styled(c.to_string(), look.style(style))
+        let style = if here {
+            Meaning::Selected
+        } else {
+            cell_meaning
+        };
+        Span::styled(c.to_string(), appearance.style(style))
     };
     (0..count).map(cell).collect()
 }

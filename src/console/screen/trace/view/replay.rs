@@ -7,7 +7,7 @@ use ratatui::widgets::Paragraph;
 
 use super::super::TraceScreen;
 use super::super::open_session::{OpenSession, Playback};
-use super::{TraceLayout, apart, minimap};
+use super::{TraceLayout, join_parts, minimap};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, counted, width};
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
@@ -23,23 +23,28 @@ pub(super) fn draw(
     frame: &mut Frame,
     area: Rect,
     shape: TraceLayout,
-    look: Appearance,
+    appearance: Appearance,
 ) {
     match shape {
-        TraceLayout::Wide => draw_panel(trace, opened, frame, area, look),
+        TraceLayout::Wide => draw_panel(trace, opened, frame, area, appearance),
         TraceLayout::Stacked | TraceLayout::Single => {
             let cells = usize::from(area.width);
             let mut words = format!(" {} ", position(opened));
             if shape == TraceLayout::Stacked {
-                let held = opened.state().map_or_else(String::new, in_short);
+                let held = opened.state().map_or_else(String::new, short_state_text);
                 words = format!(
                     "{words}{} {} ",
-                    look.mark(Mark::Bullet),
-                    clip(&held, cells / 3, look)
+                    appearance.mark(Mark::Bullet),
+                    clip(&held, cells / 3, appearance)
                 );
             }
-            let map = minimap::line(trace, opened, cells.saturating_sub(width(&words) + 1), look);
-            let mut spans = vec![Span::styled(words, look.style(Meaning::Label))];
+            let map = minimap::line(
+                trace,
+                opened,
+                cells.saturating_sub(width(&words) + 1),
+                appearance,
+            );
+            let mut spans = vec![Span::styled(words, appearance.style(Meaning::Label))];
             spans.extend(map);
             frame.render_widget(Line::from(spans), area);
         }
@@ -51,18 +56,18 @@ fn draw_panel(
     opened: &OpenSession,
     frame: &mut Frame,
     area: Rect,
-    look: Appearance,
+    appearance: Appearance,
 ) {
-    let title = Line::styled(" Replay ", look.style(Meaning::Title));
-    let block = look.panel(Focus::Elsewhere).title(title);
+    let title = Line::styled(" Replay ", appearance.style(Meaning::Title));
+    let block = appearance.panel(Focus::Elsewhere).title(title);
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let cells = usize::from(inner.width);
-    let label = |text: &'static str| Span::styled(text, look.style(Meaning::Label));
-    let sums = sums(opened, look);
+    let label = |text: &'static str| Span::styled(text, appearance.style(Meaning::Label));
+    let sums = totals_text(opened, appearance);
     let room = cells.saturating_sub(9 + width(&sums) + 2);
     let mut first = vec![label("SESSION  "), Span::raw(format!("{sums}  "))];
-    first.extend(minimap::line(trace, opened, room, look));
+    first.extend(minimap::line(trace, opened, room, appearance));
     let stop = format!(
         "{}   stop on: {} (s)   , . step   Space {}",
         position(opened),
@@ -74,14 +79,14 @@ fn draw_panel(
     );
     let second = vec![
         label("REPLAY   "),
-        Span::raw(clip(&stop, cells.saturating_sub(9), look)),
+        Span::raw(clip(&stop, cells.saturating_sub(9), appearance)),
     ];
     let at = format!("STATE@{} ", opened.place);
     let room = cells.saturating_sub(width(&at).max(9));
-    let (held, meaning) = held(opened, room, look);
+    let (held, meaning) = state_text(opened, room, appearance);
     let third = vec![
-        Span::styled(format!("{at:<9}"), look.style(Meaning::Label)),
-        Span::styled(held, look.style(meaning)),
+        Span::styled(format!("{at:<9}"), appearance.style(Meaning::Label)),
+        Span::styled(held, appearance.style(meaning)),
     ];
     let lines: Vec<Line> = [first, second, third].into_iter().map(Line::from).collect();
     frame.render_widget(Paragraph::new(lines), inner);
@@ -96,7 +101,7 @@ fn position(opened: &OpenSession) -> String {
     format!("{word} at {} of {last}", opened.place)
 }
 
-fn sums(opened: &OpenSession, look: Appearance) -> String {
+fn totals_text(opened: &OpenSession, appearance: Appearance) -> String {
     let tally = opened.outline.tally();
     let count =
         |number: u64, noun: &str| counted(usize::try_from(number).unwrap_or(usize::MAX), noun);
@@ -107,25 +112,25 @@ fn sums(opened: &OpenSession, look: Appearance) -> String {
         format!("{} expired/withdrawn", tally.lapsed),
         format!("{} missing", tally.missing),
     ];
-    apart(&parts, look)
+    join_parts(&parts, appearance)
 }
 
 /// Describes the session state at the cursor.
-fn held(opened: &OpenSession, cells: usize, look: Appearance) -> (String, Meaning) {
+fn state_text(opened: &OpenSession, cells: usize, appearance: Appearance) -> (String, Meaning) {
     let Some(state) = opened.state() else {
         return ("computing...".to_owned(), Meaning::Dim);
     };
-    let words = apart(&facts(state), look);
+    let words = join_parts(&state_facts(state), appearance);
     let meaning = if state.held.is_empty() {
         Meaning::Text
     } else {
         Meaning::Waiting
     };
-    (clip(&words, cells, look), meaning)
+    (clip(&words, cells, appearance), meaning)
 }
 
 /// Describes the held requests, or else the phase of the session.
-fn in_short(state: &ReplayState) -> String {
+fn short_state_text(state: &ReplayState) -> String {
     match state.held.first() {
         None => state.phase.text().to_owned(),
         Some(held) => {
@@ -137,7 +142,7 @@ fn in_short(state: &ReplayState) -> String {
     }
 }
 
-fn facts(state: &ReplayState) -> Vec<String> {
+fn state_facts(state: &ReplayState) -> Vec<String> {
     let names = |list: Vec<&str>| {
         let more = list.len().saturating_sub(MAX_NAMES);
         let first = list.iter().take(MAX_NAMES);

@@ -6,8 +6,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::super::{SessionListState, TracePane, TraceScreen};
-use super::time::lasting;
-use super::{centred, chosen, verdict, verifying};
+use super::time::duration_text;
+use super::{centred_top, style_selected_row, verdict, verifying};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, coordinate, fit, width, wrap};
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
@@ -20,23 +20,23 @@ const STATE: usize = 6;
 const VERDICT: usize = 15;
 
 /// Splits the area into the list and the lines below it.
-fn parts(inner: Rect, below: usize) -> [Rect; 2] {
+fn split_area(inner: Rect, below: usize) -> [Rect; 2] {
     let parts = [Constraint::Fill(1), Constraint::Length(coordinate(below))];
     Layout::vertical(parts).areas(inner)
 }
 
 /// Returns the area of the list rows, below a bar of `bar` rows.
 pub(super) fn list(trace: &TraceScreen, area: Rect, bar: u16) -> Rect {
-    let look = Appearance::default();
+    let appearance = Appearance::default();
     let rest = Rect::new(
         area.x,
         area.y + bar,
         area.width,
         area.height.saturating_sub(bar),
     );
-    let inner = look.panel(Focus::Here).inner(rest);
-    let below = log_lines(trace, usize::from(inner.width), look).len();
-    let [list, _] = parts(inner, below);
+    let inner = appearance.panel(Focus::Here).inner(rest);
+    let below = log_lines(trace, usize::from(inner.width), appearance).len();
+    let [list, _] = split_area(inner, below);
     Rect::new(
         list.x,
         list.y + 1,
@@ -45,45 +45,48 @@ pub(super) fn list(trace: &TraceScreen, area: Rect, bar: u16) -> Rect {
     )
 }
 
-pub(super) fn draw(trace: &TraceScreen, frame: &mut Frame, area: Rect, look: Appearance) {
+pub(super) fn draw(trace: &TraceScreen, frame: &mut Frame, area: Rect, appearance: Appearance) {
     let focus = Focus::from(trace.pane == TracePane::Sessions);
-    let title = Line::styled(" Sessions ", look.style(Meaning::Title));
+    let title = Line::styled(" Sessions ", appearance.style(Meaning::Title));
     // If the record could not be read, the number of sessions is unknown, not zero.
     let count = match trace.problem {
         Some(_) if trace.sessions.is_empty() => String::new(),
         Some(_) | None => format!(" {} ", trace.sessions.len()),
     };
-    let count = Line::styled(count, look.style(Meaning::Dim));
-    let block = look.panel(focus).title(title).title(count.right_aligned());
+    let count = Line::styled(count, appearance.style(Meaning::Dim));
+    let block = appearance
+        .panel(focus)
+        .title(title)
+        .title(count.right_aligned());
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let cells = usize::from(inner.width);
     if trace.sessions.is_empty() {
-        frame.render_widget(Paragraph::new(empty(trace, cells, look)), inner);
+        frame.render_widget(Paragraph::new(empty(trace, cells, appearance)), inner);
         return;
     }
-    let below = log_lines(trace, cells, look);
-    let [list, bottom] = parts(inner, below.len());
+    let below = log_lines(trace, cells, appearance);
+    let [list, bottom] = split_area(inner, below.len());
     frame.render_widget(Paragraph::new(below), bottom);
     let columns = SessionColumns::of(cells);
-    let mut lines = vec![columns.head(look)];
+    let mut lines = vec![columns.heading(appearance)];
     let visible = usize::from(list.height.saturating_sub(1));
-    let place = trace.session_place();
-    let top = centred(place, trace.sessions.len(), visible);
+    let place = trace.selected_index();
+    let top = centred_top(place, trace.sessions.len(), visible);
     for (at, session) in trace.sessions.iter().enumerate().skip(top).take(visible) {
-        let is = Focus::from(at == place);
-        lines.push(chosen(
-            columns.row(trace, session, is, look),
-            is,
+        let row_focus = Focus::from(at == place);
+        lines.push(style_selected_row(
+            columns.row(trace, session, row_focus, appearance),
+            row_focus,
             focus,
-            look,
+            appearance,
         ));
     }
     frame.render_widget(Paragraph::new(lines), list);
 }
 
-fn empty(trace: &TraceScreen, cells: usize, look: Appearance) -> Vec<Line<'static>> {
-    let (text, meaning) = match (&trace.problem, trace.listing) {
+fn empty(trace: &TraceScreen, cells: usize, appearance: Appearance) -> Vec<Line<'static>> {
+    let (text, meaning) = match (&trace.problem, trace.list_state) {
         (Some(problem), _) => (
             format!("! {}. Press r to retry.", one_line(problem)),
             Meaning::Error,
@@ -99,16 +102,16 @@ fn empty(trace: &TraceScreen, cells: usize, look: Appearance) -> Vec<Line<'stati
         }
     };
     let rows = wrap(&text, cells).into_iter();
-    rows.map(|row| Line::styled(row, look.style(meaning)))
+    rows.map(|row| Line::styled(row, appearance.style(meaning)))
         .collect()
 }
 
 /// Returns the verification result of the log over all sessions, and the read error.
-fn log_lines(trace: &TraceScreen, cells: usize, look: Appearance) -> Vec<Line<'static>> {
+fn log_lines(trace: &TraceScreen, cells: usize, appearance: Appearance) -> Vec<Line<'static>> {
     let (words, meaning) = match (&trace.problem, verifying(trace), &trace.log) {
         (Some(problem), ..) => (format!("! {}", one_line(problem)), Meaning::Error),
         (None, Some(progress), _) => (
-            format!("{}. Esc to stop.", verdict::so_far(progress)),
+            format!("{}. Esc to stop.", verdict::progress_text(progress)),
             Meaning::Waiting,
         ),
         (None, None, Some(log)) => {
@@ -131,9 +134,9 @@ fn log_lines(trace: &TraceScreen, cells: usize, look: Appearance) -> Vec<Line<'s
         }
         (None, None, None) => ("v: verify every chain".to_owned(), Meaning::Dim),
     };
-    let words = crate::console::cells::wrap_within(&words, cells, 3, look).into_iter();
+    let words = crate::console::cells::wrap_within(&words, cells, 3, appearance).into_iter();
     let mut lines = vec![Line::default()];
-    lines.extend(words.map(|row| Line::styled(row, look.style(meaning))));
+    lines.extend(words.map(|row| Line::styled(row, appearance.style(meaning))));
     lines
 }
 
@@ -157,29 +160,29 @@ impl SessionColumns {
         }
     }
 
-    fn head(&self, look: Appearance) -> Line<'static> {
+    fn heading(&self, appearance: Appearance) -> Line<'static> {
         let times = self.times.map_or_else(String::new, |()| {
             format!("{:<20}{:>7} ", "STARTED", "LASTED")
         });
         let text = format!(
             "  {} {} {times}{:>EVENTS$} {:<STATE$} {:<VERDICT$}",
-            fit("AGENT", self.agent, look),
-            fit("SESSION", self.session, look),
+            fit("AGENT", self.agent, appearance),
+            fit("SESSION", self.session, appearance),
             "EVENTS",
             "STATE",
             "VERDICT"
         );
-        Line::styled(text, look.style(Meaning::Dim))
+        Line::styled(text, appearance.style(Meaning::Dim))
     }
 
     fn row(
         &self,
         trace: &TraceScreen,
         session: &RecordedSession,
-        is: Focus,
-        look: Appearance,
+        focus: Focus,
+        appearance: Appearance,
     ) -> Line<'static> {
-        let mark = match is {
+        let mark = match focus {
             Focus::Here => "> ",
             Focus::Elsewhere => "  ",
         };
@@ -188,41 +191,44 @@ impl SessionColumns {
         } else {
             ("live", Meaning::Waiting)
         };
-        let (verdict, proven) = verdict::short(trace, &session.session);
+        let (verdict, proven) = verdict::short_verdict(trace, &session.session);
         let times = self.times.map_or_else(String::new, |()| {
             let started = session.started_at.to_string().replace('T', " ");
             let started: String = started.chars().take(19).collect();
             let lasted = session.last_at.micros() - session.started_at.micros();
-            format!("{started} {:>7} ", lasting(lasted))
+            format!("{started} {:>7} ", duration_text(lasted))
         });
         Line::from(vec![
             Span::raw(mark),
             Span::styled(
-                format!("{} ", fit(&one_line(&session.agent), self.agent, look)),
-                look.style(Meaning::Strong),
+                format!(
+                    "{} ",
+                    fit(&one_line(&session.agent), self.agent, appearance)
+                ),
+                appearance.style(Meaning::Strong),
             ),
             Span::raw(format!(
                 "{} ",
-                tail(session.session.as_str(), self.session, look)
+                fit_name_end(session.session.as_str(), self.session, appearance)
             )),
-            Span::styled(times, look.style(Meaning::Dim)),
+            Span::styled(times, appearance.style(Meaning::Dim)),
             Span::raw(format!("{:>EVENTS$} ", session.events)),
-            Span::styled(format!("{state:<STATE$} "), look.style(meaning)),
+            Span::styled(format!("{state:<STATE$} "), appearance.style(meaning)),
             Span::styled(
-                fit(&clip(&verdict, VERDICT, look), VERDICT, look),
-                look.style(proven),
+                fit(&clip(&verdict, VERDICT, appearance), VERDICT, appearance),
+                appearance.style(proven),
             ),
         ])
     }
 }
 
 /// Fits a name into its column. A long name shows its end, because its beginning is a time.
-fn tail(name: &str, cells: usize, look: Appearance) -> String {
+fn fit_name_end(name: &str, cells: usize, appearance: Appearance) -> String {
     if width(name) <= cells {
-        return fit(name, cells, look);
+        return fit(name, cells, appearance);
     }
     let keep = cells.saturating_sub(1);
     let skip = name.chars().count().saturating_sub(keep);
     let end: String = name.chars().skip(skip).collect();
-    format!("{}{end}", look.mark(Mark::Ellipsis))
+    format!("{}{end}", appearance.mark(Mark::Ellipsis))
 }

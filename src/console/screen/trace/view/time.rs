@@ -4,7 +4,7 @@ use crate::console::theme::{Appearance, Glyphs};
 use crate::trace::outline::EventMarks;
 
 /// Formats a duration.
-pub(super) fn lasting(us: i64) -> String {
+pub(super) fn duration_text(us: i64) -> String {
     let (ms, seconds) = (us / 1000, us / 1_000_000);
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     if us < 1000 {
@@ -32,11 +32,11 @@ pub(super) struct TimeAxis {
 
 impl TimeAxis {
     fn cell(self, at_us: i64) -> usize {
-        let whole = u64::try_from(self.end_us.saturating_sub(self.start_us)).unwrap_or(0);
+        let full_event = u64::try_from(self.end_us.saturating_sub(self.start_us)).unwrap_or(0);
         let part = at_us.clamp(self.start_us, self.end_us) - self.start_us;
         let part = u64::try_from(part).unwrap_or(0);
         let last = self.cells.saturating_sub(1);
-        let cell = u128::from(part) * (last as u128) / u128::from(whole.max(1));
+        let cell = u128::from(part) * (last as u128) / u128::from(full_event.max(1));
         usize::try_from(cell).unwrap_or(last).min(last)
     }
 
@@ -47,19 +47,19 @@ impl TimeAxis {
         start_us: i64,
         lasts_us: i64,
         marks: EventMarks,
-        look: Appearance,
+        appearance: Appearance,
     ) -> String {
         let end_us = start_us.saturating_add(lasts_us);
         let (first, last) = (self.cell(start_us), self.cell(end_us));
         let goes_on = end_us > self.end_us;
         let mut bar = " ".repeat(first);
         let length = last - first + 1;
-        match (look.glyphs, length) {
+        match (appearance.glyphs, length) {
             // An event that continues beyond the last cell is not a moment, although only one cell is left
             // for it.
             (Glyphs::Rounded, 1) if goes_on => bar.push('▸'),
             (Glyphs::Ascii, 1) if goes_on => bar.push('>'),
-            (_, 1) => bar.push_str(point(marks, look)),
+            (_, 1) => bar.push_str(moment_mark(marks, appearance)),
             (Glyphs::Rounded, _) => {
                 bar.push('╺');
                 bar.push_str(&"━".repeat(length - 2));
@@ -77,10 +77,10 @@ impl TimeAxis {
 }
 
 /// Returns the mark of a moment on the axis.
-fn point(marks: EventMarks, look: Appearance) -> &'static str {
+fn moment_mark(marks: EventMarks, appearance: Appearance) -> &'static str {
     let denied = marks
         .has_any(EventMarks::DENY | EventMarks::LAPSED | EventMarks::ERROR | EventMarks::MISSING);
-    match (denied, marks.has_any(EventMarks::SIGNED), look.glyphs) {
+    match (denied, marks.has_any(EventMarks::SIGNED), appearance.glyphs) {
         (true, _, _) => "!",
         (false, true, _) => "*",
         (false, false, Glyphs::Rounded) => "╻",
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn durations_are_formatted_in_at_most_seven_cells() {
-        let of = [
+        let durations = [
             400,
             4_000,
             12_100_000,
@@ -102,9 +102,12 @@ mod tests {
             7_500_000_000,
             187_200_000_000,
         ];
-        let of = of.map(lasting);
-        assert_eq!(of, ["<1ms", "4ms", "12.1s", "2m10s", "2h05m", "2d04h"]);
-        assert!(of.iter().all(|text| text.len() <= 7));
+        let durations = durations.map(duration_text);
+        assert_eq!(
+            durations,
+            ["<1ms", "4ms", "12.1s", "2m10s", "2h05m", "2d04h"]
+        );
+        assert!(durations.iter().all(|text| text.len() <= 7));
     }
 
     #[test]
@@ -114,19 +117,19 @@ mod tests {
             end_us: 9,
             cells: 10,
         };
-        let look = Appearance {
+        let appearance = Appearance {
             glyphs: Glyphs::Ascii,
             ..Appearance::default()
         };
-        let bar = |start, lasts| axis.bar(start, lasts, EventMarks::NONE, look);
+        let bar = |start, lasts| axis.bar(start, lasts, EventMarks::NONE, appearance);
         assert_eq!(bar(0, 9), "[========]");
         assert_eq!(bar(2, 3), "  [==]    ");
         assert_eq!(bar(4, 0), "    |     ");
         assert_eq!(bar(7, 90), "       [=>");
         assert_eq!(bar(-5, 1), "|         ");
         assert_eq!(bar(9, 90), "         >", "it goes on, and is no moment");
-        assert_eq!(axis.bar(9, 0, EventMarks::DENY, look), "         !");
+        assert_eq!(axis.bar(9, 0, EventMarks::DENY, appearance), "         !");
         let none = TimeAxis { end_us: 0, ..axis };
-        assert_eq!(none.bar(0, 0, EventMarks::NONE, look), "|         ");
+        assert_eq!(none.bar(0, 0, EventMarks::NONE, appearance), "|         ");
     }
 }

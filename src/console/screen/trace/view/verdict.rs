@@ -49,7 +49,7 @@ pub(super) fn of_event(trace: &TraceScreen, session: &SessionId, sequence: u64) 
 }
 
 /// Returns the verification result of a session in one or two words, for the list.
-pub(super) fn short(trace: &TraceScreen, session: &SessionId) -> (String, Meaning) {
+pub(super) fn short_verdict(trace: &TraceScreen, session: &SessionId) -> (String, Meaning) {
     match trace.checked.get(session) {
         None if is_imported(trace, session) => ("IMPORTED".to_owned(), Meaning::Waiting),
         None if is_verifying(trace) => ("checking".to_owned(), Meaning::Waiting),
@@ -78,7 +78,7 @@ fn is_imported(trace: &TraceScreen, session: &SessionId) -> bool {
 }
 
 /// Returns the verification result and its meaning.
-fn words(trace: &TraceScreen, opened: &OpenSession) -> (String, String, Meaning) {
+fn verdict_texts(trace: &TraceScreen, opened: &OpenSession) -> (String, String, Meaning) {
     if let Some(problem) = opened.problem.as_ref().or(trace.problem.as_ref()) {
         let words = "cra cannot read this part of the record. Press r to retry.";
         return (
@@ -89,7 +89,7 @@ fn words(trace: &TraceScreen, opened: &OpenSession) -> (String, String, Meaning)
     }
     if let Some(progress) = verifying(trace) {
         let words = "Recomputing every hash. Esc to stop.";
-        return (so_far(progress), words.to_owned(), Meaning::Waiting);
+        return (progress_text(progress), words.to_owned(), Meaning::Waiting);
     }
     let Some(checked) = trace.checked.get(opened.id()) else {
         let missing = opened.outline.tally().missing;
@@ -114,16 +114,16 @@ fn words(trace: &TraceScreen, opened: &OpenSession) -> (String, String, Meaning)
         0 => String::new(),
         newer => format!(", {newer} newer not verified yet"),
     };
-    let (meaning, said) = means(checked);
+    let (meaning, message) = result_text(checked);
     (
         format!("{}{newer}", one_line(&checked.to_string())),
-        said,
+        message,
         meaning,
     )
 }
 
 /// Formats the progress, as in `VERIFYING 42 %, 420 of 1000 records`.
-pub(super) fn so_far(progress: &VerificationProgress) -> String {
+pub(super) fn progress_text(progress: &VerificationProgress) -> String {
     match (progress.percent(), progress.checked_and_total()) {
         (Some(percent), Some((done, all))) => {
             format!("VERIFYING {percent} %, {done} of {all} records")
@@ -132,7 +132,7 @@ pub(super) fn so_far(progress: &VerificationProgress) -> String {
     }
 }
 
-fn means(checked: &ChainVerification) -> (Meaning, String) {
+fn result_text(checked: &ChainVerification) -> (Meaning, String) {
     match &checked.verdict {
         VerificationVerdict::Holds(proven) if proven.imported_from.is_some() => (
             Meaning::Waiting,
@@ -173,7 +173,7 @@ fn means(checked: &ChainVerification) -> (Meaning, String) {
 }
 
 /// Describes how far the log is signed.
-fn head(snapshot: &RuntimeSnapshot) -> String {
+fn log_signature_text(snapshot: &RuntimeSnapshot) -> String {
     let head = &snapshot.chain.head;
     let kept = match &head.copy {
         HeadCopyState::NotConfigured => "",
@@ -193,17 +193,17 @@ pub(super) fn draw(
     frame: &mut Frame,
     area: Rect,
     shape: TraceLayout,
-    look: Appearance,
+    appearance: Appearance,
 ) {
-    let (found, said, meaning) = words(trace, opened);
-    let style = look.style(meaning);
+    let (found, message, meaning) = verdict_texts(trace, opened);
+    let style = appearance.style(meaning);
     match shape {
         TraceLayout::Wide => {
-            let title = Line::styled(" Verify ", look.style(Meaning::Title));
-            let mut block = look.panel(Focus::Elsewhere).title(title);
-            let head = head(snapshot);
+            let title = Line::styled(" Verify ", appearance.style(Meaning::Title));
+            let mut block = appearance.panel(Focus::Elsewhere).title(title);
+            let head = log_signature_text(snapshot);
             if !head.is_empty() {
-                let head = Line::styled(format!(" {head} "), look.style(Meaning::Dim));
+                let head = Line::styled(format!(" {head} "), appearance.style(Meaning::Dim));
                 block = block.title(head.right_aligned());
             }
             if trace.checked.contains_key(opened.id()) {
@@ -212,17 +212,17 @@ pub(super) fn draw(
                 } else {
                     LEGEND
                 };
-                let legend = Line::styled(legend, look.style(Meaning::Dim));
+                let legend = Line::styled(legend, appearance.style(Meaning::Dim));
                 block = block.title_bottom(legend.right_aligned());
             }
             let inner = block.inner(area);
             frame.render_widget(block, area);
             let cells = usize::from(inner.width);
-            let one = format!("{found}. {said}");
+            let one = format!("{found}. {message}");
             let rows = if width(&found) > cells {
-                wrap_within(&one, cells, 2, look)
+                wrap_within(&one, cells, 2, appearance)
             } else {
-                vec![found, clip(&said, cells, look)]
+                vec![found, clip(&message, cells, appearance)]
             };
             let mut lines: Vec<Line> = rows.into_iter().map(Line::from).collect();
             if let Some(first) = lines.first_mut() {
@@ -232,8 +232,8 @@ pub(super) fn draw(
         }
         TraceLayout::Stacked | TraceLayout::Single => {
             let cells = usize::from(area.width).saturating_sub(2);
-            let words = format!("{found} {} {said}", look.mark(Mark::Bullet));
-            let rows = wrap_within(&words, cells, usize::from(area.height), look);
+            let words = format!("{found} {} {message}", appearance.mark(Mark::Bullet));
+            let rows = wrap_within(&words, cells, usize::from(area.height), appearance);
             let lines = rows.into_iter().map(|row| Line::from(format!(" {row}")));
             let lines: Vec<Line> = lines.collect();
             frame.render_widget(Paragraph::new(lines).style(style), area);
