@@ -26,7 +26,7 @@ use command::{
 use evaluation::usage::Usage;
 use extensions::Extensions;
 use extensions::suspension::SuspendedCommands;
-use gates::queue::{HeldQueue, ParkedRequests, PermitIndex};
+use gates::queue::{HeldQueue, ParkedCalls, PermitIndex};
 use held::{Held, request_hash};
 use injection::cache::Caches;
 use records::attempts::PendingAttempt;
@@ -83,7 +83,7 @@ pub(crate) struct State {
     ended: EndedSessions,
     held: HeldQueue,
     permits: PermitIndex,
-    parked: ParkedRequests,
+    parked: ParkedCalls,
     /// Attempts that wait for extensions, by the caller that waits.
     pending_attempts: BTreeMap<ReplyId, PendingAttempt>,
     usage: Usage,

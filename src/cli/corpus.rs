@@ -394,6 +394,8 @@ fn restore_and_use(lines: &[Value]) -> bool {
         text: "hello".to_owned(),
         source: InputSource::User,
         reaches_asked_agent: false,
+        waits_for_start: false,
+        deadline: None,
     };
     apply_command(
         &mut engine,

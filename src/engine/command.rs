@@ -299,6 +299,12 @@ pub struct InputReport {
     /// True when the agent sees the text as soon as it is asked about it: otherwise it could not answer.
     #[serde(default)]
     pub reaches_asked_agent: bool,
+    /// True when the caller keeps the text from the agent until the session's start gate is passed.
+    #[serde(default)]
+    pub waits_for_start: bool,
+    /// Time at which the caller stops waiting, if it does.
+    #[serde(default)]
+    pub deadline: Option<Timestamp>,
 }
 
 /// A request for context, or for a checkpoint by its name.

@@ -19,6 +19,8 @@ fn input(text: &str) -> InputReport {
         text: text.to_owned(),
         source: InputSource::User,
         reaches_asked_agent: false,
+        waits_for_start: false,
+        deadline: None,
     }
 }
 

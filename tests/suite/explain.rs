@@ -228,6 +228,8 @@ async fn stream_shows_fired_and_unfired_checkpoints_while_watching_is_on() {
         text: "a refund please".to_owned(),
         source: InputSource::User,
         reaches_asked_agent: false,
+        waits_for_start: false,
+        deadline: None,
     };
     let others = agents.clone();
     tokio::spawn(async move { others.input(input).await });

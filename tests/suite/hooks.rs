@@ -107,6 +107,8 @@ async fn undelivered_hook_events_are_counted() {
         text: text.to_owned(),
         source: InputSource::User,
         reaches_asked_agent: false,
+        waits_for_start: false,
+        deadline: None,
     };
     agents.input(input("y")).await.unwrap();
     assert_eq!(bench.snapshot().undelivered, UndeliveredCounts::default());

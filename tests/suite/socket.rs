@@ -719,3 +719,37 @@ async fn call_on_a_new_connection_joins_the_request_of_a_lost_connection() {
     let (reply, ()) = tokio::join!(second.call("action.request", request), joined);
     assert!(reply.unwrap()["execution"].is_string());
 }
+
+fn waiting_input(deadline: &str) -> Value {
+    json!({"session": "s-1", "text": "hello", "waits_for_start": true, "deadline": deadline})
+}
+
+#[tokio::test]
+async fn input_that_waits_for_the_start_gate_is_answered_after_the_pass() {
+    let console = TestConsole::new().await;
+    let mut agent = console.agent().await;
+    agent.begin("s-1").await;
+    let input = waiting_input("2026-01-01T00:01:00.000000Z");
+    let (accepted, ()) = tokio::join!(agent.call_ok("input", input), console.pass());
+    assert!(accepted.get("held").is_none(), "{accepted}");
+}
+
+#[tokio::test]
+async fn input_at_an_unanswered_start_gate_is_denied_with_its_reason() {
+    let console = TestConsole::new().await;
+    let mut agent = console.agent().await;
+    agent.begin("s-1").await;
+    let input = waiting_input("2026-01-01T00:00:20.000000Z");
+    let limited = "2026-01-01T00:00:20.000000Z".parse().unwrap();
+    let (reply, ()) = tokio::join!(agent.call_err("input", input), async {
+        console
+            .bench
+            .wait_until(|snapshot| snapshot.held.iter().any(|held| held.deadline == limited))
+            .await;
+        console.bench.clock.advance(Duration::from_secs(21));
+    });
+    assert!(
+        reply.contains("no operator passed the start gate"),
+        "{reply}"
+    );
+}

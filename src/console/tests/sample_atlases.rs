@@ -117,6 +117,8 @@ pub(super) fn studied(base: RuntimeSnapshot) -> RuntimeSnapshot {
         text: "a refund please".to_owned(),
         source: InputSource::User,
         reaches_asked_agent: false,
+        waits_for_start: false,
+        deadline: None,
     };
     let held = EvaluationOutcome::Held(vec!["c-121".parse().unwrap()]);
     let denied = EvaluationOutcome::Denied("no Atlas knows the action `disk.wipe`".to_owned());

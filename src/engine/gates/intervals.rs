@@ -57,7 +57,7 @@ pub(crate) fn hold_required_gates(
     let position = session_position(session_state);
     for unpassed in std::mem::take(&mut session_state.unpassed) {
         let fired = fired_by_name(tx, &unpassed.checkpoints);
-        hold_or_accept_event(tx, None, &position, unpassed.moment, &fired, None);
+        hold_or_accept_event(tx, (None, None), &position, unpassed.moment, &fired, None);
     }
     fire_due_intervals(tx, session, Some(request))
 }

@@ -1,4 +1,4 @@
-//! Held requests, parked requests and permits, with indexes by session, request and caller.
+//! Held requests, parked calls and permits, with indexes by session, request and caller.
 //!
 //! Contract: every change goes through the methods here, so that the indexes and the byte counts agree with
 //! the entries. The cost of a lookup depends on the entries of one session or one request, never on all
@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{HeldRequestId, SessionId};
 
 use super::held::{Held, PassEffects};
 use super::permits::Permit;
-use crate::engine::command::{ActionRequest, Injected, ReplyId};
+use crate::engine::command::{ActionRequest, EngineCommand, Injected, InputReport, ReplyId};
 use crate::engine::injection::withholding::WithheldInjection;
 
 /// A held request, with the callers that wait for it.
@@ -177,68 +178,133 @@ impl HeldQueue {
     }
 }
 
-/// Requests that wait for a gate of their whole session, in the order asked. Their callers end with the
-/// process, so they are not persisted.
+/// Calls that wait for a gate of their whole session, in the order asked. Their callers end with the process, so
+/// they are not persisted.
 #[derive(Debug, Default)]
-pub(crate) struct ParkedRequests {
-    by_session: BTreeMap<SessionId, Vec<ParkedRequest>>,
+pub(crate) struct ParkedCalls {
+    by_session: BTreeMap<SessionId, Vec<ParkedEntry>>,
     by_reply: BTreeMap<ReplyId, SessionId>,
     bytes: usize,
 }
 
+/// A call that waits for a gate of its whole session.
+#[derive(Clone, Debug)]
+pub(crate) enum ParkedCall {
+    /// A request to run an action. It waits for every gate of the session.
+    Action(ActionRequest),
+    /// Input that waits for the start gate only.
+    Input(InputReport),
+}
+
 #[derive(Debug)]
-struct ParkedRequest {
+struct ParkedEntry {
     reply_id: ReplyId,
-    request: ActionRequest,
+    call: ParkedCall,
     bytes: usize,
 }
 
-impl ParkedRequests {
+impl ParkedCall {
+    pub(crate) fn session(&self) -> &SessionId {
+        match self {
+            Self::Action(request) => &request.session,
+            Self::Input(input) => &input.session,
+        }
+    }
+
+    /// Returns the time at which the caller stops waiting.
+    pub(crate) fn deadline(&self) -> Option<Timestamp> {
+        match self {
+            Self::Action(request) => request.deadline,
+            Self::Input(input) => input.deadline,
+        }
+    }
+
+    pub(crate) fn deadline_mut(&mut self) -> &mut Option<Timestamp> {
+        match self {
+            Self::Action(request) => &mut request.deadline,
+            Self::Input(input) => &mut input.deadline,
+        }
+    }
+
+    /// Returns the size of the agent's data, in bytes.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Action(request) => request.params.to_string().len(),
+            Self::Input(input) => input.text.len(),
+        }
+    }
+
+    /// Returns the command that continues the call.
+    pub(crate) fn into_command(self, reply_id: ReplyId) -> EngineCommand {
+        match self {
+            Self::Action(request) => EngineCommand::RequestAction(reply_id, request),
+            Self::Input(input) => EngineCommand::Input(reply_id, input),
+        }
+    }
+}
+
+impl ParkedCalls {
     pub(crate) fn count_of(&self, session: &SessionId) -> usize {
         self.by_session.get(session).map_or(0, Vec::len)
     }
 
-    /// Returns the total size of all parked requests, in bytes.
+    /// Returns the total size of all parked calls, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Returns the sessions with parked requests.
+    /// Returns the sessions with parked calls.
     pub(crate) fn sessions(&self) -> impl Iterator<Item = &SessionId> {
         self.by_session.keys()
     }
 
-    pub(crate) fn requests_mut(&mut self) -> impl Iterator<Item = &mut ActionRequest> {
+    pub(crate) fn calls_mut(&mut self) -> impl Iterator<Item = &mut ParkedCall> {
         let parked = self.by_session.values_mut().flatten();
-        parked.map(|parked| &mut parked.request)
+        parked.map(|parked| &mut parked.call)
     }
 
-    pub(crate) fn push(&mut self, reply_id: ReplyId, request: ActionRequest) {
-        let bytes = request.params.to_string().len();
+    pub(crate) fn push(&mut self, reply_id: ReplyId, call: ParkedCall) {
+        let bytes = call.bytes();
+        let session = call.session().clone();
         self.bytes = self.bytes.saturating_add(bytes);
-        self.by_reply.insert(reply_id, request.session.clone());
-        let own = self.by_session.entry(request.session.clone()).or_default();
-        own.push(ParkedRequest {
-            reply_id,
-            request,
-            bytes,
-        });
+        self.by_reply.insert(reply_id, session.clone());
+        self.by_session
+            .entry(session)
+            .or_default()
+            .push(ParkedEntry {
+                reply_id,
+                call,
+                bytes,
+            });
     }
 
-    /// Removes and returns all parked requests of a session.
-    pub(crate) fn take(&mut self, session: &SessionId) -> Vec<(ReplyId, ActionRequest)> {
-        let taken = self.by_session.remove(session).unwrap_or_default();
+    /// Removes and returns all parked calls of a session.
+    pub(crate) fn take(&mut self, session: &SessionId) -> Vec<(ReplyId, ParkedCall)> {
+        self.take_where(session, |_| true)
+    }
+
+    /// Removes and returns the parked calls of a session that `wanted` selects.
+    pub(crate) fn take_where(
+        &mut self,
+        session: &SessionId,
+        wanted: impl Fn(&ParkedCall) -> bool,
+    ) -> Vec<(ReplyId, ParkedCall)> {
+        let Some(own) = self.by_session.get_mut(session) else {
+            return Vec::new();
+        };
+        let taken: Vec<_> = own.extract_if(.., |parked| wanted(&parked.call)).collect();
+        if own.is_empty() {
+            self.by_session.remove(session);
+        }
         for parked in &taken {
             self.by_reply.remove(&parked.reply_id);
             self.bytes = self.bytes.saturating_sub(parked.bytes);
         }
-        let pairs = taken
-            .into_iter()
-            .map(|parked| (parked.reply_id, parked.request));
-        pairs.collect()
+        let pairs = taken.into_iter();
+        pairs.map(|parked| (parked.reply_id, parked.call)).collect()
     }
 
-    /// Removes the requests of a caller that has left.
+    /// Removes the calls of a caller that has left.
     pub(crate) fn remove_reply(&mut self, reply_id: ReplyId) {
         let Some(session) = self.by_reply.remove(&reply_id) else {
             return;

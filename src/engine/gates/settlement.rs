@@ -13,7 +13,7 @@ use super::held::{ActionCall, Gate, Held, HeldSubject};
 use super::intervals::has_due_gate;
 use super::permits::{gate_key, passed_gates, store_permit};
 use super::queue::HeldEntry;
-use super::session_gates::refuse_parked;
+use super::session_gates::{refuse_parked, refuse_parked_requests};
 use crate::engine::command::{
     ActionRequest, AgentReply, DenialReply, DenyCode, Effect, EngineCommand, HeldOutcome, Injected,
     ReplyId, SettledRequest, StateKind,
@@ -121,6 +121,14 @@ pub(crate) fn expire_held(tx: &mut Transaction<'_>, held_id: &HeldRequestId) {
     }
     let held = Arc::clone(&entry.held);
     let seconds = held.deadline.since(held.opened_at).as_secs();
+    let reason = match held.subject {
+        HeldSubject::SessionStart => format!(
+            "no answer within {seconds} s: no operator passed the start gate of this session"
+        ),
+        HeldSubject::Action(_) | HeldSubject::Moment(_) => {
+            format!("no answer within {seconds} s, so the request is denied")
+        }
+    };
     end_held(
         tx,
         &held,
@@ -128,7 +136,7 @@ pub(crate) fn expire_held(tx: &mut Transaction<'_>, held_id: &HeldRequestId) {
             outcome: HeldOutcome::Expired,
             by: None,
             code: DenyCode::Expired,
-            reason: format!("no answer within {seconds} s, so the request is denied"),
+            reason,
         },
     );
 }
@@ -188,7 +196,7 @@ pub(crate) fn end_held(
             }
             tx.mark_changed(&held.session);
             deliver_withheld(tx, &held.session);
-            refuse_parked(tx, &held.session, ending.code, &ending.reason);
+            refuse_parked_requests(tx, &held.session, ending.code, &ending.reason);
         }
         HeldSubject::Action(call) => {
             let by = held.gates.first().map_or("", |gate| gate.origin.id());

@@ -128,7 +128,14 @@ pub(crate) fn request_context(
     let injected = inject_requested(tx, &position, request);
     add_pending_injections(tx, &request.session, injected);
     add_pending_injections(tx, &request.session, effects.injected);
-    hold_or_accept_event(tx, Some(reply_id), &position, moment, &handled.fired, None);
+    hold_or_accept_event(
+        tx,
+        (Some(reply_id), None),
+        &position,
+        moment,
+        &handled.fired,
+        None,
+    );
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::atlas::index::KeywordMatches;
+use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{EventId, SessionId};
 use crate::base::limits::{MAX_ERRORS_PER_SESSION, MAX_TEXT_BYTES};
@@ -36,7 +37,9 @@ use crate::engine::gates::holding::{
 use crate::engine::gates::intervals::{
     DueCause, due_with_event, fire_due_intervals, sort_by_priority, store_interval_firings,
 };
-use crate::engine::gates::session_gates::{ask_parked, release_parked};
+use crate::engine::gates::session_gates::{
+    ask_parked, pass_start_gate, release_parked, release_parked_input,
+};
 use crate::engine::injection::automatic_contexts::{InjectionCause, inject_automatic_contexts};
 use crate::engine::injection::contexts::{expire_guidance, record_keyword_request};
 use crate::engine::injection::delivery::amend_error;
@@ -65,6 +68,9 @@ pub(crate) fn receive_input(
     if tx.live_session(&input.session).is_none() {
         deny_unknown_session(tx, reply_id, &input.session);
         return Ok(());
+    }
+    if input.waits_for_start {
+        pass_start_gate(tx, reply_id, input)?;
     }
     if let Some((code, reason)) = process_input(tx, Some(reply_id), input)? {
         tx.deny(reply_id, code, reason);
@@ -141,7 +147,15 @@ pub(crate) fn process_input(
     let injected = inject_automatic_contexts(tx, &position, InjectionCause::Input(&seen));
     add_pending_injections(tx, &input.session, injected);
     add_pending_injections(tx, &input.session, effects.injected);
-    hold_or_accept_event(tx, reply_id, &position, moment, &fired, effects.input);
+    let rewritten = effects.input;
+    hold_or_accept_event(
+        tx,
+        (reply_id, input.deadline),
+        &position,
+        moment,
+        &fired,
+        rewritten,
+    );
     Ok(None)
 }
 
@@ -201,7 +215,7 @@ pub(crate) fn run_event_handlers(
         HandledCommandKind::Event,
     );
     add_pending_injections(tx, &position.session, effects.injected);
-    hold_or_accept_event(tx, reply_id, position, moment, &handled.fired, None);
+    hold_or_accept_event(tx, (reply_id, None), position, moment, &handled.fired, None);
 }
 
 /// Handles an error that an agent reports.
@@ -304,10 +318,10 @@ pub(crate) fn run_end_checkpoints(
 
 /// Runs the checkpoints of an event: applies the non-blocking ones and holds the others.
 ///
-/// The caller gets its reply at once, or when the gates are decided.
+/// The caller gets its reply at once, or when the gates are decided or it stops waiting.
 pub(crate) fn hold_or_accept_event(
     tx: &mut Transaction<'_>,
-    reply_id: Option<ReplyId>,
+    (reply_id, deadline): (Option<ReplyId>, Option<Timestamp>),
     position: &SpanPosition,
     moment: SessionEvent,
     fired: &[OwnedFiredCheckpoint],
@@ -342,7 +356,7 @@ pub(crate) fn hold_or_accept_event(
         subject,
         hash,
         position: position.clone(),
-        deadline: None,
+        deadline,
         same_call: None,
         withheld,
         advice,
@@ -416,15 +430,21 @@ pub(crate) fn reply_accepted_with(
     tx.reply_to_agent(reply_id, AgentReply::Accepted(accepted));
 }
 
-/// Continues with parked requests when no gate blocks the session any more.
+/// Continues with parked requests when no gate blocks the session any more, and with parked input when its start
+/// gate is passed.
 pub(crate) fn resume_parked(tx: &mut Transaction<'_>, session: &SessionId) {
     let session_state = tx.engine.state.sessions.get(session);
-    if session_state.is_some_and(|session_state| {
-        session_state.entry == StartState::Open && session_state.pending.is_empty()
-    }) {
-        release_parked(tx, session);
-    } else {
-        ask_parked(tx, session);
+    let passed = session_state.map(|session_state| {
+        let started = session_state.entry == StartState::Open;
+        (started, session_state.pending.is_empty())
+    });
+    match passed {
+        Some((true, true)) => release_parked(tx, session),
+        Some((true, false)) => {
+            release_parked_input(tx, session);
+            ask_parked(tx, session);
+        }
+        Some((false, _)) | None => ask_parked(tx, session),
     }
 }
 

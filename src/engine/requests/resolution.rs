@@ -145,6 +145,8 @@ pub(crate) fn resolve_actions(
             text: text.clone(),
             source: InputSource::User,
             reaches_asked_agent: false,
+            waits_for_start: false,
+            deadline: None,
         };
         if let Some((code, reason)) = process_input(tx, None, &input)? {
             tx.deny(reply_id, code, reason);

@@ -14,7 +14,7 @@ use crate::trace::event::ClockMoved;
 
 use super::session::Session;
 use crate::engine::Engine;
-use crate::engine::command::{ActionRequest, Effect, EngineCommand, StateKind};
+use crate::engine::command::{Effect, EngineCommand, StateKind};
 use crate::engine::evaluation::usage::UNKNOWN_KEY;
 use crate::engine::gates::dual_approval::store_held;
 use crate::engine::gates::held::Held;
@@ -35,8 +35,8 @@ impl Session {
 }
 
 /// Moves the time at which a caller stops waiting.
-fn adjust_deadline(request: &mut ActionRequest, step: ClockStep) {
-    request.deadline = request.deadline.map(|deadline| step.apply(deadline));
+fn adjust_deadline(deadline: &mut Option<Timestamp>, step: ClockStep) {
+    *deadline = deadline.map(|deadline| step.apply(deadline));
 }
 
 /// Records a step of the wall clock, and keeps the remaining time of everything unchanged.
@@ -57,12 +57,16 @@ pub(crate) fn move_clock(tx: &mut Transaction<'_>, step: ClockStep) {
     for issued in &mut state.resolutions {
         issued.adjust_timestamps(adjust);
     }
-    for request in state.parked.requests_mut() {
-        adjust_deadline(request, step);
+    for call in state.parked.calls_mut() {
+        adjust_deadline(call.deadline_mut(), step);
     }
     for command in state.suspension.commands_mut() {
-        if let EngineCommand::RequestAction(_, request) = command {
-            adjust_deadline(request, step);
+        match command {
+            EngineCommand::RequestAction(_, request) => {
+                adjust_deadline(&mut request.deadline, step);
+            }
+            EngineCommand::Input(_, input) => adjust_deadline(&mut input.deadline, step),
+            _ => {}
         }
     }
     let sessions: Vec<SessionId> = state.sessions.keys().cloned().collect();

@@ -1,6 +1,7 @@
 //! Tests of blocked sessions: behind an unpassed gate a session gets no contexts and no grants.
 
 use super::*;
+use crate::base::limits::MAX_HELD_PER_SESSION;
 
 const GATED: &str = "actions: [{action_id: a, risk_tier: low}, {action_id: vault.read, risk_tier: low}, {action_id: odd, risk_tier: low}]
 default_decision: allow
@@ -33,6 +34,8 @@ fn input(bench: &mut EngineBench, text: &str) -> ReplyId {
         text: text.to_owned(),
         source: InputSource::User,
         reaches_asked_agent: false,
+        waits_for_start: false,
+        deadline: None,
     };
     bench.reply_id(|reply_id| EngineCommand::Input(reply_id, input))
 }
@@ -254,4 +257,119 @@ fn withheld_contexts_survive_a_restart() {
         texts(&next, reply_id),
         ["house rules", "price list", "the map", "be kind"]
     );
+}
+
+const START_GATE: &str = "actions: [{action_id: a}]\n\
+    checkpoints:\n\
+      - {checkpoint_id: who, trigger: {type: session_start}, mode: blocking}\n\
+      - {checkpoint_id: halt, trigger: {type: keyword, patterns: [halt]}, mode: blocking}\n";
+
+/// Sends input whose caller waits for the start gate, for so many seconds.
+fn waiting_input(bench: &mut EngineBench, text: &str, seconds: u64) -> ReplyId {
+    let input = InputReport {
+        session: "s-1".parse().unwrap(),
+        text: text.to_owned(),
+        source: InputSource::User,
+        reaches_asked_agent: true,
+        waits_for_start: true,
+        deadline: Some(bench.now.plus(Duration::from_secs(seconds))),
+    };
+    bench.reply_id(|reply_id| EngineCommand::Input(reply_id, input))
+}
+
+fn behind_start_gate() -> EngineBench {
+    let mut bench = EngineBench::new(&[&atlas(START_GATE)]);
+    bench.start("s-1");
+    bench
+}
+
+#[test]
+fn input_waits_for_the_start_gate_if_its_caller_asks_for_that() {
+    let mut bench = behind_start_gate();
+    let default = bench.input("hello");
+    bench.accepted(default);
+    let waiting = waiting_input(&mut bench, "hello", 600);
+    assert!(bench.waits(waiting));
+    bench.pass("c-1");
+    bench.accepted(waiting);
+    let at_once = waiting_input(&mut bench, "hello", 600);
+    bench.accepted(at_once);
+}
+
+#[test]
+fn input_behind_a_denied_start_gate_is_denied_with_its_reason() {
+    let mut bench = behind_start_gate();
+    let waiting = waiting_input(&mut bench, "hello", 600);
+    bench.refuse("c-1", "not on a friday");
+    assert!(bench.denied(waiting).reason.contains("not on a friday"));
+    let later = waiting_input(&mut bench, "hello", 600);
+    assert_eq!(bench.denied(later).code, DenyCode::Refused);
+    assert!(bench.payloads("input_received").is_empty());
+}
+
+#[test]
+fn start_gate_expires_when_its_waiting_caller_stops_waiting() {
+    let mut bench = behind_start_gate();
+    let input = waiting_input(&mut bench, "hello", 12);
+    let request = bench.request("s-1", "a", json!({}));
+    bench.advance(11);
+    bench.wake();
+    assert!(bench.waits(input) && bench.waits(request));
+    bench.advance(1);
+    bench.wake();
+    for reply_id in [input, request] {
+        let denied = bench.denied(reply_id);
+        assert_eq!(denied.code, DenyCode::Expired);
+        assert_eq!(
+            denied.reason,
+            "no answer within 12 s: no operator passed the start gate of this session"
+        );
+    }
+    // The gate is held again at the next call, and passed there.
+    let again = waiting_input(&mut bench, "hello", 12);
+    assert!(bench.waits(again));
+    bench.pass("c-2");
+    bench.accepted(again);
+    let request = bench.request("s-1", "a", json!({}));
+    bench.allowed(request);
+}
+
+#[test]
+fn released_input_is_held_at_its_own_gates() {
+    let mut bench = behind_start_gate();
+    let first = waiting_input(&mut bench, "halt", 600);
+    let request = bench.request("s-1", "a", json!({}));
+    bench.pass("c-1");
+    assert!(bench.waits(first) && bench.waits(request));
+    bench.advance(600);
+    bench.wake();
+    assert_eq!(bench.denied(first).code, DenyCode::Expired);
+}
+
+#[test]
+fn parked_input_is_limited_and_withdrawn_with_its_caller() {
+    let mut bench = behind_start_gate();
+    let first = waiting_input(&mut bench, "hello", 600);
+    for _ in 1..MAX_HELD_PER_SESSION {
+        waiting_input(&mut bench, "hello", 600);
+    }
+    let more = waiting_input(&mut bench, "hello", 600);
+    assert_eq!(bench.denied(more).code, DenyCode::Overload);
+    bench.handle(EngineCommand::CallerDisconnected(first));
+    let room = waiting_input(&mut bench, "hello", 600);
+    bench.pass("c-1");
+    assert!(bench.waits(first));
+    bench.accepted(room);
+}
+
+#[test]
+fn input_passes_a_start_gate_that_the_agent_answers() {
+    let own = START_GATE.replace(
+        "{checkpoint_id: who, trigger: {type: session_start}, mode: blocking}",
+        "{checkpoint_id: who, trigger: {type: session_start}, mode: blocking, respondent: agent}",
+    );
+    let mut bench = EngineBench::new(&[&atlas(&own)]);
+    bench.start("s-1");
+    let input = waiting_input(&mut bench, "hello", 600);
+    bench.accepted(input);
 }

@@ -22,6 +22,8 @@ fn input(bench: &mut EngineBench, text: &str) -> ReplyId {
         text: text.to_owned(),
         source: InputSource::User,
         reaches_asked_agent: false,
+        waits_for_start: false,
+        deadline: None,
     };
     bench.reply_id(|reply_id| EngineCommand::Input(reply_id, input))
 }

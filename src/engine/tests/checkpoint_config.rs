@@ -38,6 +38,8 @@ impl EngineBench {
             text: text.to_owned(),
             source: InputSource::User,
             reaches_asked_agent: false,
+            waits_for_start: false,
+            deadline: None,
         };
         let reply_id = self.reply_id(|reply_id| EngineCommand::Input(reply_id, input));
         self.injected(reply_id)

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::answer_command::{self, ConversationIdentity};
 use super::console_calls::{ConsoleCalls, ConsoleSocket, ProcessCalls, SocketCalls};
 use super::{HookOptions, OfflineBehavior, settings_change, wrapper};
-use crate::base::clock::{Clock, SystemClock};
+use crate::base::clock::{Clock, SystemClock, Timestamp};
 use crate::base::digest::Digest;
 use crate::base::id::{SessionId, is_restricted};
 use crate::base::limits::MAX_RESUMPTIONS;
@@ -426,6 +426,12 @@ impl<'a, C: ConsoleCalls> HookConversation<'a, C> {
         }
     }
 
+    /// Returns the time by which the console has to decide.
+    fn console_deadline(&self) -> Timestamp {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        SystemClock.now().plus(console_time(left))
+    }
+
     /// Returns all texts for the agent besides the verdict: contexts, `more`, and open questions.
     fn context(&mut self, more: Option<String>) -> Option<String> {
         let handed = injected_text(&std::mem::take(&mut self.injected));
@@ -441,7 +447,12 @@ impl<'a, C: ConsoleCalls> HookConversation<'a, C> {
         id: Option<&str>,
         text: &str,
     ) -> Result<HookVerdict, CallError> {
-        let input = json!({"text": text, "reaches_asked_agent": true});
+        let input = json!({
+            "text": text,
+            "reaches_asked_agent": true,
+            "waits_for_start": true,
+            "deadline": self.console_deadline(),
+        });
         match self.call("input", input).await {
             Ok(accepted) => self.injected.extend(injected_in(&accepted)),
             Err(error) => match questions::agent_questions(&error) {
@@ -492,12 +503,10 @@ impl<'a, C: ConsoleCalls> HookConversation<'a, C> {
         let call = call.map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
         let mut approved = Vec::new();
         for action in actions {
-            let left = self.deadline.saturating_duration_since(Instant::now());
-            let deadline = SystemClock.now().plus(console_time(left));
             let request = json!({
                 "action": action.name,
                 "params": action.params,
-                "deadline": deadline,
+                "deadline": self.console_deadline(),
                 "reference": reference,
                 "call": call,
             });

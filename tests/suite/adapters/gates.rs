@@ -25,10 +25,10 @@ async fn hooks_print_no_context_before_the_start_gate_is_passed() {
     let reply = fixture.run_hook("claude-code", &start).await;
     assert_eq!(reply.out, "{}\n");
     let prompt = claude("UserPromptSubmit", &json!({"prompt": "the price?"}));
-    let reply = fixture.run_hook("claude-code", &prompt).await;
-    assert_eq!(reply.out, "{}\n");
-    fixture.console.pass().await;
-    let reply = fixture.run_hook("claude-code", &start).await;
+    let (reply, ()) = tokio::join!(
+        fixture.run_hook("claude-code", &prompt),
+        fixture.console.pass()
+    );
     assert!(reply.out.contains("the house rules"), "{}", reply.out);
     assert!(reply.out.contains("the price list"), "{}", reply.out);
 }

@@ -132,6 +132,8 @@ impl Life {
             text: text.to_owned(),
             source: InputSource::User,
             reaches_asked_agent: false,
+            waits_for_start: false,
+            deadline: None,
         };
         self.bench
             .runtime

@@ -153,6 +153,8 @@ impl World {
             text: text.clone(),
             source: InputSource::User,
             reaches_asked_agent: false,
+            waits_for_start: false,
+            deadline: None,
         };
         let agents = self.bench.runtime.agent_handle();
         let task = tokio::spawn(async move { agents.input(input).await });

@@ -286,6 +286,8 @@ fn input(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Step
         text: written?,
         source: source.unwrap_or(InputSource::User),
         reaches_asked_agent: false,
+        waits_for_start: false,
+        deadline: None,
     }))
 }
 

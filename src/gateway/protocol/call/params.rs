@@ -78,6 +78,12 @@ pub struct InputParams {
     /// Tells whether the agent receives the text as soon as it is asked a question about it.
     #[serde(default)]
     pub reaches_asked_agent: bool,
+    /// Tells whether the answer waits until the session's start gate is passed.
+    #[serde(default)]
+    pub waits_for_start: bool,
+    /// Time at which the caller stops waiting. Input that waits until then is denied.
+    #[serde(default, deserialize_with = "Timestamp::deserialize_rfc3339")]
+    pub deadline: Option<Timestamp>,
 }
 
 fn from_user() -> InputSource {
@@ -91,6 +97,8 @@ impl From<InputParams> for engine::InputReport {
             text: call.text,
             source: call.source,
             reaches_asked_agent: call.reaches_asked_agent,
+            waits_for_start: call.waits_for_start,
+            deadline: call.deadline,
         }
     }
 }
