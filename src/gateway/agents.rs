@@ -29,6 +29,7 @@ mod cursor;
 mod gemini;
 pub(super) mod hook_event;
 pub(super) mod hook_output;
+mod qwen;
 pub(super) mod settings;
 pub(super) mod tool_actions;
 
@@ -41,11 +42,12 @@ pub struct CodingAgent(&'static dyn Adapter);
 
 impl CodingAgent {
     /// All agents. When several could have sent a payload, the first of them counts.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self(&claude_code::ClaudeCode),
         Self(&codex::Codex),
         Self(&gemini::Gemini),
         Self(&cursor::Cursor),
+        Self(&qwen::Qwen),
         Self(&copilot::Copilot),
     ];
 

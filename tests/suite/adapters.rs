@@ -125,6 +125,11 @@ fn before(agent: &str, command: &str) -> Value {
             "transcript_path": null, "tool_name": "Shell", "tool_input": {"command": command, "cwd": "/src"},
             "tool_use_id": "u-1", "cwd": "/src",
         }),
+        "qwen" => json!({
+            "session_id": "q-1", "transcript_path": "/t.jsonl", "cwd": "/src", "permission_mode": "yolo",
+            "timestamp": "2026-08-20T10:00:00Z", "hook_event_name": "PreToolUse",
+            "tool_name": "run_shell_command", "tool_input": {"command": command}, "tool_use_id": "toolu_1",
+        }),
         "copilot" => json!({
             "sessionId": "p-1", "timestamp": 1_790_000_000_000_u64, "cwd": "/src", "toolName": "bash",
             "toolArgs": json!({"command": command}).to_string(),
@@ -133,7 +138,14 @@ fn before(agent: &str, command: &str) -> Value {
     }
 }
 
-const AGENTS: [&str; 5] = ["claude-code", "codex", "gemini", "cursor", "copilot"];
+const AGENTS: [&str; 6] = [
+    "claude-code",
+    "codex",
+    "gemini",
+    "cursor",
+    "qwen",
+    "copilot",
+];
 const HARMLESS: &str = "cargo test";
 const HARMFUL: &str = "git push --force origin main";
 
@@ -147,7 +159,7 @@ fn denial(agent: &str, reply: &HookOutput) -> Option<String> {
     }
     let output = reply.json();
     let (word, reason) = match agent {
-        "claude-code" | "codex" => {
+        "claude-code" | "codex" | "qwen" => {
             let output = &output["hookSpecificOutput"];
             (
                 &output["permissionDecision"],

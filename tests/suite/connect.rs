@@ -122,7 +122,7 @@ fn handler(settings: &Value, event: &str) -> Value {
 fn unit(host: CodingAgent) -> (&'static str, u64) {
     match host.as_str() {
         "claude-code" | "codex" | "cursor" => ("timeout", 1),
-        "gemini" => ("timeout", 1000),
+        "gemini" | "qwen" => ("timeout", 1000),
         "copilot" => ("timeoutSec", 1),
         other => panic!("no case for {other}"),
     }
@@ -209,6 +209,7 @@ fn gates_are_pinned_and_fail_closed() {
         (agent("codex"), ["UserPromptSubmit", "PreToolUse"]),
         (agent("gemini"), ["BeforeAgent", "BeforeTool"]),
         (agent("cursor"), ["beforeSubmitPrompt", "preToolUse"]),
+        (agent("qwen"), ["UserPromptSubmit", "PreToolUse"]),
         (agent("copilot"), ["userPromptSubmitted", "preToolUse"]),
     ];
     for (host, gates) in gates {
@@ -235,7 +236,7 @@ fn gates_are_pinned_and_fail_closed() {
             let line = line.as_str().unwrap();
             assert!(line.contains("--offline ask"), "{line}");
             let closed = match host.as_str() {
-                "claude-code" | "codex" | "gemini" => line.ends_with("; exit 2; }"),
+                "claude-code" | "codex" | "gemini" | "qwen" => line.ends_with("; exit 2; }"),
                 "cursor" => handler["failClosed"] == true,
                 // Copilot itself denies when a gate hook fails.
                 "copilot" => is_gate,
@@ -256,6 +257,7 @@ fn every_event_in_written_settings_is_known_to_its_hook() {
         agent("codex"),
         agent("gemini"),
         agent("cursor"),
+        agent("qwen"),
     ] {
         for event in event_names(host) {
             let payload = json!({

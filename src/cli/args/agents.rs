@@ -169,15 +169,17 @@ Settings files:
   codex        .codex/hooks.json             ~/.codex/hooks.json
   gemini       .gemini/settings.json         ~/.gemini/settings.json
   cursor       .cursor/hooks.json            ~/.cursor/hooks.json
+  qwen         .qwen/settings.json           ~/.qwen/settings.json
   copilot      .github/hooks/cra.json        ~/.copilot/hooks/cra.json
 
-CLAUDE_CONFIG_DIR, CODEX_HOME and COPILOT_HOME move the user's files, as they do for the agents.
+CLAUDE_CONFIG_DIR, CODEX_HOME, QWEN_HOME and COPILOT_HOME move the user's files, as they do for
+the agents.
 
 cra changes only entries that run `cra hook AGENT`. It keeps the old content next to the file as
 .cra-backup, and never overwrites a backup. It keeps comments and trailing commas in the settings
-of Gemini, and rejects them in other files, because those agents may ignore such a file. A second
-run changes nothing; with another --timeout it changes only the entries of cra. The console raises
-an alarm when an entry is edited or removed; `cra doctor` shows details.
+of Gemini and Qwen Code, and rejects them in other files, because those agents may ignore such a
+file. A second run changes nothing; with another --timeout it changes only the entries of cra. The
+console raises an alarm when an entry is edited or removed; `cra doctor` shows details.
 
 Each entry contains the console's public key: the hook accepts only answers that this key verifies.
 After a change of the key (`cra trace key --rotate` or `--new`) every step is denied until you

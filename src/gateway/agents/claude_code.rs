@@ -85,16 +85,7 @@ impl Adapter for ClaudeCode {
         context: Option<&str>,
         approved: Option<&str>,
     ) -> HookOutput {
-        let mut output_fields = Vec::new();
-        if let Some(reason) = approved {
-            output_fields.push(("permissionDecision", "allow"));
-            output_fields.push(("permissionDecisionReason", reason));
-        }
-        output_fields.extend(context.map(|text| ("additionalContext", text)));
-        if output_fields.is_empty() {
-            return self.empty_output();
-        }
-        HookOutput::nested(event, &output_fields)
+        HookOutput::nested_permission(event, context, approved)
     }
 
     fn deny_prompt(&self, _event: &HookEvent, reason: &str) -> HookOutput {

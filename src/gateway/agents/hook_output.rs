@@ -87,6 +87,24 @@ impl HookOutput {
         Self::nested(event, &fields)
     }
 
+    /// Creates an output with an explicit permission and a context, each if there is one.
+    pub(super) fn nested_permission(
+        event: &HookEvent,
+        context: Option<&str>,
+        approved: Option<&str>,
+    ) -> Self {
+        let mut fields = Vec::new();
+        if let Some(reason) = approved {
+            fields.push(("permissionDecision", "allow"));
+            fields.push(("permissionDecisionReason", reason));
+        }
+        fields.extend(context.map(|text| ("additionalContext", text)));
+        if fields.is_empty() {
+            return Self::json(&Value::Object(Map::new()));
+        }
+        Self::nested(event, &fields)
+    }
+
     /// Creates a denial of an unreadable payload.
     #[must_use]
     pub fn unreadable(agent: CodingAgent, why: &UnreadablePayload) -> Self {

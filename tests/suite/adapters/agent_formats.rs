@@ -1,5 +1,7 @@
 //! Each agent's own events and answers, and what one of them tells in another's place.
 
+use cra_core::gateway::agents::CodingAgent;
+use cra_core::gateway::hook::HookEvent;
 use serde_json::{Value, json};
 
 use super::{HARMFUL, HARMLESS, HookFixture, before, denial};
@@ -168,12 +170,32 @@ async fn hook_run_by_another_agent_answers_in_the_format_of_that_agent() {
     // Copilot reads what is written down for Claude Code, and its payloads tell the time.
     let mut by_copilot = before("claude-code", HARMFUL);
     by_copilot["timestamp"] = json!("2026-08-20T10:00:00Z");
+    by_copilot
+        .as_object_mut()
+        .unwrap()
+        .remove("permission_mode");
     let (reply, ()) = tokio::join!(
         fixture.run_hook("claude-code", &by_copilot),
         fixture.console.deny("no")
     );
     assert!(denial("copilot", &reply).is_some(), "{}", reply.out);
     assert!(denial("claude-code", &reply).is_some(), "{}", reply.out);
+}
+
+#[test]
+fn payload_of_qwen_code_is_not_recorded_as_copilots() {
+    let configured = CodingAgent::from_name("claude-code").unwrap();
+    let sender = |payload: &Value| {
+        let event = HookEvent::read(configured, payload.to_string().as_bytes());
+        event.unwrap().agent.as_str()
+    };
+    let mut payload = before("qwen", HARMFUL);
+    assert_eq!(sender(&payload), "qwen");
+    payload["timestamp"] = json!(1_790_000_000_000_u64);
+    assert_eq!(sender(&payload), "copilot");
+    let configured = CodingAgent::from_name("qwen").unwrap();
+    let event = HookEvent::read(configured, before("qwen", HARMFUL).to_string().as_bytes());
+    assert_eq!(event.unwrap().agent, configured);
 }
 
 #[tokio::test(flavor = "multi_thread")]

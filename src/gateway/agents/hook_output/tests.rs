@@ -13,7 +13,7 @@ fn agent(name: &str) -> CodingAgent {
 /// Events of an agent that get an answer: before a tool, a prompt, a start, after a tool.
 fn events(host: CodingAgent) -> [&'static str; 4] {
     match host.as_str() {
-        "claude-code" | "codex" => [
+        "claude-code" | "codex" | "qwen" => [
             "PreToolUse",
             "UserPromptSubmit",
             "SessionStart",
@@ -106,7 +106,7 @@ fn a_denial_before_a_tool_is_in_each_agents_own_format() {
         let event = events(host)[0];
         let nested = |word: &str, why: &str| json!({"permissionDecision": word, "permissionDecisionReason": why});
         let denied = match host.as_str() {
-            "claude-code" | "codex" => specific(event, &nested("deny", "no")),
+            "claude-code" | "codex" | "qwen" => specific(event, &nested("deny", "no")),
             "gemini" => json!({"decision": "deny", "reason": "no"}),
             "cursor" => {
                 json!({"permission": "deny", "user_message": "no", "agent_message": "no"})
@@ -116,7 +116,7 @@ fn a_denial_before_a_tool_is_in_each_agents_own_format() {
         };
         wrong.check(host, event, &deny(), &denied);
         let asked = match host.as_str() {
-            "claude-code" => specific(event, &nested("ask", "who?")),
+            "claude-code" | "qwen" => specific(event, &nested("ask", "who?")),
             // These agents cannot ask, so a question is a denial.
             "codex" => specific(event, &nested("deny", "who?")),
             "cursor" => {
@@ -137,7 +137,7 @@ fn an_approval_before_a_tool_is_in_each_agents_own_format() {
     for host in CodingAgent::ALL {
         let event = events(host)[0];
         let plain = match host.as_str() {
-            "claude-code" | "copilot" => json!({}),
+            "claude-code" | "qwen" | "copilot" => json!({}),
             "codex" => Value::Null,
             "gemini" => json!({"decision": "allow"}),
             "cursor" => json!({"permission": "allow"}),
@@ -147,7 +147,7 @@ fn an_approval_before_a_tool_is_in_each_agents_own_format() {
         let why = "cra: approved by op-1";
         let allowed = json!({"permissionDecision": "allow", "permissionDecisionReason": why});
         let approved = match host.as_str() {
-            "claude-code" => specific(event, &allowed),
+            "claude-code" | "qwen" => specific(event, &allowed),
             "copilot" => allowed,
             "codex" | "gemini" | "cursor" => plain,
             other => panic!("no case for {other}"),
@@ -178,7 +178,7 @@ fn a_prompt_is_blocked_if_the_agent_supports_it() {
         for verdict in [deny(), ask()] {
             let why = verdict.context().unwrap();
             let wanted = match host.as_str() {
-                "claude-code" | "codex" | "copilot" => {
+                "claude-code" | "codex" | "qwen" | "copilot" => {
                     json!({"decision": "block", "reason": why})
                 }
                 "gemini" => json!({"decision": "deny", "reason": why}),
@@ -190,7 +190,7 @@ fn a_prompt_is_blocked_if_the_agent_supports_it() {
         let wanted = match host.as_str() {
             "codex" => Value::Null,
             "cursor" => json!({"continue": true}),
-            "claude-code" | "gemini" | "copilot" => json!({}),
+            "claude-code" | "gemini" | "qwen" | "copilot" => json!({}),
             other => panic!("no case for {other}"),
         };
         wrong.check(host, event, &pass(None, None), &wanted);
@@ -205,7 +205,7 @@ fn context_is_sent_under_the_name_of_the_event() {
         for event in [events(host)[2], events(host)[3]] {
             let context = json!({"additionalContext": "be kind"});
             let wanted = match host.as_str() {
-                "claude-code" | "codex" | "gemini" => specific(event, &context),
+                "claude-code" | "codex" | "gemini" | "qwen" => specific(event, &context),
                 "cursor" => json!({"additional_context": "be kind"}),
                 "copilot" => {
                     let mut both = specific(event, &context);

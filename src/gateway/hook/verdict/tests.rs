@@ -100,6 +100,7 @@ fn every_agent_has_a_timer_that_leaves_a_margin() {
         (agent("codex"), 600),
         (agent("gemini"), 60),
         (agent("cursor"), 60),
+        (agent("qwen"), 60),
         (agent("copilot"), 30),
     ] {
         let timer = host.adapter().default_timeout();
