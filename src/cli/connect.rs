@@ -13,9 +13,9 @@ use super::exit;
 use super::settings::Settings;
 use crate::base::text::{LineFeeds, one_line, sanitize};
 use crate::gateway::agents::CodingAgent;
-use crate::gateway::connect::file::SettingsFile;
+use crate::gateway::connect::file::{Backup, SettingsFile};
 use crate::gateway::connect::registry::{ConnectedAgent, ConnectionRegistry, FILE_NAME};
-use crate::gateway::connect::{self, ConnectScope, HookConfig, settings_file};
+use crate::gateway::connect::{self, ConnectScope, Folders, HookConfig, settings_file};
 
 /// Placeholder for a key that is created only when the change is written.
 const NO_KEY_YET: &str = "CREATED-WHEN-THIS-IS-WRITTEN";
@@ -30,6 +30,7 @@ struct SettingsTarget {
     /// Path as the user gave it.
     file: PathBuf,
     found: SettingsFile,
+    folders: Folders,
     /// Folder of the store, which keeps the list of connections.
     store: PathBuf,
     known: ConnectionRegistry,
@@ -40,8 +41,7 @@ impl SettingsTarget {
         let (agent, scope) = (change.agent, change.scope());
         let folders = Settings::agent_folders(change.dir.as_deref())?;
         let file = settings_file(agent, scope, &folders);
-        let found =
-            SettingsFile::read(&file).map_err(|error| ConnectFailure::File(file.clone(), error))?;
+        let found = read_file(&file)?;
         let store = settings.data_dir()?;
         Ok(Self {
             known: load_connections(&store)?,
@@ -49,6 +49,7 @@ impl SettingsTarget {
             scope,
             file,
             found,
+            folders,
             store,
         })
     }
@@ -61,15 +62,154 @@ impl SettingsTarget {
         Ok(known.save(&self.store).map_err(failed)?)
     }
 
-    /// Writes the file; returns the path of the backup.
-    fn write(&self, new: Option<&str>) -> Result<Option<PathBuf>, Failure> {
-        let failed = |error| ConnectFailure::File(self.file.clone(), error);
-        Ok(self.found.replace_text(new).map_err(failed)?)
-    }
-
     fn name(&self) -> String {
         one_line(&self.file.to_string_lossy())
     }
+
+    /// Plans the new text of the settings file.
+    fn plan(&self, new: Option<String>) -> PlannedChange {
+        let made = self.known.find(self.agent, &self.file);
+        let made = made.map_or(&[][..], |connection| connection.made.as_slice());
+        let is_ours = connect::is_only_ours(self.found.text(), self.agent, made);
+        PlannedChange {
+            path: self.file.clone(),
+            found: self.found.clone(),
+            new,
+            backup: if is_ours { Backup::Skip } else { Backup::Keep },
+        }
+    }
+
+    /// Plans to remove our hooks from the files where earlier versions wrote them, and forgets those.
+    fn plan_former_files(
+        &self,
+        known: &mut ConnectionRegistry,
+    ) -> Result<Vec<PlannedChange>, Failure> {
+        let mut changes = Vec::new();
+        for file in connect::former_settings_files(self.agent, self.scope, &self.folders) {
+            let earlier = known.find(self.agent, &file).cloned();
+            if earlier.is_some() {
+                known.disconnect(self.agent, &file);
+            }
+            let found = read_file(&file)?;
+            changes.extend(plan_removal(self.agent, file, found, earlier.as_ref())?);
+        }
+        Ok(changes)
+    }
+
+    /// Plans to remove the files next to the settings that are exactly ours.
+    fn plan_companion_removal(&self) -> Result<Vec<PlannedChange>, Failure> {
+        let mut changes = Vec::new();
+        for companion in connect::companion_files(self.agent, &self.file) {
+            let found = read_file(&companion.path)?;
+            if found.text.as_deref() == Some(companion.text) {
+                changes.push(PlannedChange {
+                    path: companion.path,
+                    found,
+                    new: None,
+                    backup: Backup::Skip,
+                });
+            }
+        }
+        Ok(changes)
+    }
+
+    /// Plans to write the files next to the settings.
+    fn plan_companions(&self) -> Result<Vec<PlannedChange>, Failure> {
+        let mut changes = Vec::new();
+        for companion in connect::companion_files(self.agent, &self.file) {
+            changes.push(PlannedChange {
+                found: read_file(&companion.path)?,
+                path: companion.path,
+                new: Some(companion.text.to_owned()),
+                backup: Backup::Keep,
+            });
+        }
+        Ok(changes)
+    }
+}
+
+fn read_file(file: &Path) -> Result<SettingsFile, Failure> {
+    let failed = |error| ConnectFailure::File(file.to_owned(), error);
+    Ok(SettingsFile::read(file).map_err(failed)?)
+}
+
+/// Plans to remove our hooks from a file; `None` if it has none.
+fn plan_removal(
+    agent: CodingAgent,
+    file: PathBuf,
+    found: SettingsFile,
+    earlier: Option<&ConnectedAgent>,
+) -> Result<Option<PlannedChange>, Failure> {
+    let made = earlier.map(|connection| connection.made.as_slice());
+    let form = |error| ConnectFailure::Form(file.clone(), error);
+    let text = found.text();
+    let without = connect::disconnect(text, agent, made).map_err(form)?;
+    if without == text {
+        return Ok(None);
+    }
+    let is_ours = connect::is_only_ours(text, agent, made.unwrap_or_default());
+    let created = earlier.is_some_and(ConnectedAgent::created_file) || without.is_empty();
+    let is_gone = created && connect::is_blank(&without);
+    Ok(Some(PlannedChange {
+        path: file,
+        found,
+        new: (!is_gone).then_some(without),
+        backup: if is_ours { Backup::Skip } else { Backup::Keep },
+    }))
+}
+
+/// A file with its new text.
+struct PlannedChange {
+    /// Path as the user gave it.
+    path: PathBuf,
+    found: SettingsFile,
+    /// The new text; `None` if the file is removed.
+    new: Option<String>,
+    backup: Backup,
+}
+
+impl PlannedChange {
+    fn is_needed(&self) -> bool {
+        self.new != self.found.text
+    }
+
+    /// Writes the file; returns the path of the backup.
+    fn write(&self) -> Result<Option<PathBuf>, Failure> {
+        let failed = |error| ConnectFailure::File(self.path.clone(), error);
+        let written = self.found.replace_text(self.new.as_deref(), self.backup);
+        Ok(written.map_err(failed)?)
+    }
+
+    fn diff(&self) -> String {
+        let name = one_line(&self.path.to_string_lossy());
+        let side = |text: &Option<String>| match text {
+            Some(_) => name.clone(),
+            None => "/dev/null".to_owned(),
+        };
+        let new = self.new.as_deref().unwrap_or_default();
+        let diff = TextDiff::from_lines(self.found.text(), new);
+        let mut diff = diff.unified_diff();
+        let text = diff
+            .context_radius(CONTEXT_LINES)
+            .header(&side(&self.found.text), &side(&self.new))
+            .to_string();
+        sanitize(&text, LineFeeds::Keep).text
+    }
+}
+
+/// Returns the diffs of all changes, one after the other.
+fn diff(changes: &[PlannedChange]) -> String {
+    let needed = changes.iter().filter(|change| change.is_needed());
+    needed.map(PlannedChange::diff).collect()
+}
+
+/// Writes all changes; returns the paths of the backups.
+fn write_all(changes: &[PlannedChange]) -> Result<Vec<PathBuf>, Failure> {
+    let mut backups = Vec::new();
+    for change in changes.iter().filter(|change| change.is_needed()) {
+        backups.extend(change.write()?);
+    }
+    Ok(backups)
 }
 
 /// Loads the list of connections.
@@ -114,22 +254,25 @@ pub(super) fn connect(settings: &Settings, given: &ConnectArgs) -> Result<u8, Fa
         wiring,
         made,
     });
-    let outcome = confirm_change(&target, &given.change, Some(&changed.text))?;
-    let backup = match outcome {
+    let mut changes = vec![target.plan(Some(changed.text))];
+    changes.extend(target.plan_companions()?);
+    changes.extend(target.plan_former_files(&mut known)?);
+    let outcome = confirm_change(&given.change, &changes)?;
+    let backups = match outcome {
         ChangeOutcome::Unchanged => {
             if !given.change.dry_run {
                 target.save(&known)?;
             }
-            None
+            Vec::new()
         }
-        ChangeOutcome::Shown | ChangeOutcome::Declined => None,
+        ChangeOutcome::Shown | ChangeOutcome::Declined => Vec::new(),
         ChangeOutcome::Write => {
-            let backup = target.write(Some(&changed.text))?;
+            let backups = write_all(&changes)?;
             target.save(&known)?;
-            backup
+            backups
         }
     };
-    report(&target, &given.change, Some(&changed.text), outcome, backup)
+    report(&target, &given.change, &changes, outcome, &backups)
 }
 
 /// Returns the key that entries pin. A change that is only shown creates none.
@@ -146,30 +289,29 @@ pub(super) fn disconnect(settings: &Settings, given: &DisconnectArgs) -> Result<
     let target = SettingsTarget::new(settings, &given.change)?;
     let mut known = target.known.clone();
     let earlier = known.disconnect(target.agent, &target.file);
-    let made = earlier
-        .as_ref()
-        .map(|connection| connection.made.as_slice());
-    let form = |error| ConnectFailure::Form(target.file.clone(), error);
-    let text = target.found.text();
-    let without = connect::disconnect(text, target.agent, made).map_err(form)?;
-    let ours = earlier.as_ref().is_some_and(ConnectedAgent::created_file);
-    let gone =
-        target.found.text.is_none() || (ours && without != text && connect::is_blank(&without));
-    let new = (!gone).then_some(without.as_str());
-    let outcome = confirm_change(&target, &given.change, new)?;
-    let backup = match outcome {
+    let (file, found) = (target.file.clone(), target.found.clone());
+    let mut changes: Vec<_> = plan_removal(target.agent, file, found, earlier.as_ref())?
+        .into_iter()
+        .collect();
+    changes.extend(target.plan_companion_removal()?);
+    changes.extend(target.plan_former_files(&mut known)?);
+    let outcome = confirm_change(&given.change, &changes)?;
+    let backups = match outcome {
         ChangeOutcome::Unchanged => {
             if !given.change.dry_run {
                 target.save(&known)?;
             }
-            None
+            Vec::new()
         }
-        ChangeOutcome::Shown | ChangeOutcome::Declined => None,
+        ChangeOutcome::Shown | ChangeOutcome::Declined => Vec::new(),
         ChangeOutcome::Write => {
             // Saved first, so that a running console sees a regular disconnect.
             target.save(&known)?;
-            match target.write(new) {
-                Ok(backup) => backup,
+            match write_all(&changes) {
+                Ok(backups) => {
+                    remove_empty_folders(&target);
+                    backups
+                }
                 Err(failure) => {
                     // The agent is still connected.
                     let _ = target.known.save(&target.store);
@@ -178,7 +320,18 @@ pub(super) fn disconnect(settings: &Settings, given: &DisconnectArgs) -> Result<
             }
         }
     };
-    report(&target, &given.change, new, outcome, backup)
+    report(&target, &given.change, &changes, outcome, &backups)
+}
+
+/// Removes the folders that held only files of ours. A folder with other files stays.
+fn remove_empty_folders(target: &SettingsTarget) {
+    for companion in connect::companion_files(target.agent, &target.file) {
+        let own = companion.path.parent();
+        let inner = target.file.parent().filter(|inner| Some(*inner) != own);
+        for folder in inner.into_iter().chain(own) {
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
 }
 
 /// Outcome of a proposed change.
@@ -199,18 +352,17 @@ fn can_ask(change: &SettingsChangeArgs) -> bool {
     !change.json && io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Shows a change and asks the user to confirm it.
+/// Shows the changes and asks the user to confirm them.
 fn confirm_change(
-    target: &SettingsTarget,
     change: &SettingsChangeArgs,
-    new: Option<&str>,
+    changes: &[PlannedChange],
 ) -> Result<ChangeOutcome, Failure> {
-    if new == target.found.text.as_deref() {
+    if !changes.iter().any(PlannedChange::is_needed) {
         return Ok(ChangeOutcome::Unchanged);
     }
     if !change.json {
         let mut out = io::stdout().lock();
-        out.write_all(diff(target, new).as_bytes())?;
+        out.write_all(diff(changes).as_bytes())?;
         out.flush()?;
     }
     if change.dry_run {
@@ -233,36 +385,16 @@ fn confirm_change(
     })
 }
 
-fn diff(target: &SettingsTarget, new: Option<&str>) -> String {
-    let name = target.name();
-    let before = match target.found.text {
-        Some(_) => name.as_str(),
-        None => "/dev/null",
-    };
-    let after = if new.is_some() {
-        name.as_str()
-    } else {
-        "/dev/null"
-    };
-    let diff = TextDiff::from_lines(target.found.text(), new.unwrap_or_default());
-    let mut diff = diff.unified_diff();
-    let text = diff
-        .context_radius(CONTEXT_LINES)
-        .header(before, after)
-        .to_string();
-    sanitize(&text, LineFeeds::Keep).text
-}
-
 fn report(
     target: &SettingsTarget,
     change: &SettingsChangeArgs,
-    new: Option<&str>,
+    changes: &[PlannedChange],
     outcome: ChangeOutcome,
-    backup: Option<PathBuf>,
+    backups: &[PathBuf],
 ) -> Result<u8, Failure> {
     let mut out = io::stdout().lock();
     if change.json {
-        let backup = backup.map(|path| path.to_string_lossy().into_owned());
+        let backup = backups.first().map(|path| path.to_string_lossy());
         let report = json!({
             "agent": target.agent.as_str(),
             "scope": target.scope.as_str(),
@@ -270,36 +402,44 @@ fn report(
             "changes": outcome != ChangeOutcome::Unchanged,
             "written": outcome == ChangeOutcome::Write,
             "backup": backup,
-            "diff": if outcome == ChangeOutcome::Unchanged { String::new() } else { diff(target, new) },
+            "diff": diff(changes),
         });
         let written = serde_json::to_writer_pretty(&mut out, &report);
         let written = written.map_err(io::Error::from);
         return verdict(exit::OK, written.and_then(|()| writeln!(out)));
     }
-    let (agent, name) = (target.agent.as_str(), target.name());
+    let agent = target.agent.as_str();
     let written = match outcome {
-        ChangeOutcome::Unchanged => writeln!(out, "Nothing to do: {name} is up to date."),
+        ChangeOutcome::Unchanged => {
+            writeln!(out, "Nothing to do: {} is up to date.", target.name())
+        }
         ChangeOutcome::Shown | ChangeOutcome::Declined => writeln!(out, "\nNothing was written."),
         ChangeOutcome::Write => {
-            let what = if new.is_some() { "written" } else { "removed" };
-            let backup_note = backup.map(|path| one_line(&path.to_string_lossy()));
-            let backup_note = backup_note.map(|path| format!("\n  backup: {path}"));
-            let backup_note = backup_note.unwrap_or_default();
-            let advice = advice(target, new);
-            writeln!(
-                out,
-                "\n{name} was {what}.{backup_note}{advice}\n  check it: cra doctor {agent}"
-            )
+            let mut lines = String::new();
+            for change in changes.iter().filter(|change| change.is_needed()) {
+                let name = one_line(&change.path.to_string_lossy());
+                let what = match change.new {
+                    Some(_) => "written",
+                    None => "removed",
+                };
+                lines += &format!("\n{name} was {what}.");
+            }
+            for backup in backups {
+                lines += &format!("\n  backup: {}", one_line(&backup.to_string_lossy()));
+            }
+            let advice = advice(target, changes);
+            writeln!(out, "{lines}{advice}\n  check it: cra doctor {agent}")
         }
     };
     verdict(exit::OK, written)
 }
 
 /// Remaining manual steps after hooks were added.
-fn advice(target: &SettingsTarget, new: Option<&str>) -> String {
+fn advice(target: &SettingsTarget, changes: &[PlannedChange]) -> String {
     let mut advice = String::new();
-    let ours = new.is_some_and(|text| connect::read_hook_config(text, target.agent).is_some());
-    if !ours {
+    let new = changes.iter().filter(|change| change.path == target.file);
+    let mut texts = new.filter_map(|change| change.new.as_deref());
+    if !texts.any(|text| connect::read_hook_config(text, target.agent).is_some()) {
         return advice;
     }
     if let Some(step) = target.agent.adapter().trust_advice() {

@@ -19,9 +19,12 @@ use super::settings::{Settings, SocketOwner};
 use crate::base::text::one_line;
 use crate::gateway::agents::CodingAgent;
 use crate::gateway::connect::file::SettingsFile;
-use crate::gateway::connect::registry::{ConnectionRegistry, disabled_elsewhere};
+use crate::gateway::connect::registry::{
+    ConnectionRegistry, companion_problem, disabled_elsewhere,
+};
 use crate::gateway::connect::{
-    ConnectScope, Folders, HookConfig, SettingsState, inspect, read_hook_config, settings_file,
+    ConnectScope, Folders, HookConfig, SettingsState, former_settings_files, inspect, is_generated,
+    read_hook_config, settings_file, without_comments,
 };
 use crate::gateway::hook::OfflineBehavior;
 use crate::gateway::protocol::proof::AnswerVerifier;
@@ -149,6 +152,12 @@ fn candidates(
         let usual =
             ConnectScope::ALL.map(|scope| (*agent, scope, settings_file(*agent, scope, folders)));
         found.extend(usual);
+        let former = former_settings_files(*agent, ConnectScope::User, folders);
+        found.extend(
+            former
+                .into_iter()
+                .map(|file| (*agent, ConnectScope::User, file)),
+        );
         let others = known
             .connections
             .iter()
@@ -205,6 +214,12 @@ fn examine(
         Ok(SettingsState::Changed(what)) => what,
         Ok(SettingsState::Intact) => Vec::new(),
     };
+    let mut problems = problems;
+    problems.extend(companion_problem(agent, &file));
+    if former_settings_files(agent, scope, folders).contains(&file) {
+        let new = settings_file(agent, scope, folders);
+        problems.push(format!("its hooks belong in `{}` now", new.display()));
+    }
     let mut finding = ConnectionFinding {
         agent,
         scope,
@@ -217,20 +232,21 @@ fn examine(
     Some(finding)
 }
 
-/// Reports agents that run two different hooks: both ask about each step, and one may deny what the
-/// other allows.
+/// Reports agents that a project and the user connect: both hooks ask about each step, and one may deny
+/// what the other allows. An agent runs two equal entries once. Other projects do not matter.
 fn mark_duplicate_hooks(mut findings: Vec<ConnectionFinding>) -> Vec<ConnectionFinding> {
-    let wired: Vec<_> = findings
-        .iter()
+    let users = findings.iter();
+    let wired: Vec<_> = users
+        .filter(|finding| finding.scope == ConnectScope::User)
         .map(|finding| (finding.agent, finding.wiring.clone()))
         .collect();
     for finding in &mut findings {
         let other = |(agent, wiring): &&(CodingAgent, Option<HookConfig>)| {
-            *agent == finding.agent && wiring.is_some() && *wiring != finding.wiring
+            let runs_both = is_generated(*agent) || *wiring != finding.wiring;
+            *agent == finding.agent && wiring.is_some() && runs_both
         };
         if finding.scope == ConnectScope::Project && wired.iter().any(|entry| other(&entry)) {
-            let trouble =
-                "also connected for the user, with other settings: each step is asked twice";
+            let trouble = "also connected for the user: each step is asked twice";
             finding.problems.push(trouble.to_owned());
         }
     }
@@ -259,11 +275,12 @@ impl ConnectionFinding {
         let off = disabled_elsewhere(self.agent, &self.file, Some(folders));
         self.problems.extend(off);
         let agent = self.agent.adapter();
-        if let Some(trust) = agent.trust_file(folders) {
-            let trust = fs::read_to_string(trust).unwrap_or_default();
-            let problem = agent.trust_problem(&trust, &self.file);
-            self.problems.extend(problem.map(str::to_owned));
-        }
+        let trust = agent.trust_files(folders).into_iter();
+        let trust: Vec<_> = trust
+            .map(|file| without_comments(&fs::read_to_string(file).unwrap_or_default()))
+            .collect();
+        self.problems
+            .extend(agent.trust_problem(&trust, &self.file));
     }
 
     /// Description of the wiring.

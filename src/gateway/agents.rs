@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 use self::hook_event::{EventMeaning, HookEvent};
 use self::hook_output::HookOutput;
-use self::settings::{ConnectScope, Folders, HookEntry, HookLine};
+use self::settings::{CompanionFile, ConnectScope, Folders, HookEntry, HookLine, SettingsForm};
 use self::tool_actions::ToolKind;
 
 mod claude_code;
@@ -29,6 +29,7 @@ mod cursor;
 mod gemini;
 pub(super) mod hook_event;
 pub(super) mod hook_output;
+mod opencode;
 mod qwen;
 pub(super) mod settings;
 pub(super) mod tool_actions;
@@ -42,13 +43,14 @@ pub struct CodingAgent(&'static dyn Adapter);
 
 impl CodingAgent {
     /// All agents. When several could have sent a payload, the first of them counts.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self(&claude_code::ClaudeCode),
         Self(&codex::Codex),
         Self(&gemini::Gemini),
         Self(&cursor::Cursor),
         Self(&qwen::Qwen),
         Self(&copilot::Copilot),
+        Self(&opencode::OpenCode),
     ];
 
     /// Returns its name on command lines, in addresses and in the record.
@@ -159,6 +161,11 @@ pub(crate) trait Adapter: Send + Sync {
         false
     }
 
+    /// Returns the fields of a payload under the names that most agents use.
+    fn read_fields(&self, fields: PayloadFields) -> PayloadFields {
+        fields
+    }
+
     /// Identifies an event by the fields of a payload that does not name it.
     fn unnamed_event(&self, _fields: &PayloadFields) -> Option<&'static str> {
         None
@@ -239,6 +246,21 @@ pub(crate) trait Adapter: Send + Sync {
     /// if the agent has one: the entry names a program on this machine.
     fn settings_file(&self, scope: ConnectScope, folders: &Folders) -> PathBuf;
 
+    /// Returns the form in which the hooks are written.
+    fn settings_form(&self) -> SettingsForm {
+        SettingsForm::Entries
+    }
+
+    /// Returns the files that the agent needs next to the settings in `file`.
+    fn companion_files(&self, _file: &Path) -> Vec<CompanionFile> {
+        Vec::new()
+    }
+
+    /// Returns the settings files that earlier versions of `cra` wrote in this scope.
+    fn former_settings_files(&self, _scope: ConnectScope, _folders: &Folders) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
     /// Returns true if the settings file of a project is usually shared with others.
     fn shares_project_file(&self) -> bool {
         true
@@ -297,13 +319,14 @@ pub(crate) trait Adapter: Send + Sync {
         &[]
     }
 
-    /// Returns the file in which the agent keeps its trust in hooks.
-    fn trust_file(&self, _folders: &Folders) -> Option<PathBuf> {
-        None
+    /// Returns the files in which the agent keeps its trust in folders and hooks.
+    fn trust_files(&self, _folders: &Folders) -> Vec<PathBuf> {
+        Vec::new()
     }
 
-    /// Describes why the agent does not run the hooks in `file`, by the text of its trust file.
-    fn trust_problem(&self, _trust: &str, _file: &Path) -> Option<&'static str> {
+    /// Describes why the agent does not run the hooks in `file`, by the texts of its trust files, without
+    /// comments. The text of a missing file is empty.
+    fn trust_problem(&self, _trust: &[String], _file: &Path) -> Option<String> {
         None
     }
 

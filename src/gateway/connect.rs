@@ -6,7 +6,7 @@
 //!
 //! Only [`mod@file`] and [`registry`] read or write files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,7 +15,7 @@ use self::hook_entry::command_words;
 use self::json_text::{JsonNode, JsonSyntax, JsonText};
 use super::agents::CodingAgent;
 use super::agents::hook_event::EventMeaning;
-use super::agents::settings::{HOOK_NAME, HookEntry};
+use super::agents::settings::{GeneratedFile, HOOK_NAME, HookEntry, SettingsForm};
 use super::hook::OfflineBehavior;
 use super::protocol::proof::AnswerVerifier;
 
@@ -25,6 +25,7 @@ mod json_text;
 pub mod registry;
 mod shell_words;
 
+pub(crate) use super::agents::settings::CompanionFile;
 pub use super::agents::settings::{ConnectScope, Folders};
 pub use json_text::JsonEditError;
 pub(super) use shell_words::quote;
@@ -98,6 +99,59 @@ pub fn settings_file(agent: CodingAgent, scope: ConnectScope, folders: &Folders)
     agent.adapter().settings_file(scope, folders)
 }
 
+/// Returns the settings files that earlier versions wrote for a connection.
+pub(crate) fn former_settings_files(
+    agent: CodingAgent,
+    scope: ConnectScope,
+    folders: &Folders,
+) -> Vec<PathBuf> {
+    agent.adapter().former_settings_files(scope, folders)
+}
+
+/// Returns the files that an agent needs next to its settings.
+pub(crate) fn companion_files(agent: CodingAgent, file: &Path) -> Vec<CompanionFile> {
+    agent.adapter().companion_files(file)
+}
+
+/// Returns the generated file of an agent, if its hooks are not entries.
+fn generated_file(agent: CodingAgent) -> Option<GeneratedFile> {
+    match agent.adapter().settings_form() {
+        SettingsForm::Entries => None,
+        SettingsForm::Generated(file) => Some(file),
+    }
+}
+
+/// Returns true if the hooks of an agent are a generated file.
+pub(crate) fn is_generated(agent: CodingAgent) -> bool {
+    generated_file(agent).is_some()
+}
+
+/// Returns the text of a generated file.
+fn render(file: GeneratedFile, agent: CodingAgent, wiring: &HookConfig) -> String {
+    (file.render)(&hook_entry::generated_commands(agent, wiring))
+}
+
+/// Returns true if a generated file in this text runs our hook for that agent.
+fn is_own_file(file: GeneratedFile, agent: CodingAgent, text: &str) -> bool {
+    (file.gate_command)(text).is_some_and(|words| hook_entry::runs_hook(agent, &words))
+}
+
+/// Returns true if nothing in a settings text comes from its user: it needs no backup. `made` lists the
+/// members that were created for our entries.
+#[must_use]
+pub fn is_only_ours(text: &str, agent: CodingAgent, made: &[String]) -> bool {
+    match generated_file(agent) {
+        Some(file) => {
+            read_hook_config(text, agent).is_some_and(|wiring| render(file, agent, &wiring) == text)
+        }
+        None => {
+            let is_created = made.iter().any(String::is_empty);
+            let without = disconnect(text, agent, Some(made));
+            is_created && without.is_ok_and(|without| without != text && is_blank(&without))
+        }
+    }
+}
+
 /// Returns the names of the events that an agent is connected to.
 pub fn event_names(agent: CodingAgent) -> impl Iterator<Item = &'static str> {
     agent.adapter().events().iter().map(|(name, _)| *name)
@@ -130,6 +184,12 @@ pub fn connect(
     agent: CodingAgent,
     wiring: &HookConfig,
 ) -> Result<EditedSettings, JsonEditError> {
+    if let Some(file) = generated_file(agent) {
+        return Ok(EditedSettings {
+            text: render(file, agent, wiring),
+            created: Vec::new(),
+        });
+    }
     let mut text = JsonText::read(text, syntax(agent))?;
     let mut made = Vec::new();
     let root = text.root()?;
@@ -183,6 +243,14 @@ pub fn disconnect(
     made: Option<&[String]>,
 ) -> Result<String, JsonEditError> {
     let given = text;
+    if let Some(file) = generated_file(agent) {
+        let is_ours = is_own_file(file, agent, text);
+        return Ok(if is_ours {
+            String::new()
+        } else {
+            text.to_owned()
+        });
+    }
     let mut text = JsonText::read(text, syntax(agent))?;
     let ours = |name: &str| made.is_none_or(|made| made.iter().any(|created| created == name));
     let mut found = false;
@@ -248,6 +316,13 @@ fn syntax(agent: CodingAgent) -> JsonSyntax {
     }
 }
 
+/// Returns a JSON text without comments and trailing commas, and any other text as it is.
+pub(crate) fn without_comments(text: &str) -> String {
+    let read = JsonText::read(text, JsonSyntax::WithComments);
+    let strict = read.ok().and_then(|text| text.strict().map(str::to_owned));
+    strict.unwrap_or_else(|| text.to_owned())
+}
+
 /// Returns true if a text is an empty object without comments.
 #[must_use]
 pub fn is_blank(text: &str) -> bool {
@@ -266,6 +341,9 @@ pub fn inspect(
     agent: CodingAgent,
     wiring: &HookConfig,
 ) -> Result<SettingsState, JsonEditError> {
+    if let Some(file) = generated_file(agent) {
+        return Ok(inspect_generated(file, text, agent, wiring));
+    }
     let text = JsonText::read(text, syntax(agent))?;
     let wanted = hook_entry::all_entries(agent, wiring);
     let (mut missing, mut wrong) = (Vec::new(), Vec::new());
@@ -308,9 +386,28 @@ pub fn inspect(
     })
 }
 
+/// Compares a generated file with the expected one.
+fn inspect_generated(
+    file: GeneratedFile,
+    text: &str,
+    agent: CodingAgent,
+    wiring: &HookConfig,
+) -> SettingsState {
+    if render(file, agent, wiring) == text {
+        SettingsState::Intact
+    } else if is_own_file(file, agent, text) {
+        SettingsState::Changed(vec!["the file was edited".to_owned()])
+    } else {
+        SettingsState::Absent
+    }
+}
+
 /// Describes the settings in a text that disable our hooks. An unreadable text disables nothing.
 #[must_use]
 pub fn disabling_settings(text: &str, agent: CodingAgent) -> Vec<String> {
+    if generated_file(agent).is_some() {
+        return Vec::new();
+    }
     let text = JsonText::read(text, syntax(agent));
     text.and_then(|text| off_in(&text, agent))
         .unwrap_or_default()
@@ -338,6 +435,9 @@ fn off_in(text: &JsonText, agent: CodingAgent) -> Result<Vec<String>, JsonEditEr
 /// Returns the settings of our hooks in a text, as the entry for the event before tools states them.
 #[must_use]
 pub fn read_hook_config(text: &str, agent: CodingAgent) -> Option<HookConfig> {
+    if let Some(file) = generated_file(agent) {
+        return hook_entry::parse_hook_config(&(file.gate_command)(text)?);
+    }
     let text = JsonText::read(text, syntax(agent)).ok()?;
     let found = ours_in(&text, agent, tool_event(agent)).ok()?;
     let words = command_words(&found.first()?.handler);

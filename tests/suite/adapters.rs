@@ -130,6 +130,11 @@ fn before(agent: &str, command: &str) -> Value {
             "timestamp": "2026-08-20T10:00:00Z", "hook_event_name": "PreToolUse",
             "tool_name": "run_shell_command", "tool_input": {"command": command}, "tool_use_id": "toolu_1",
         }),
+        "opencode" => json!({
+            "hook_event_name": "tool.execute.before", "cwd": "/src", "session_id": "o-1",
+            "input": {"tool": "bash", "sessionID": "o-1", "callID": "call_1"},
+            "output": {"args": {"command": command, "description": "d"}},
+        }),
         "copilot" => json!({
             "sessionId": "p-1", "timestamp": 1_790_000_000_000_u64, "cwd": "/src", "toolName": "bash",
             "toolArgs": json!({"command": command}).to_string(),
@@ -138,13 +143,14 @@ fn before(agent: &str, command: &str) -> Value {
     }
 }
 
-const AGENTS: [&str; 6] = [
+const AGENTS: [&str; 7] = [
     "claude-code",
     "codex",
     "gemini",
     "cursor",
     "qwen",
     "copilot",
+    "opencode",
 ];
 const HARMLESS: &str = "cargo test";
 const HARMFUL: &str = "git push --force origin main";
@@ -166,7 +172,7 @@ fn denial(agent: &str, reply: &HookOutput) -> Option<String> {
                 &output["permissionDecisionReason"],
             )
         }
-        "gemini" => (&output["decision"], &output["reason"]),
+        "gemini" | "opencode" => (&output["decision"], &output["reason"]),
         "cursor" => (&output["permission"], &output["user_message"]),
         "copilot" => (
             &output["permissionDecision"],
@@ -185,7 +191,7 @@ async fn ungated_tool_use_leaves_the_agents_own_permission_rules_in_force() {
         assert_eq!((reply.code, reply.err.as_str()), (0, ""), "{agent}");
         let wanted = match agent {
             "codex" => "",
-            "gemini" => "{\"decision\":\"allow\"}\n",
+            "gemini" | "opencode" => "{\"decision\":\"allow\"}\n",
             "cursor" => "{\"permission\":\"allow\"}\n",
             _ => "{}\n",
         };
@@ -203,7 +209,7 @@ async fn held_tool_use_waits_and_continues_when_an_operator_passes_it() {
         assert_eq!(denial(agent, &reply), None, "{agent}: {}", reply.out);
         let wanted = match agent {
             "codex" => String::new(),
-            "gemini" => json!({"decision": "allow"}).to_string(),
+            "gemini" | "opencode" => json!({"decision": "allow"}).to_string(),
             "cursor" => json!({"permission": "allow"}).to_string(),
             "copilot" => json!({"permissionDecision": "allow",
                 "permissionDecisionReason": "cra: approved by op-1"})
@@ -276,7 +282,7 @@ async fn hook_without_a_console_asks_the_agents_user_where_configured_and_suppor
             .hook(agent, &["--offline", "ask"], payload.as_bytes())
             .await;
         match agent {
-            "codex" | "cursor" => {
+            "codex" | "cursor" | "opencode" => {
                 assert!(denial(agent, &reply).is_some(), "{agent}: {}", reply.out);
             }
             _ => assert!(reply.out.contains("\"ask\""), "{agent}: {}", reply.out),

@@ -152,9 +152,20 @@ fn every_agent_is_connected_and_disconnected_in_both_scopes() {
             ];
             home.cra(&words).succeeds();
             let file = home.file(host, scope);
-            let settings = parse(&file);
-            let (name, per_second) = unit(host);
-            for event in event_names(host) {
+            let is_generated = agent == "opencode";
+            if is_generated {
+                let words = ["hook", "opencode", "--timer", "77", "--offline", "deny"];
+                let words = words.map(|word| format!("\"{word}\"")).join(",");
+                let text = read(&file);
+                assert!(text.contains(&words), "{text}");
+            }
+            let settings = if is_generated {
+                Value::Null
+            } else {
+                parse(&file)
+            };
+            for event in event_names(host).filter(|_| !is_generated) {
+                let (name, per_second) = unit(host);
                 let handler = handler(&settings, event);
                 let line = handler.get("command").or(handler.get("bash")).unwrap();
                 let line = line.as_str().unwrap();
@@ -820,12 +831,13 @@ async fn doctor_checks_every_file_that_can_disable_hooks() {
         fs::remove_file(other).unwrap();
     }
     // By its name.
+    let trusted = json!({home.project().to_str().unwrap(): "TRUST_FOLDER"});
+    let list = home.path().join(".gemini/trustedFolders.json");
+    fs::create_dir_all(list.parent().unwrap()).unwrap();
+    fs::write(list, trusted.to_string()).unwrap();
     assert_eq!(doctor("gemini").code, 0);
-    let users = home.settings(
-        agent("gemini"),
-        ConnectScope::User,
-        r#"{"hooksConfig": {"disabled": ["cra"]}}"#,
-    );
+    let users = home.path().join(".gemini/settings.json");
+    fs::write(&users, r#"{"hooksConfig": {"disabled": ["cra"]}}"#).unwrap();
     let found = problems(&doctor("gemini"));
     assert!(
         found[0].starts_with("hooks are switched off by `hooksConfig.disabled` in"),
@@ -1023,7 +1035,7 @@ proptest! {
     /// Any settings in any format: they are refused, or they are all still there, and
     /// exactly the same after disconnecting.
     #[test]
-    fn connect_and_disconnect_preserve_all_other_settings(settings in any_json(), pretty in any::<bool>(), at in 0..5_usize) {
+    fn connect_and_disconnect_preserve_all_other_settings(settings in any_json(), pretty in any::<bool>(), at in 0..6_usize) {
         let host = CodingAgent::ALL[at];
         let settings = match settings {
             Value::Object(_) => settings,
@@ -1076,4 +1088,182 @@ fn settings_with_a_duplicate_key_are_not_changed() {
         "{changed}"
     );
     assert!(changed.contains("\"m\": 1.0e2"), "{changed}");
+}
+
+/// The doctor's problems about an agent in this project. No console runs, which the doctor reports apart.
+fn agent_problems(home: &Home, agent: &str) -> Vec<String> {
+    let report = home.cra(&["doctor", agent, "--json"]).json();
+    let connections = report["connections"].as_array().unwrap().iter();
+    let problems = connections.flat_map(|one| one["problems"].as_array().unwrap().clone());
+    problems
+        .map(|problem| problem.as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn plugin_of_opencode_is_removed_as_a_whole_and_an_edit_is_a_problem() {
+    let home = Home::new();
+    let opencode = agent("opencode");
+    home.cra(&["connect", "opencode", "--yes"]).succeeds();
+    let file = home.path().join(".config/opencode/plugin/cra.js");
+    assert_eq!(file, home.file(opencode, ConnectScope::User));
+    let text = read(&file);
+    assert!(!text.contains('@'), "{text}");
+    let wiring = connect::read_hook_config(&text, opencode).unwrap();
+    let state = connect::inspect(&text, opencode, &wiring).unwrap();
+    assert_eq!(state, SettingsState::Intact);
+    assert_eq!(agent_problems(&home, "opencode"), [""; 0]);
+    let edited = text.replace("throw new Error", "return new Error");
+    fs::write(&file, &edited).unwrap();
+    assert_eq!(agent_problems(&home, "opencode"), ["the file was edited"]);
+    home.cra(&["connect", "opencode", "--yes"]).succeeds();
+    assert_eq!(read(&file), text);
+    assert_eq!(backups(&file), ["cra.js.cra-backup"]);
+    assert_eq!(read(&file.with_extension("js.cra-backup")), edited);
+    // Without an edit there is nothing to keep.
+    home.cra(&["connect", "opencode", "--timeout", "60", "--yes"])
+        .succeeds();
+    home.cra(&["disconnect", "opencode", "--yes"]).succeeds();
+    assert!(!file.exists());
+    assert_eq!(backups(&file), ["cra.js.cra-backup"]);
+    // A file of another kind is not ours to remove.
+    fs::write(&file, "export const Mine = 1\n").unwrap();
+    home.cra(&["disconnect", "opencode", "--yes"]).succeeds();
+    assert_eq!(read(&file), "export const Mine = 1\n");
+}
+
+#[test]
+fn opencode_runs_plugins_of_user_and_project_so_both_are_a_problem() {
+    let home = Home::new();
+    home.cra(&["connect", "opencode", "--yes"]).succeeds();
+    home.cra(&["connect", "opencode", "--scope", "project", "--yes"])
+        .succeeds();
+    assert_eq!(
+        agent_problems(&home, "opencode"),
+        ["also connected for the user: each step is asked twice"]
+    );
+}
+
+#[test]
+fn gemini_is_connected_as_an_extension_that_replaces_entries_in_its_settings() {
+    let home = Home::new();
+    let gemini = agent("gemini");
+    let settings = home.path().join(".gemini/settings.json");
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    let wiring = HookConfig {
+        program: env!("CARGO_BIN_EXE_cra").into(),
+        timeout: 60,
+        offline: OfflineBehavior::Deny,
+        place: Vec::new(),
+        key: None,
+    };
+    let theirs = "{\n  \"theme\": \"dark\"\n}\n";
+    let former = connect::connect(theirs, gemini, &wiring).unwrap().text;
+    fs::write(&settings, &former).unwrap();
+    let problems = agent_problems(&home, "gemini");
+    assert!(
+        problems
+            .iter()
+            .any(|problem| problem.starts_with("its hooks belong in")),
+        "{problems:?}"
+    );
+    let shown = home.cra(&["connect", "gemini", "--dry-run"]);
+    for name in ["hooks/hooks.json", "gemini-extension.json", "settings.json"] {
+        assert!(shown.out.contains(name), "{}", shown.out);
+    }
+    assert_eq!(read(&settings), former);
+    home.cra(&["connect", "gemini", "--yes"]).succeeds();
+    assert_eq!(read(&settings), theirs);
+    let extension = home.path().join(".gemini/extensions/cra");
+    let manifest = extension.join("gemini-extension.json");
+    assert_eq!(parse(&manifest)["name"], "cra");
+    assert_eq!(agent_problems(&home, "gemini"), [""; 0]);
+    let enablement = home
+        .path()
+        .join(".gemini/extensions/extension-enablement.json");
+    fs::write(&enablement, "{\"cra\": {\"overrides\": [\"!/home/*\"]}}").unwrap();
+    assert!(agent_problems(&home, "gemini")[0].contains("is disabled in Gemini"));
+    fs::remove_file(enablement).unwrap();
+    fs::remove_file(&manifest).unwrap();
+    assert!(agent_problems(&home, "gemini")[0].ends_with("is missing"));
+    home.cra(&["connect", "gemini", "--yes"]).succeeds();
+    home.cra(&["disconnect", "gemini", "--yes"]).succeeds();
+    assert!(!extension.exists());
+    assert_eq!(read(&settings), theirs);
+}
+
+#[test]
+fn no_backup_stays_of_a_file_that_had_only_our_hooks() {
+    for agent in CodingAgent::ALL {
+        let home = Home::new();
+        let words = ["connect", agent.as_str(), "--scope", "project", "--yes"];
+        home.cra(&words).succeeds();
+        home.cra(&[&words[..], &["--timeout", "60"]].concat())
+            .succeeds();
+        home.cra(&["disconnect", agent.as_str(), "--scope", "project", "--yes"])
+            .succeeds();
+        let file = home.file(agent, ConnectScope::Project);
+        assert!(!file.exists(), "{agent:?}");
+        assert_eq!(backups(&file), [""; 0], "{agent:?}");
+    }
+}
+
+#[test]
+fn projects_with_other_timers_are_no_problem() {
+    let home = Home::new();
+    let other = home.path().join("other");
+    fs::create_dir(&other).unwrap();
+    let other = other.to_str().unwrap();
+    let words = ["connect", "cursor", "--scope", "project", "--yes"];
+    home.cra(&words).succeeds();
+    home.cra(&[&words[..], &["--dir", other, "--timeout", "60"]].concat())
+        .succeeds();
+    assert_eq!(agent_problems(&home, "cursor"), [""; 0]);
+    home.cra(&["connect", "cursor", "--timeout", "70", "--yes"])
+        .succeeds();
+    let twice = "also connected for the user: each step is asked twice";
+    assert_eq!(agent_problems(&home, "cursor"), [twice, twice]);
+}
+
+#[test]
+fn doctor_reports_projects_that_gemini_and_copilot_do_not_trust() {
+    for (agent, list) in [
+        ("gemini", ".gemini/trustedFolders.json"),
+        ("copilot", ".copilot/config.json"),
+    ] {
+        let home = Home::new();
+        home.cra(&["connect", agent, "--scope", "project", "--yes"])
+            .succeeds();
+        let problems = agent_problems(&home, agent);
+        assert!(
+            problems[0].contains("does not trust this folder"),
+            "{problems:?}"
+        );
+        let project = home.project();
+        let trusted = match agent {
+            "gemini" => json!({project.to_str().unwrap(): "TRUST_FOLDER"}).to_string(),
+            _ => format!(
+                "// written by copilot\n{}",
+                json!({"trustedFolders": [project]})
+            ),
+        };
+        let list = home.path().join(list);
+        fs::create_dir_all(list.parent().unwrap()).unwrap();
+        fs::write(list, trusted).unwrap();
+        assert_eq!(agent_problems(&home, agent), [""; 0], "{agent}");
+        // Entries of the user need no trust.
+        home.cra(&["disconnect", agent, "--scope", "project", "--yes"])
+            .succeeds();
+        fs::remove_dir_all(home.path().join(list_folder(agent))).unwrap();
+        home.cra(&["connect", agent, "--yes"]).succeeds();
+        assert_eq!(agent_problems(&home, agent), [""; 0], "{agent}");
+    }
+}
+
+fn list_folder(agent: &str) -> &'static str {
+    if agent == "gemini" {
+        ".gemini"
+    } else {
+        ".copilot"
+    }
 }

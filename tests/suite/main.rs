@@ -11,6 +11,7 @@
 mod acknowledgements;
 mod acp;
 mod adapters;
+mod agent_payloads;
 mod answers;
 mod atlas_reload;
 mod atlases;

@@ -167,13 +167,14 @@ Settings files:
 
   claude-code  .claude/settings.local.json   ~/.claude/settings.json
   codex        .codex/hooks.json             ~/.codex/hooks.json
-  gemini       .gemini/settings.json         ~/.gemini/settings.json
+  gemini       .gemini/settings.json         ~/.gemini/extensions/cra/hooks/hooks.json
   cursor       .cursor/hooks.json            ~/.cursor/hooks.json
   qwen         .qwen/settings.json           ~/.qwen/settings.json
   copilot      .github/hooks/cra.json        ~/.copilot/hooks/cra.json
+  opencode     .opencode/plugin/cra.js       ~/.config/opencode/plugin/cra.js
 
-CLAUDE_CONFIG_DIR, CODEX_HOME, QWEN_HOME and COPILOT_HOME move the user's files, as they do for
-the agents.
+CLAUDE_CONFIG_DIR, CODEX_HOME, QWEN_HOME, COPILOT_HOME and XDG_CONFIG_HOME move the user's files, as
+they do for the agents. The file of opencode is a plugin that cra writes and removes as a whole.
 
 cra changes only entries that run `cra hook AGENT`. It keeps the old content next to the file as
 .cra-backup, and never overwrites a backup. It keeps comments and trailing commas in the settings

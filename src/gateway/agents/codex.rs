@@ -125,12 +125,13 @@ impl Adapter for Codex {
         3
     }
 
-    fn trust_file(&self, folders: &Folders) -> Option<PathBuf> {
-        Some(folders.agent_folder(self, ".codex").join("config.toml"))
+    fn trust_files(&self, folders: &Folders) -> Vec<PathBuf> {
+        vec![folders.agent_folder(self, ".codex").join("config.toml")]
     }
 
-    fn trust_problem(&self, trust: &str, file: &Path) -> Option<&'static str> {
-        match codex_trust(trust, file) {
+    fn trust_problem(&self, trust: &[String], file: &Path) -> Option<String> {
+        let trust = trust.first().map_or("", String::as_str);
+        let problem = match codex_trust(trust, file) {
             CodexTrust::Trusted => None,
             CodexTrust::Missing => Some(
                 "Codex does not trust the hooks yet and does not run them: open /hooks in Codex",
@@ -138,7 +139,8 @@ impl Adapter for Codex {
             CodexTrust::Off => {
                 Some("the hooks are switched off in Codex: open /hooks in Codex, or config.toml")
             }
-        }
+        };
+        problem.map(str::to_owned)
     }
 
     fn trust_advice(&self) -> Option<&'static str> {

@@ -6,15 +6,15 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::hook_event::{EventMeaning, HookEvent, has_value};
+use super::hook_event::{EventMeaning, HookEvent, glued_mcp_names, has_value};
 use super::hook_output::{HookOutput, nested_fields};
-use super::settings::{ConnectScope, Folders, HookEntry, HookHandler, HookLine};
+use super::settings::{ConnectScope, Folders, HookEntry, HookHandler, HookLine, json_value};
 use super::tool_actions::ToolKind;
 use super::{Adapter, AgentLimits, CodingAgent, PayloadFields, SettingPath};
 use serde_json::{Map, Value, json};
 
-/// Most ways of splitting a glued name of an MCP tool. Each one is judged.
-const MAX_MCP_NAMES: usize = 8;
+/// Settings file in a project.
+const PROJECT_FILE: &str = ".github/hooks/cra.json";
 
 /// Adapter of GitHub Copilot.
 pub(super) struct Copilot;
@@ -37,6 +37,7 @@ impl Adapter for Copilot {
             ("postToolUse", EventMeaning::AfterTool),
             ("postToolUseFailure", EventMeaning::AfterFailure),
             ("errorOccurred", EventMeaning::Failed),
+            ("subagentStop", EventMeaning::End),
             ("sessionEnd", EventMeaning::End),
         ]
     }
@@ -91,10 +92,26 @@ impl Adapter for Copilot {
         has_value(fields, "sessionId") || (borrowed && has_value(fields, "timestamp"))
     }
 
+    /// A subagent has a session of its own, which ends with it.
+    fn read_fields(&self, mut fields: PayloadFields) -> PayloadFields {
+        if is_end_of_subagent(&fields)
+            && let Some(session) = fields.get("agentId").cloned()
+        {
+            fields.insert("sessionId".to_owned(), session);
+        }
+        fields
+    }
+
     fn unnamed_event(&self, fields: &PayloadFields) -> Option<&'static str> {
         let has = |name: &str| fields.contains_key(name);
         if !has("sessionId") {
             None
+        } else if is_end_of_subagent(fields) {
+            Some("subagentStop")
+        } else if has("parentAgentId") && !has("toolName") {
+            Some("subagentStart")
+        } else if has("stopReason") {
+            Some("agentStop")
         } else if has("toolResult") {
             Some("postToolUse")
         } else if has("toolName") && has("error") {
@@ -117,12 +134,7 @@ impl Adapter for Copilot {
     /// Copilot glues the names of an MCP server and its tool with a dash, and both may have dashes. Its own
     /// tools have none.
     fn mcp_tool_names(&self, tool: &str) -> Vec<String> {
-        let splits = tool.match_indices('-').filter_map(|(at, _)| {
-            let (server, tool) = (tool.get(..at)?, tool.get(at + 1..)?);
-            let whole = !server.is_empty() && !tool.is_empty();
-            whole.then(|| format!("mcp__{server}__{tool}"))
-        });
-        splits.take(MAX_MCP_NAMES).collect()
+        glued_mcp_names(tool, '-')
     }
 
     fn deny_tool(&self, event: &HookEvent, reason: &str) -> HookOutput {
@@ -171,7 +183,7 @@ impl Adapter for Copilot {
 
     fn settings_file(&self, scope: ConnectScope, folders: &Folders) -> PathBuf {
         match scope {
-            ConnectScope::Project => folders.project.join(".github/hooks/cra.json"),
+            ConnectScope::Project => folders.project.join(PROJECT_FILE),
             ConnectScope::User => folders
                 .agent_folder(self, ".copilot")
                 .join("hooks/cra.json"),
@@ -221,6 +233,27 @@ impl Adapter for Copilot {
         &[(&["disableAllHooks"], true)]
     }
 
+    fn trust_files(&self, folders: &Folders) -> Vec<PathBuf> {
+        vec![folders.agent_folder(self, ".copilot").join("config.json")]
+    }
+
+    /// Without trust, Copilot runs the hooks of a project only in its terminal, where it asks for trust.
+    fn trust_problem(&self, trust: &[String], file: &Path) -> Option<String> {
+        let project = file.parent()?.parent()?.parent()?;
+        if file != project.join(PROJECT_FILE) {
+            return None;
+        }
+        let config = json_value(trust.first()?);
+        let folders = config.get("trustedFolders").and_then(Value::as_array);
+        let mut folders = folders.into_iter().flatten().filter_map(Value::as_str);
+        let is_trusted = folders.any(|folder| project.starts_with(folder));
+        (!is_trusted).then(|| {
+            "Copilot does not trust this folder and runs no hooks of the project with -p: start copilot \
+             there once and trust the folder, or connect with --scope user"
+                .to_owned()
+        })
+    }
+
     fn limits(&self) -> AgentLimits {
         AgentLimits {
             on_late_hook: "goes on",
@@ -229,6 +262,12 @@ impl Adapter for Copilot {
             uncovered: "prompts before version 1.0.78: they are recorded, not held",
         }
     }
+}
+
+/// Returns true if a payload without the name of its event tells that a subagent has stopped.
+fn is_end_of_subagent(fields: &PayloadFields) -> bool {
+    let has = |name: &str| fields.contains_key(name);
+    has("agentId") && has("stopReason") && !has("toolName") && !has("hook_event_name")
 }
 
 /// Encodes a decision. When Copilot runs hooks meant for Claude Code, adds the nested format too.

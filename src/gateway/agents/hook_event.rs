@@ -205,6 +205,7 @@ impl HookEvent {
             return Err(UnreadablePayload::Shape);
         };
         let agent = sender(configured, &fields);
+        let fields = agent.adapter().read_fields(fields);
         let event = event(&fields).ok_or(UnreadablePayload::NoEvent)?;
         let session = text(&fields, &["session_id", "sessionId", "conversation_id"]);
         let mut moment = match EventMeaning::from_name(&event) {
@@ -241,7 +242,8 @@ fn sender(configured: CodingAgent, fields: &PayloadFields) -> CodingAgent {
 
 /// Returns the event. If the payload does not name it, its fields may identify it.
 fn event(fields: &PayloadFields) -> Option<String> {
-    let named = text(fields, &["hook_event_name", "hookEventName", "eventName"]);
+    let names = ["hook_event_name", "hookEventName", "eventName", "hookName"];
+    let named = text(fields, &names);
     named.or_else(|| {
         let mut all = CodingAgent::ALL.into_iter();
         let identified = all.find_map(|agent| agent.adapter().unnamed_event(fields));
@@ -433,6 +435,19 @@ pub(super) fn mcp_name(fields: &PayloadFields) -> String {
         Some(server) => format!("mcp__{server}__{tool}"),
         None => format!("MCP:{tool}"),
     }
+}
+
+/// Most ways of splitting a glued name of an MCP tool. Each one is judged.
+const MAX_MCP_NAMES: usize = 8;
+
+/// Returns the names that a tool could have, if an agent glues the names of server and tool with `glue`.
+pub(super) fn glued_mcp_names(tool: &str, glue: char) -> Vec<String> {
+    let splits = tool.match_indices(glue).filter_map(|(at, glue)| {
+        let (server, tool) = (tool.get(..at)?, tool.get(at + glue.len()..)?);
+        let whole = !server.is_empty() && !tool.is_empty();
+        whole.then(|| format!("mcp__{server}__{tool}"))
+    });
+    splits.take(MAX_MCP_NAMES).collect()
 }
 
 /// Returns the input of a tool: an object, or an object encoded in a text. An ambiguous text is an error.

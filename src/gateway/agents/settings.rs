@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Adapter;
 use super::hook_event::EventMeaning;
+use crate::base::json;
 
 /// Reach of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -62,6 +64,11 @@ impl Folders {
     }
 }
 
+/// Returns the value of a JSON text. A text that cannot be read has none.
+pub(super) fn json_value(text: &str) -> Value {
+    json::read(text.as_bytes()).unwrap_or_default()
+}
+
 /// Name of our hooks, for agents whose hooks have names.
 pub(in crate::gateway) const HOOK_NAME: &str = "cra";
 
@@ -96,6 +103,46 @@ impl HookLine {
             ..self.handler()
         }
     }
+}
+
+/// Form in which the hooks of an agent are written.
+#[derive(Clone, Copy)]
+pub(crate) enum SettingsForm {
+    /// Entries in a JSON file, next to settings of the user.
+    Entries,
+    /// A file that is generated as a whole.
+    Generated(GeneratedFile),
+}
+
+/// A file that is generated as a whole.
+#[derive(Clone, Copy)]
+pub(crate) struct GeneratedFile {
+    /// Writes the text of the file.
+    pub(in crate::gateway) render: fn(&HookCommands) -> String,
+    /// Returns the command of a gate in a text, if the text is a file of this kind.
+    pub(in crate::gateway) gate_command: fn(&str) -> Option<Vec<String>>,
+}
+
+/// Commands of a generated file, as words.
+#[derive(Clone, Debug)]
+pub(crate) struct HookCommands {
+    /// Command at an event where a request may be held.
+    pub(in crate::gateway) gate: Vec<String>,
+    /// Command at any other event.
+    pub(in crate::gateway) event: Vec<String>,
+    /// Timeout in seconds of the command at a gate.
+    pub(in crate::gateway) gate_timeout_s: u64,
+    /// Timeout in seconds of the command at any other event.
+    pub(in crate::gateway) event_timeout_s: u64,
+}
+
+/// A file that an agent needs next to its settings. It belongs to `cra` alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CompanionFile {
+    /// The file.
+    pub(crate) path: PathBuf,
+    /// Its whole text.
+    pub(crate) text: &'static str,
 }
 
 /// An entry of an event's list, with its fields in the order that people expect.

@@ -235,7 +235,7 @@ const PATH_LISTS: &[&str] = &["paths", "file_paths", "filePaths", "files"];
 const FILTERS: &[&str] = &["glob", "include", "includePattern", "include_pattern"];
 
 /// Names of parameters that hold a patch.
-const PATCH: &[&str] = &["command", "input", "patch"];
+const PATCH: &[&str] = &["command", "input", "patch", "patchText"];
 
 /// Returns the named paths: single ones and lists.
 fn paths(input: &Map<String, Value>) -> Result<Vec<String>, String> {

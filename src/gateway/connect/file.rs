@@ -12,6 +12,15 @@ const MAX_BYTES: u64 = 4 << 20;
 /// Most backups that are kept next to a file. No backup is ever overwritten.
 const MAX_BACKUPS: u32 = 1000;
 
+/// Handling of the old content of a settings file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backup {
+    /// The old content is kept in a file next to it.
+    Keep,
+    /// The old content came from `cra` alone and is not kept.
+    Skip,
+}
+
 /// A settings file as it was read.
 #[derive(Clone, Debug)]
 pub struct SettingsFile {
@@ -54,24 +63,25 @@ impl SettingsFile {
     }
 
     /// Replaces the text of the file, or removes the file. Keeps the old content in a backup next to the
-    /// file, and returns the path of that backup.
+    /// file, unless nothing in it is the user's, and returns the path of that backup.
     ///
     /// # Errors
     /// Fails when the file cannot be written, or when another process changed it since it was read. The file is
     /// unchanged then.
-    pub fn replace_text(&self, new: Option<&str>) -> io::Result<Option<PathBuf>> {
+    pub fn replace_text(&self, new: Option<&str>, backup: Backup) -> io::Result<Option<PathBuf>> {
         if Self::read(&self.path)?.text != self.text {
             return Err(io::Error::other(
                 "another process changed the file meanwhile",
             ));
         }
-        let backup = match &self.text {
-            Some(text) => Some(self.write_backup(text)?),
-            None => None,
+        let backup = match (&self.text, backup) {
+            (Some(text), Backup::Keep) => Some(self.write_backup(text)?),
+            (Some(_), Backup::Skip) | (None, _) => None,
         };
         match new {
             Some(new) => replace(&self.path, new, self.mode.clone())?,
-            None => fs::remove_file(&self.path)?,
+            None if self.text.is_some() => fs::remove_file(&self.path)?,
+            None => {}
         }
         Ok(backup)
     }

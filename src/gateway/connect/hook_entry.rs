@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{HookConfig, shell_words};
 use crate::gateway::agents::CodingAgent;
 use crate::gateway::agents::hook_event::EventMeaning;
-use crate::gateway::agents::settings::{HookEntry, HookLine};
+use crate::gateway::agents::settings::{HookCommands, HookEntry, HookLine};
 use crate::gateway::hook::OfflineBehavior;
 
 /// Timeout in seconds of an event at which nothing is held.
@@ -40,6 +40,36 @@ fn timeout_s(agent: CodingAgent, meaning: EventMeaning, gate_timeout_s: u64) -> 
     }
 }
 
+/// Returns the commands of a generated file.
+pub(super) fn generated_commands(agent: CodingAgent, wiring: &HookConfig) -> HookCommands {
+    HookCommands {
+        gate: hook_words(agent, wiring.timeout, wiring),
+        event: hook_words(agent, OTHER_TIMEOUT_S, wiring),
+        gate_timeout_s: wiring.timeout,
+        event_timeout_s: OTHER_TIMEOUT_S,
+    }
+}
+
+/// Returns the words of the command of a hook.
+fn hook_words(agent: CodingAgent, timeout_s: u64, wiring: &HookConfig) -> Vec<String> {
+    let timer = timeout_s.to_string();
+    let program = wiring.program.to_string_lossy();
+    let first = [
+        &*program,
+        "hook",
+        agent.as_str(),
+        "--timer",
+        &timer,
+        "--offline",
+        wiring.offline.as_str(),
+    ];
+    let words = first.into_iter().map(str::to_owned);
+    let words = words.chain(wiring.place.iter().cloned());
+    let key = wiring.key.iter();
+    let key = key.flat_map(|key| ["--key".to_owned(), key.clone()]);
+    words.chain(key).collect()
+}
+
 /// Builds the command line of a hook. Some agents continue when a hook cannot be run or dies, but stop when
 /// it exits with 2: the shell exits with 2 in that case.
 fn command(
@@ -48,24 +78,8 @@ fn command(
     timeout_s: u64,
     wiring: &HookConfig,
 ) -> String {
-    let timer = timeout_s.to_string();
-    let program = wiring.program.to_string_lossy();
-    let offline = wiring.offline.as_str();
-    let first = [
-        &*program,
-        "hook",
-        agent.as_str(),
-        "--timer",
-        &timer,
-        "--offline",
-        offline,
-    ];
-    let words = first
-        .into_iter()
-        .chain(wiring.place.iter().map(String::as_str));
-    let key = wiring.key.as_deref().map(|key| ["--key", key]);
-    let words = words.chain(key.into_iter().flatten());
-    let words: Vec<_> = words.map(shell_words::quote).collect();
+    let words = hook_words(agent, timeout_s, wiring);
+    let words: Vec<_> = words.iter().map(|word| shell_words::quote(word)).collect();
     let line = words.join(" ");
     if !meaning.can_be_refused() || !agent.adapter().needs_exit_code() {
         return line;
@@ -87,8 +101,12 @@ pub(super) fn command_words(handler: &Value) -> Vec<String> {
 
 /// Returns true if a handler runs our hook for that agent, with any program path and any other arguments.
 pub(super) fn is_ours(agent: CodingAgent, handler: &Value) -> bool {
-    let words = command_words(handler);
-    let Some(program) = program_index(&words) else {
+    runs_hook(agent, &command_words(handler))
+}
+
+/// Returns true if a command runs our hook for that agent.
+pub(super) fn runs_hook(agent: CodingAgent, words: &[String]) -> bool {
+    let Some(program) = program_index(words) else {
         return false;
     };
     let rest = words.get(program..).unwrap_or_default();

@@ -171,6 +171,14 @@ impl JsonText {
         }
     }
 
+    /// Returns the text with spaces in place of comments and trailing commas.
+    pub(super) fn strict(&self) -> Option<&str> {
+        self.parsed
+            .as_ref()
+            .ok()
+            .map(|parsed| parsed.strict.as_str())
+    }
+
     /// Returns true if the text has a comment.
     pub(super) fn has_comments(&self) -> bool {
         self.has_comment(0..self.text.len())

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::file::{SettingsFile, replace};
-use super::{ConnectScope, HookConfig, SettingsState, disabling_settings, inspect, settings_file};
+use super::{
+    ConnectScope, HookConfig, SettingsState, companion_files, disabling_settings, inspect,
+    settings_file,
+};
 use crate::base::json;
 use crate::gateway::agents::CodingAgent;
 use crate::gateway::agents::settings::Folders;
@@ -76,12 +79,29 @@ impl ConnectedAgent {
             Ok(SettingsState::Intact) => self
                 .wiring
                 .key_problem(self.agent, key)
+                .or_else(|| companion_problem(self.agent, &self.file))
                 .or_else(|| disabled_elsewhere(self.agent, &self.file, None)),
             Ok(SettingsState::Absent) => Some("its hooks were removed".to_owned()),
             Ok(SettingsState::Changed(what)) => Some(summarize_problems(&what)),
             Err(error) => Some(format!("the settings cannot be read: {error}")),
         }
     }
+}
+
+/// Describes a file next to the settings that is missing or was edited.
+#[must_use]
+pub fn companion_problem(agent: CodingAgent, file: &Path) -> Option<String> {
+    let mut companions = companion_files(agent, file).into_iter();
+    companions.find_map(|companion| {
+        let found = SettingsFile::read(&companion.path);
+        let shown = companion.path.display();
+        match found.as_ref().map(|found| found.text.as_deref()) {
+            Ok(Some(text)) if text == companion.text => None,
+            Ok(Some(_)) => Some(format!("`{shown}` was edited")),
+            Ok(None) => Some(format!("`{shown}` is missing")),
+            Err(error) => Some(format!("`{shown}` cannot be read: {error}")),
+        }
+    })
 }
 
 /// Returns other files that an agent reads with its settings: each of them can disable hooks.

@@ -13,7 +13,7 @@ SWITCHES = (".github/copilot/settings.json", ".github/copilot/settings.local.jso
 @case(AGENT, variants={path: path for path in (*SWITCHES, ".github/hooks/other.json")})
 def switch_of_the_hooks_is_guarded(w, variant):
     """An agent that writes a file which switches hooks off is held."""
-    project = w.connected_project()
+    project = w.connected_project("--scope", "project")
     (project / variant).parent.mkdir(parents=True, exist_ok=True)
     w.model.play(main=[calls(w.agent.write(project / variant, OFF)), DONE])
     held = w.deny_all(w.start("[[main]] please write it", project))
@@ -33,7 +33,7 @@ def list_of_trusted_folders_is_guarded(w):
 @case(AGENT, variants={path: path for path in SWITCHES})
 def doctor_reports_hooks_that_are_switched_off(w, variant):
     """`cra doctor` exits with 1 where a file of the project switches the hooks off."""
-    project = w.connected_project()
+    project = w.connected_project("--scope", "project")
     (project / variant).parent.mkdir(parents=True, exist_ok=True)
     (project / variant).write_text(OFF)
     hold_or_report(w, project)
@@ -44,7 +44,7 @@ def connect_tells_of_trust(w, variant):
     """Where Copilot runs no hooks because the folder is not trusted, `cra doctor` says that trust is missing."""
     w.start_console()
     project = w.project()
-    w.connect(project)
+    w.connect(project, "--scope", "project")
     _, text = w.doctor(project)
     hold_or_report(w, project, *variant)
     w.check("`cra doctor` names the trust", "trust" in text.split("Limits of each agent")[0], text)

@@ -23,7 +23,7 @@ def doctor_reports_a_distrusted_folder(w):
     """`cra doctor` reports a folder that the user told Gemini not to trust, or calls are held there."""
     w.start_console()
     project = w.project()
-    w.connect(project)
+    w.connect(project, "--scope", "project")
     w.agent.trust(w, project, "DO_NOT_TRUST")
     hold_or_report(w, project, "--skip-trust")
 

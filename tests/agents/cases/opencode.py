@@ -25,7 +25,7 @@ def everyday_tool_is_not_held(w, variant):
 @case(AGENT)
 def settings_that_drop_plugins_are_guarded(w):
     """An agent that removes the folder of its plugins is held."""
-    project = w.connected_project()
+    project = w.connected_project("--scope", "project")
     w.model.play(main=[calls(w.agent.shell("mv .opencode .opencode-old")), DONE])
     held = w.deny_all(w.start("[[main]] please move it", project))
     w.check("it is held", held)

@@ -26,6 +26,7 @@ class Agent:
     settings_file = ""  # in a project, what `cra connect` writes
     in_short_set = True
     shows_reason_of_blocked_prompt = True
+    rewrites_settings = False  # by itself, at its start
     without = {}  # shared cases that do not apply, with the reason
 
     odd_settings = None  # a settings file in a hand of its own, or nothing where the file is cra's alone

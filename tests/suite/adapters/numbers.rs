@@ -16,7 +16,11 @@ fn with_value(agent: &str, value: &str) -> Vec<u8> {
             .to_string()
             .replace(&format!("\\\"{MARK}\\\""), &value)
     } else {
-        payload["tool_input"]["value"] = MARK.into();
+        let input = match agent {
+            "opencode" => &mut payload["output"]["args"],
+            _ => &mut payload["tool_input"],
+        };
+        input["value"] = MARK.into();
         payload.to_string().replace(&format!("\"{MARK}\""), value)
     };
     text.into_bytes()

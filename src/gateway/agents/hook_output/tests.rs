@@ -32,6 +32,12 @@ fn events(host: CodingAgent) -> [&'static str; 4] {
             "sessionStart",
             "postToolUse",
         ],
+        "opencode" => [
+            "tool.execute.before",
+            "chat.message",
+            "session.created",
+            "tool.execute.after",
+        ],
         other => panic!("no case for {other}"),
     }
 }
@@ -107,7 +113,7 @@ fn a_denial_before_a_tool_is_in_each_agents_own_format() {
         let nested = |word: &str, why: &str| json!({"permissionDecision": word, "permissionDecisionReason": why});
         let denied = match host.as_str() {
             "claude-code" | "codex" | "qwen" => specific(event, &nested("deny", "no")),
-            "gemini" => json!({"decision": "deny", "reason": "no"}),
+            "gemini" | "opencode" => json!({"decision": "deny", "reason": "no"}),
             "cursor" => {
                 json!({"permission": "deny", "user_message": "no", "agent_message": "no"})
             }
@@ -123,6 +129,7 @@ fn a_denial_before_a_tool_is_in_each_agents_own_format() {
                 json!({"permission": "deny", "user_message": "who?", "agent_message": "who?"})
             }
             "gemini" => json!({"decision": "ask", "reason": "who?"}),
+            "opencode" => json!({"decision": "deny", "reason": "who?"}),
             "copilot" => nested("ask", "who?"),
             other => panic!("no case for {other}"),
         };
@@ -139,7 +146,7 @@ fn an_approval_before_a_tool_is_in_each_agents_own_format() {
         let plain = match host.as_str() {
             "claude-code" | "qwen" | "copilot" => json!({}),
             "codex" => Value::Null,
-            "gemini" => json!({"decision": "allow"}),
+            "gemini" | "opencode" => json!({"decision": "allow"}),
             "cursor" => json!({"permission": "allow"}),
             other => panic!("no case for {other}"),
         };
@@ -149,7 +156,7 @@ fn an_approval_before_a_tool_is_in_each_agents_own_format() {
         let approved = match host.as_str() {
             "claude-code" | "qwen" => specific(event, &allowed),
             "copilot" => allowed,
-            "codex" | "gemini" | "cursor" => plain,
+            "codex" | "gemini" | "cursor" | "opencode" => plain,
             other => panic!("no case for {other}"),
         };
         wrong.check(
@@ -181,7 +188,7 @@ fn a_prompt_is_blocked_if_the_agent_supports_it() {
                 "claude-code" | "codex" | "qwen" | "copilot" => {
                     json!({"decision": "block", "reason": why})
                 }
-                "gemini" => json!({"decision": "deny", "reason": why}),
+                "gemini" | "opencode" => json!({"decision": "deny", "reason": why}),
                 "cursor" => json!({"continue": false, "user_message": why}),
                 other => panic!("no case for {other}"),
             };
@@ -190,6 +197,7 @@ fn a_prompt_is_blocked_if_the_agent_supports_it() {
         let wanted = match host.as_str() {
             "codex" => Value::Null,
             "cursor" => json!({"continue": true}),
+            "opencode" => json!({"decision": "allow"}),
             "claude-code" | "gemini" | "qwen" | "copilot" => json!({}),
             other => panic!("no case for {other}"),
         };
@@ -207,6 +215,7 @@ fn context_is_sent_under_the_name_of_the_event() {
             let wanted = match host.as_str() {
                 "claude-code" | "codex" | "gemini" | "qwen" => specific(event, &context),
                 "cursor" => json!({"additional_context": "be kind"}),
+                "opencode" => context.clone(),
                 "copilot" => {
                     let mut both = specific(event, &context);
                     both["additionalContext"] = json!("be kind");

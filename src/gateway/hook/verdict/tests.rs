@@ -102,6 +102,7 @@ fn every_agent_has_a_timer_that_leaves_a_margin() {
         (agent("cursor"), 60),
         (agent("qwen"), 60),
         (agent("copilot"), 30),
+        (agent("opencode"), 60),
     ] {
         let timer = host.adapter().default_timeout();
         assert_eq!(timer, Duration::from_secs(seconds));

@@ -14,6 +14,8 @@ class Qwen(Agent):
                    '"command":"true"}]} ] },"ui":{ }\n}'
     working = r"esc to cancel"
     tells_end_of_session = False
+    shows_reason_of_blocked_prompt = False
+    rewrites_settings = True
     without = {"sessions_of_subagents_end": "it does not tell the end of a session"}
 
     def binary(self):
