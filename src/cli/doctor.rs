@@ -28,6 +28,7 @@ use crate::gateway::protocol::proof::AnswerVerifier;
 use crate::gateway::protocol::rejected_answers::{FOLDER_NAME, RejectedAnswerReports};
 use crate::gateway::transport::http::read_address;
 
+mod codex_hooks;
 mod console;
 
 use console::{ConsoleStatus, ask_console, missing_key};
@@ -44,6 +45,8 @@ struct ConnectionFinding {
     problems: Vec<String>,
     /// Number of problems that connecting again fixes: they come first.
     fixable: usize,
+    /// Source of the agent's trust in the hooks, if it has to trust them.
+    trust_source: Option<&'static str>,
 }
 
 /// Reports good and bad findings.
@@ -186,6 +189,7 @@ fn examine(
                 wiring: Some(connection.wiring.clone()),
                 problems: vec![format!("cannot read the file: {error}")],
                 fixable: 0,
+                trust_source: None,
             });
         }
     };
@@ -212,6 +216,7 @@ fn examine(
         wiring,
         fixable: problems.len(),
         problems,
+        trust_source: None,
     };
     finding.check_environment(folders, own);
     Some(finding)
@@ -260,10 +265,25 @@ impl ConnectionFinding {
         self.problems.extend(off);
         let agent = self.agent.adapter();
         if let Some(trust) = agent.trust_file(folders) {
-            let trust = fs::read_to_string(trust).unwrap_or_default();
-            let problem = agent.trust_problem(&trust, &self.file);
+            let problem = self.trust_problem(&trust, folders);
             self.problems.extend(problem.map(str::to_owned));
         }
+    }
+
+    /// Problem with the agent's trust in the hooks: as the agent tells it, otherwise as its trust file does.
+    fn trust_problem(&mut self, trust: &Path, folders: &Folders) -> Option<&'static str> {
+        let project = match self.scope {
+            ConnectScope::Project => self.file.parent().and_then(Path::parent),
+            ConnectScope::User => Some(folders.project.as_path()),
+        };
+        if let Some(hooks) = project.and_then(codex_hooks::list_hooks) {
+            self.trust_source = Some("trust as Codex itself lists it");
+            return codex_hooks::skipped_hooks(&hooks, &self.file);
+        }
+        self.trust_source =
+            Some("trust as config.toml states it: `codex` gave no list of its hooks");
+        let trust = fs::read_to_string(trust).unwrap_or_default();
+        self.agent.adapter().trust_problem(&trust, &self.file)
     }
 
     /// Description of the wiring.
@@ -445,6 +465,9 @@ impl DoctorReport {
             let file = one_line(&finding.file.to_string_lossy());
             writeln!(out, "{mark:<8} {agent:<12} {scope:<8} {file}")?;
             writeln!(out, "{:8} {}", "", finding.describe_wiring())?;
+            if let Some(source) = finding.trust_source {
+                writeln!(out, "{:8} {source}", "")?;
+            }
             for problem in &finding.problems {
                 writeln!(out, "{:8} - {}", "", one_line(problem))?;
             }
