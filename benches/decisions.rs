@@ -97,6 +97,8 @@ fn decisions(criterion: &mut Criterion, atlases: &[(usize, [Atlas; 1])]) {
 fn run(engine: &mut Engine) -> usize {
     let session: SessionId = "s-1".parse().expect("an identifier");
     let request = ActionRequest {
+        delivery: cra_core::engine::command::DeliveryTime::Now,
+        on_disconnect: cra_core::engine::command::OnDisconnect::Kept,
         session: session.clone(),
         action: "service7.list".to_owned(),
         params: params(),
@@ -126,6 +128,7 @@ fn started(atlases: &[Atlas]) -> Engine {
     let ids = Box::new(cra_core::base::id::CountedIds::default());
     let mut engine = Engine::new(atlases.to_vec(), ids);
     let start = StartSession {
+        delivery: cra_core::engine::command::DeliveryTime::Now,
         session: "s-1".parse().expect("an identifier"),
         agent: "bot".to_owned(),
         agent_version: None,

@@ -252,6 +252,7 @@ async fn with_live_sessions() {
         let agents = console.runtime.agent_handle();
         for session in 0..live {
             let start = StartSession {
+                delivery: cra_core::engine::command::DeliveryTime::Now,
                 session: format!("l-{session}").parse().expect("a name"),
                 agent: "bot".to_owned(),
                 agent_version: None,

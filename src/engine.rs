@@ -84,6 +84,9 @@ pub(crate) struct State {
     held: HeldQueue,
     permits: PermitIndex,
     parked: ParkedCalls,
+    /// Replies that deliver no contexts, because their callers cannot show them to the agent. Each one is kept until it
+    /// is sent or its caller disconnects.
+    deferred_replies: BTreeMap<ReplyId, SessionId>,
     /// Attempts that wait for extensions, by the caller that waits.
     pending_attempts: BTreeMap<ReplyId, PendingAttempt>,
     usage: Usage,

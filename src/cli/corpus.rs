@@ -316,6 +316,7 @@ fn engine_state() -> Vec<Value> {
 
 fn start(session: &str) -> StartSession {
     StartSession {
+        delivery: crate::engine::command::DeliveryTime::Now,
         session: session.parse().unwrap(),
         agent: "bot".to_owned(),
         agent_version: None,
@@ -326,6 +327,8 @@ fn start(session: &str) -> StartSession {
 
 fn request(session: &str, action: &str) -> ActionRequest {
     ActionRequest {
+        delivery: crate::engine::command::DeliveryTime::Now,
+        on_disconnect: crate::engine::command::OnDisconnect::Kept,
         session: session.parse().unwrap(),
         action: action.to_owned(),
         params: json!({ "ticket_id": "T-1" }),

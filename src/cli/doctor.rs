@@ -31,12 +31,16 @@ use crate::gateway::protocol::proof::AnswerVerifier;
 use crate::gateway::protocol::rejected_answers::{FOLDER_NAME, RejectedAnswerReports};
 use crate::gateway::transport::http::read_address;
 
+mod codex_hooks;
 mod console;
 
 use console::{ConsoleStatus, ask_console, missing_key};
 
 /// Longest wait for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Agent that lists its hooks itself.
+const CODEX: &str = "codex";
 
 /// Settings of an agent that mention `cra`.
 struct ConnectionFinding {
@@ -47,6 +51,8 @@ struct ConnectionFinding {
     problems: Vec<String>,
     /// Number of problems that connecting again fixes: they come first.
     fixable: usize,
+    /// Source of the agent's trust in the hooks, if it has to trust them.
+    trust_source: Option<&'static str>,
 }
 
 /// Reports good and bad findings.
@@ -195,6 +201,7 @@ fn examine(
                 wiring: Some(connection.wiring.clone()),
                 problems: vec![format!("cannot read the file: {error}")],
                 fixable: 0,
+                trust_source: None,
             });
         }
     };
@@ -227,6 +234,7 @@ fn examine(
         wiring,
         fixable: problems.len(),
         problems,
+        trust_source: None,
     };
     finding.check_environment(folders, own);
     Some(finding)
@@ -275,12 +283,32 @@ impl ConnectionFinding {
         let off = disabled_elsewhere(self.agent, &self.file, Some(folders));
         self.problems.extend(off);
         let agent = self.agent.adapter();
-        let trust = agent.trust_files(folders).into_iter();
-        let trust: Vec<_> = trust
+        let trust = agent.trust_files(folders);
+        if !trust.is_empty() {
+            let problem = self.trust_problem(&trust, folders);
+            self.problems.extend(problem);
+        }
+    }
+
+    /// Problem with the agent's trust in the hooks: as Codex tells it, otherwise as the trust files do.
+    fn trust_problem(&mut self, trust: &[PathBuf], folders: &Folders) -> Option<String> {
+        if self.agent.as_str() == CODEX {
+            let project = match self.scope {
+                ConnectScope::Project => self.file.parent().and_then(Path::parent),
+                ConnectScope::User => Some(folders.project.as_path()),
+            };
+            if let Some(hooks) = project.and_then(codex_hooks::list_hooks) {
+                self.trust_source = Some("trust as Codex itself lists it");
+                return codex_hooks::skipped_hooks(&hooks, &self.file).map(str::to_owned);
+            }
+            self.trust_source =
+                Some("trust as config.toml states it: `codex` gave no list of its hooks");
+        }
+        let texts = trust.iter();
+        let texts: Vec<_> = texts
             .map(|file| without_comments(&fs::read_to_string(file).unwrap_or_default()))
             .collect();
-        self.problems
-            .extend(agent.trust_problem(&trust, &self.file));
+        self.agent.adapter().trust_problem(&texts, &self.file)
     }
 
     /// Description of the wiring.
@@ -462,6 +490,9 @@ impl DoctorReport {
             let file = one_line(&finding.file.to_string_lossy());
             writeln!(out, "{mark:<8} {agent:<12} {scope:<8} {file}")?;
             writeln!(out, "{:8} {}", "", finding.describe_wiring())?;
+            if let Some(source) = finding.trust_source {
+                writeln!(out, "{:8} {source}", "")?;
+            }
             for problem in &finding.problems {
                 writeln!(out, "{:8} - {}", "", one_line(problem))?;
             }

@@ -139,6 +139,7 @@ async fn take_one(
     let mut known = picture.sessions.iter();
     if !known.any(|session| session.id == take.session) {
         let start = StartSession {
+            delivery: crate::engine::command::DeliveryTime::Now,
             session: take.session.clone(),
             agent: agent.to_owned(),
             agent_version: None,

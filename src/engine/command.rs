@@ -153,6 +153,9 @@ pub struct StartSession {
     /// Owner of the session, if the agent connects through a server. Only this owner can resume the session.
     #[serde(default)]
     pub owner: Option<SessionOwner>,
+    /// Reply that carries the injections caused by this call.
+    #[serde(default)]
+    pub delivery: DeliveryTime,
 }
 
 /// The owner of a session that was started through a server.
@@ -216,6 +219,31 @@ pub struct ActionRequest {
     /// The agent's own identifier of this call, if it has one. Repeating the call does not run it twice.
     #[serde(default)]
     pub call: Option<String>,
+    /// Reply that carries the injections caused by this call.
+    #[serde(default)]
+    pub delivery: DeliveryTime,
+    /// End of the held request when its caller disconnects.
+    #[serde(default)]
+    pub on_disconnect: OnDisconnect,
+}
+
+/// End of a held request when the caller that waits for it disconnects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnDisconnect {
+    /// The request stays held: the caller may come back for it.
+    #[default]
+    Kept,
+    /// The request is withdrawn: its agent was denied when the connection broke.
+    Denied,
+}
+
+impl OnDisconnect {
+    /// Returns whether the request stays held.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        *self == Self::Kept
+    }
 }
 
 /// Answers of an agent to gates that it may answer.

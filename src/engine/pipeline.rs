@@ -12,7 +12,7 @@
 use super::admission::access::deny_if_rate_limited;
 use super::admission::misuse::record_due_misuse;
 use super::admission::request_admission::admit_request;
-use super::command::{ActionRequest, EngineCommand, ReplyId};
+use super::command::{ActionRequest, DeliveryTime, EngineCommand, HeldOutcome, ReplyId};
 use super::evaluation::attempt_judgement::judge_request;
 use super::extensions::consultation::answer_consultation;
 use super::extensions::suspension::{
@@ -23,7 +23,7 @@ use super::gates::decision::decide_held;
 use super::gates::identical_requests::identify_request;
 use super::gates::operator_actions::{apply_operator_action, clear_acknowledged_fault};
 use super::gates::session_gates::pass_session_gates;
-use super::gates::settlement::expire_held;
+use super::gates::settlement::{expire_held, withdraw_held};
 use super::records::attempts::{abandon_attempt, record_attempt};
 use super::requests::attempt::decide_attempt;
 use super::requests::completion::complete_action;
@@ -110,6 +110,10 @@ fn request_action(
     reply_id: ReplyId,
     request: &ActionRequest,
 ) -> StageResult {
+    if request.delivery == DeliveryTime::Later {
+        let session = request.session.clone();
+        tx.state().deferred_replies.insert(reply_id, session);
+    }
     admit_request(tx, reply_id, request)?;
     pass_session_gates(tx, reply_id, request)?;
     let identified = identify_request(tx, reply_id, request)?;
@@ -124,6 +128,12 @@ fn drop_caller(tx: &mut Transaction<'_>, reply_id: ReplyId) {
     drop_suspended(tx, reply_id);
     abandon_attempt(tx, reply_id);
     let state = tx.state();
-    state.held.remove_reply(reply_id);
+    state.deferred_replies.remove(&reply_id);
     state.parked.remove_reply(reply_id);
+    let entry = state.held.remove_reply(reply_id);
+    let denied = entry.filter(|entry| entry.reply_ids.is_empty() && !entry.on_disconnect.is_kept());
+    if let Some(gate) = denied.map(|entry| entry.held.id.clone()) {
+        let reason = "the agent stopped waiting, so it was denied";
+        withdraw_held(tx, &gate, HeldOutcome::Withdrawn, reason);
+    }
 }

@@ -101,6 +101,7 @@ impl EngineBench {
 
     fn start(&mut self, session: &str) -> ReplyId {
         let start = StartSession {
+            delivery: crate::engine::command::DeliveryTime::Now,
             session: session.parse().unwrap(),
             agent: "bot".to_owned(),
             agent_version: None,
@@ -122,6 +123,8 @@ impl EngineBench {
 
     fn request(&mut self, session: &str, action: &str, params: Value) -> ReplyId {
         let request = ActionRequest {
+            delivery: crate::engine::command::DeliveryTime::Now,
+            on_disconnect: crate::engine::command::OnDisconnect::Kept,
             session: session.parse().unwrap(),
             action: action.to_owned(),
             params,
@@ -135,6 +138,8 @@ impl EngineBench {
     /// Requests an action of `s-1` with the agent's own identifier of the call.
     fn call(&mut self, call: &str, action: &str, params: Value) -> ReplyId {
         let request = ActionRequest {
+            delivery: crate::engine::command::DeliveryTime::Now,
+            on_disconnect: crate::engine::command::OnDisconnect::Kept,
             session: "s-1".parse().unwrap(),
             action: action.to_owned(),
             params,

@@ -15,7 +15,7 @@ use super::evaluation::{EvaluationCase, NOTHING_OVERRIDDEN};
 use super::extensions::custom_triggers::CustomTriggers;
 use super::extensions::suspension::ExtensionAnswers;
 use super::gates::held::ActionCall;
-use super::injection::delivery::{deliver_injected, retract_undelivered_records};
+use super::injection::delivery::{defer_injected, deliver_injected, retract_undelivered_records};
 use super::injection::withholding::WithheldInjection;
 use super::records::action_records::atlas_ref;
 use super::sessions::lifecycle::session_position;
@@ -238,8 +238,12 @@ impl<'a> Transaction<'a> {
 
     /// Sends a reply to an agent. The contexts that it carries are recorded as injected.
     pub(crate) fn reply_to_agent(&mut self, reply_id: ReplyId, mut reply: AgentReply) {
+        let deferred = self.engine.state.deferred_replies.remove(&reply_id);
         if let Some(injected) = reply.injected_mut() {
-            deliver_injected(self, injected);
+            match deferred {
+                Some(session) => defer_injected(self, &session, std::mem::take(injected)),
+                None => deliver_injected(self, injected),
+            }
         }
         self.effects.push(Effect::Reply(reply_id, reply.into()));
     }

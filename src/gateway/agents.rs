@@ -198,6 +198,11 @@ pub(crate) trait Adapter: Send + Sync {
         approved: Option<&str>,
     ) -> HookOutput;
 
+    /// Returns true if the agent shows its model the context of an answer before a tool.
+    fn takes_context_before_tools(&self) -> bool {
+        true
+    }
+
     /// Encodes the denial of a user's prompt.
     fn deny_prompt(&self, event: &HookEvent, reason: &str) -> HookOutput;
 

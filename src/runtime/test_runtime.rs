@@ -149,6 +149,7 @@ impl TestRuntime {
 
     pub(crate) async fn start_session(&self, session: &str) {
         let start = StartSession {
+            delivery: crate::engine::command::DeliveryTime::Now,
             session: session.parse().unwrap(),
             agent: "bot".to_owned(),
             agent_version: None,
@@ -191,6 +192,8 @@ impl TestRuntime {
         params: Value,
     ) -> PendingAnswer {
         let request = ActionRequest {
+            delivery: crate::engine::command::DeliveryTime::Now,
+            on_disconnect: crate::engine::command::OnDisconnect::Kept,
             session: session.parse().unwrap(),
             action: action.to_owned(),
             params,

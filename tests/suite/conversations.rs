@@ -200,6 +200,7 @@ fn a_thread_is_shown_with_its_owner_and_the_session_of_each_turn() {
         let agents = bench.runtime.agent_handle();
         let secret = "5ec2e7".to_owned();
         let start = StartSession {
+            delivery: cra_core::engine::command::DeliveryTime::Now,
             session: "s-1".parse().unwrap(),
             agent: "bot".to_owned(),
             agent_version: None,

@@ -535,5 +535,5 @@ fn every_enum_value_of_the_openapi_document_is_accepted() {
             }
         }
     }
-    assert_eq!(offered, 15);
+    assert_eq!(offered, 19);
 }

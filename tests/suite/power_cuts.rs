@@ -100,6 +100,7 @@ impl Simulation {
     async fn begin(&mut self) {
         self.started += 1;
         let start = cra_core::engine::command::StartSession {
+            delivery: cra_core::engine::command::DeliveryTime::Now,
             session: format!("s-{}", self.started).parse().unwrap(),
             agent: "bot".to_owned(),
             agent_version: None,

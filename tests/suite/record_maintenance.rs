@@ -212,6 +212,7 @@ async fn record_that_disagrees_with_an_external_head_file_is_not_opened() {
     let runtime = with_file(store.clone()).await.unwrap();
     let first = witness::read_head(&path).unwrap().unwrap();
     let begin = cra_core::engine::command::StartSession {
+        delivery: cra_core::engine::command::DeliveryTime::Now,
         session: "s-1".parse().unwrap(),
         agent: "bot".to_owned(),
         agent_version: None,

@@ -359,6 +359,7 @@ async fn request_is_held_only_after_the_hold_is_durable() {
     store.durable.send_replace(false);
     let agents = bench.runtime.agent_handle();
     let start = cra_core::engine::command::StartSession {
+        delivery: cra_core::engine::command::DeliveryTime::Now,
         session: "s-1".parse().unwrap(),
         agent: "bot".to_owned(),
         agent_version: None,

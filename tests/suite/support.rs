@@ -142,6 +142,7 @@ impl Bench {
 
     pub(crate) async fn begin(&self, session: &str) {
         let start = StartSession {
+            delivery: cra_core::engine::command::DeliveryTime::Now,
             session: session.parse().unwrap(),
             agent: "bot".to_owned(),
             agent_version: None,
@@ -234,6 +235,8 @@ pub(crate) fn clock() -> Arc<ManualClock> {
 
 pub(crate) fn request(session: &str, action: &str, params: Value) -> ActionRequest {
     ActionRequest {
+        delivery: cra_core::engine::command::DeliveryTime::Now,
+        on_disconnect: cra_core::engine::command::OnDisconnect::Kept,
         session: session.parse().unwrap(),
         action: action.to_owned(),
         params,

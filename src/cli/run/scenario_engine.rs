@@ -253,6 +253,8 @@ impl ScenarioEngine {
         noted: &mut StepOutcome,
     ) {
         let request = ActionRequest {
+            delivery: crate::engine::command::DeliveryTime::Now,
+            on_disconnect: crate::engine::command::OnDisconnect::Kept,
             session: session.clone(),
             action: action.to_owned(),
             params: params.clone(),

@@ -35,6 +35,7 @@ impl Bench {
         let mut bench = Self { engine, asks: 0 };
         bench.send_command(|ask| {
             let start = StartSession {
+                delivery: crate::engine::command::DeliveryTime::Now,
                 session: "s-1".parse().unwrap(),
                 agent: "bot".to_owned(),
                 agent_version: None,
@@ -45,6 +46,8 @@ impl Bench {
         });
         bench.send_command(|ask| {
             let request = ActionRequest {
+                delivery: crate::engine::command::DeliveryTime::Now,
+                on_disconnect: crate::engine::command::OnDisconnect::Kept,
                 session: "s-1".parse().unwrap(),
                 action: "do".to_owned(),
                 params: json!({}),

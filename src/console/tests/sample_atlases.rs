@@ -69,6 +69,7 @@ pub(super) fn engine() -> Engine {
 
 pub(super) fn start() -> StartSession {
     StartSession {
+        delivery: crate::engine::command::DeliveryTime::Now,
         session: "s-12".parse().unwrap(),
         agent: "triage-bot".to_owned(),
         agent_version: None,
@@ -79,6 +80,8 @@ pub(super) fn start() -> StartSession {
 
 pub(super) fn request(action: &str, params: serde_json::Value) -> EngineCommand {
     let request = ActionRequest {
+        delivery: crate::engine::command::DeliveryTime::Now,
+        on_disconnect: crate::engine::command::OnDisconnect::Kept,
         session: "s-12".parse().unwrap(),
         action: action.to_owned(),
         params,

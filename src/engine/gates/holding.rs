@@ -24,7 +24,9 @@ use super::agent_answers::{agent_questions, later_questions_denial};
 use super::approval::{self, JUSTIFICATION};
 use super::held::{Gate, GateOrigin, Held, HeldSubject, PassEffects};
 use super::queue::{AdvisoryEffects, HeldEntry};
-use crate::engine::command::{AgentReply, DenyCode, Effect, Injected, ReplyId, StateKind};
+use crate::engine::command::{
+    AgentReply, DenyCode, Effect, Injected, OnDisconnect, ReplyId, StateKind,
+};
 use crate::engine::evaluation::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
 use crate::engine::injection::contexts::{BudgetRule, Injection, expire_guidance, inject_contexts};
 use crate::engine::injection::withholding::{WithheldInjection, apply_effects};
@@ -55,6 +57,8 @@ pub(crate) struct HoldRequest {
     pub(crate) deadline: Option<Timestamp>,
     /// The agent's own identifier of the call.
     pub(crate) same_call: Option<String>,
+    /// End of the request when the caller that waits for it disconnects.
+    pub(crate) on_disconnect: OnDisconnect,
     pub(crate) withheld: Vec<WithheldInjection>,
     pub(crate) advice: Vec<AdvisoryEffects>,
     /// The input as an extension rewrote it, if one did.
@@ -329,6 +333,11 @@ pub(crate) fn hold_request(
         injected: Injected::default(),
         withheld: request.withheld,
         call: request.same_call,
+        on_disconnect: match reply_ids {
+            Some(_) => request.on_disconnect,
+            // The agent has its reply, and comes back with the answers.
+            None => OnDisconnect::Kept,
+        },
         advice: request.advice,
         modified_input: request.modified_input,
         reply_ids: reply_ids.into_iter().collect(),

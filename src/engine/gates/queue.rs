@@ -15,7 +15,9 @@ use crate::base::id::{HeldRequestId, SessionId};
 
 use super::held::{Held, PassEffects};
 use super::permits::Permit;
-use crate::engine::command::{ActionRequest, EngineCommand, Injected, InputReport, ReplyId};
+use crate::engine::command::{
+    ActionRequest, EngineCommand, Injected, InputReport, OnDisconnect, ReplyId,
+};
 use crate::engine::injection::withholding::WithheldInjection;
 
 /// A held request, with the callers that wait for it.
@@ -33,6 +35,9 @@ pub(crate) struct HeldEntry {
     /// the entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) call: Option<String>,
+    /// End of the request when the callers that wait for it disconnect.
+    #[serde(default, skip_serializing_if = "OnDisconnect::is_kept")]
+    pub(crate) on_disconnect: OnDisconnect,
     /// Grants of advisory checkpoints. They take effect when the request passes.
     #[serde(default)]
     pub(crate) advice: Vec<AdvisoryEffects>,
@@ -167,14 +172,12 @@ impl HeldQueue {
         Some(earliest)
     }
 
-    /// Removes a caller that has left.
-    pub(crate) fn remove_reply(&mut self, reply_id: ReplyId) {
-        let Some(held_id) = self.by_reply.remove(&reply_id) else {
-            return;
-        };
-        if let Some(entry) = self.held.get_mut(&held_id) {
-            entry.reply_ids.retain(|waiting_id| *waiting_id != reply_id);
-        }
+    /// Removes a caller that has left. Returns its held request.
+    pub(crate) fn remove_reply(&mut self, reply_id: ReplyId) -> Option<&HeldEntry> {
+        let held_id = self.by_reply.remove(&reply_id)?;
+        let entry = self.held.get_mut(&held_id)?;
+        entry.reply_ids.retain(|waiting_id| *waiting_id != reply_id);
+        Some(entry)
     }
 }
 

@@ -63,6 +63,8 @@ pub(crate) fn release_request(
         // It runs when the gates that stand in its way by now are passed as well.
         store_permit(tx, held, injected, approved_by);
         let request = ActionRequest {
+            delivery: crate::engine::command::DeliveryTime::Now,
+            on_disconnect: crate::engine::command::OnDisconnect::Kept,
             session: held.session.clone(),
             action: call.action.clone(),
             params: call.params.clone(),

@@ -9,6 +9,7 @@ use crate::trace::event::{ContextInjected, ErrorOccurred, Payload};
 
 use crate::engine::command::{Injected, InjectionRecord};
 use crate::engine::gates::held::Held;
+use crate::engine::sessions::lifecycle::add_pending_injections;
 use crate::engine::transaction::{SpanPosition, Transaction};
 
 /// Records contexts below `place`. Returns the data to retract the record, or to write it later.
@@ -55,6 +56,35 @@ pub(crate) fn deliver_injected(tx: &mut Transaction<'_>, injected: &mut Injected
         }
         tx.mark_changed(&session);
     }
+}
+
+/// Keeps the contexts of a reply whose caller cannot show them to the agent. A later reply delivers them.
+pub(crate) fn defer_injected(tx: &mut Transaction<'_>, session: &SessionId, injected: Injected) {
+    let deferred: Vec<_> = injected
+        .contexts
+        .iter()
+        .map(|c| c.context_id.clone())
+        .collect();
+    let is_delivered = |id: &String| !deferred.contains(id);
+    tx.amend_where(|draft| {
+        if draft.session_id != *session {
+            return;
+        }
+        match &mut draft.payload {
+            Payload::ActionAttempted(attempted) => {
+                if let Some(ids) = &mut attempted.context_injected {
+                    ids.retain(is_delivered);
+                }
+                attempted.context_injected.take_if(|ids| ids.is_empty());
+            }
+            Payload::CheckpointPassed(passed) => passed.injected_contexts.retain(is_delivered),
+            Payload::CheckpointCompleted(completed) => {
+                completed.contexts_injected.retain(is_delivered);
+            }
+            _ => {}
+        }
+    });
+    add_pending_injections(tx, session, injected);
 }
 
 /// Retracts the records of contexts that no reply of this command carried.

@@ -67,6 +67,7 @@ pub(crate) fn record_attempt(
         event,
         deadline: request.deadline,
         same_call: request.call.clone(),
+        on_disconnect: request.on_disconnect,
         denial: attempt.denial,
         handled: judged.handled,
         approvals: attempt.approvals,

@@ -10,7 +10,7 @@ use crate::base::limits::{
 use crate::trace::event::Recommendation;
 
 use crate::engine::command::{
-    ActionRequest, AgentReply, DenyCode, Injected, ReplyId, RunPermission, StateKind,
+    ActionRequest, AgentReply, DenyCode, Injected, OnDisconnect, ReplyId, RunPermission, StateKind,
 };
 use crate::engine::evaluation::denial::Denial;
 use crate::engine::evaluation::fired_checkpoint::{OwnedFiredCheckpoint, OwnedRequiredApproval};
@@ -45,6 +45,7 @@ pub(crate) struct Attempt {
     pub(crate) deadline: Option<Timestamp>,
     /// The agent's own identifier of the call.
     pub(crate) same_call: Option<String>,
+    pub(crate) on_disconnect: OnDisconnect,
     /// Denial of the attempt. Answers at gates do not lift it. If `overrides` is set, an operator can overrule it for a
     /// repeated request.
     pub(crate) denial: Option<Denial>,
@@ -97,6 +98,7 @@ fn deny_attempt(tx: &mut Transaction<'_>, reply_id: ReplyId, mut attempt: Attemp
             position: attempt.position,
             deadline: None,
             same_call: attempt.same_call,
+            on_disconnect: OnDisconnect::Kept,
             withheld: Vec::new(),
             advice: Vec::new(),
             modified_input: None,
@@ -146,6 +148,7 @@ fn pass_or_hold(tx: &mut Transaction<'_>, reply_id: ReplyId, attempt: Attempt) {
         event,
         deadline,
         same_call,
+        on_disconnect,
         denial: _,
         handled: HandledCheckpoints { fired, .. },
         mut approvals,
@@ -198,6 +201,7 @@ fn pass_or_hold(tx: &mut Transaction<'_>, reply_id: ReplyId, attempt: Attempt) {
         position,
         deadline,
         same_call,
+        on_disconnect,
         withheld,
         advice: advice.map(OwnedFiredCheckpoint::advisory_effects).collect(),
         modified_input: None,

@@ -19,7 +19,7 @@ use crate::trace::event::{Durability, ErrorOccurred, InputReceived};
 use super::attempt::queue_overload;
 use crate::engine::admission::access::deny_unknown_session;
 use crate::engine::command::{
-    AcceptedEvent, AgentReply, DenyCode, ErrorReport, Injected, InputReport, ReplyId,
+    AcceptedEvent, AgentReply, DenyCode, ErrorReport, Injected, InputReport, OnDisconnect, ReplyId,
 };
 use crate::engine::evaluation::fired_checkpoint::OwnedFiredCheckpoint;
 use crate::engine::evaluation::{self, TriggerEvent};
@@ -358,6 +358,7 @@ pub(crate) fn hold_or_accept_event(
         position: position.clone(),
         deadline,
         same_call: None,
+        on_disconnect: OnDisconnect::Kept,
         withheld,
         advice,
         modified_input,

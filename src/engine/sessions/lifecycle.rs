@@ -19,8 +19,8 @@ use crate::engine::admission::access::{
 use crate::engine::admission::misuse::{ShownSecret, forget_misuse, record_takeover_attempt};
 use crate::engine::admission::session_limits::make_room;
 use crate::engine::command::{
-    AgentQuestions, AgentReply, DeliveryTime, DenyCode, EndSession, HeldOutcome, Injected, ReplyId,
-    StartSession, StartedSession, StateKind,
+    AgentQuestions, AgentReply, DeliveryTime, DenyCode, EndSession, HeldOutcome, Injected,
+    OnDisconnect, ReplyId, StartSession, StartedSession, StateKind,
 };
 use crate::engine::evaluation;
 use crate::engine::evaluation::TriggerEvent;
@@ -65,7 +65,7 @@ pub(crate) fn start_session(
         } else if let Some(denied) = admission_denial(tx, start) {
             AgentReply::Denied(denied)
         } else {
-            resume_session(tx, &start.session)?
+            resume_session(tx, start)?
         };
         tx.reply_to_agent(reply_id, reply);
         return Ok(());
@@ -117,7 +117,10 @@ pub(crate) fn start_session(
     tx.state().add_session(session);
     tx.record(&position, record);
     record_loaded_plugins(tx, &position);
-    let injected = enter_first(tx, &start.session, &position, handled);
+    let mut injected = enter_first(tx, &start.session, &position, handled);
+    if start.delivery == DeliveryTime::Later {
+        add_pending_injections(tx, &start.session, std::mem::take(&mut injected));
+    }
     tx.name_initial_contexts(&injected);
     let started = started_reply(tx, &start.session, injected);
     tx.reply_to_agent(reply_id, started);
@@ -125,14 +128,18 @@ pub(crate) fn start_session(
 }
 
 /// Resumes a started session: the agent, or this process, came back.
-fn resume_session(tx: &mut Transaction<'_>, session: &SessionId) -> StageResult<AgentReply> {
+fn resume_session(tx: &mut Transaction<'_>, start: &StartSession) -> StageResult<AgentReply> {
+    let session = &start.session;
     let before = tx.live_session(session).cloned();
     adopt_loaded_atlases(tx, session)?;
     reopen_start_gate(tx, session);
     if let Some(position) = tx.live_session(session).map(session_position) {
         record_loaded_plugins(tx, &position);
     }
-    let injected = take_pending_injections(tx, session);
+    let injected = match start.delivery {
+        DeliveryTime::Now => take_pending_injections(tx, session),
+        DeliveryTime::Later => Injected::default(),
+    };
     // Agents that start one process per question resume the session with each of them.
     if tx.live_session(session) != before.as_ref() {
         tx.mark_changed(session);
@@ -415,6 +422,7 @@ fn hold_start(
             position: position.clone(),
             deadline: None,
             same_call: None,
+            on_disconnect: OnDisconnect::Kept,
             withheld: Vec::new(),
             advice: Vec::new(),
             modified_input: None,

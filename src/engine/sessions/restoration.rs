@@ -13,12 +13,15 @@ use crate::base::json::{self, StrictJsonError};
 
 use super::session::Session;
 use crate::engine::Engine;
-use crate::engine::command::{Effect, EngineCommand, OverruledDenial, StateChange, StateKind};
+use crate::engine::command::{
+    Effect, EngineCommand, HeldOutcome, OverruledDenial, StateChange, StateKind,
+};
 use crate::engine::evaluation::usage::{UNKNOWN_KEY, UnknownUsage};
 use crate::engine::gates::held::Held;
 use crate::engine::gates::permits::Permit;
 use crate::engine::gates::queue::HeldEntry;
-use crate::engine::transaction::state_change;
+use crate::engine::gates::settlement::withdraw_held;
+use crate::engine::transaction::{Transaction, state_change};
 
 /// Error for persisted state that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +60,11 @@ impl Engine {
             .values()
             .map(|waiting| (waiting.held.id.clone(), waiting.held.deadline))
             .collect();
+        effects.extend(engine.withdraw_denied(now));
         for (gate, deadline) in held {
+            if !engine.state.held.contains(&gate) {
+                continue;
+            }
             if deadline <= now {
                 effects.extend(engine.handle(EngineCommand::DeadlineReached(gate), now));
             } else {
@@ -65,6 +72,19 @@ impl Engine {
             }
         }
         Ok((engine, effects))
+    }
+
+    /// Withdraws the requests whose agents were denied when the connection to the earlier process broke.
+    fn withdraw_denied(&mut self, now: Timestamp) -> Vec<Effect> {
+        let entries = self.state.held.values();
+        let denied = entries.filter(|entry| !entry.on_disconnect.is_kept());
+        let denied: Vec<_> = denied.map(|entry| entry.held.id.clone()).collect();
+        let mut tx = Transaction::new(self, now);
+        for gate in denied {
+            let reason = "the console stopped while the agent waited, so the agent was denied";
+            withdraw_held(&mut tx, &gate, HeldOutcome::Withdrawn, reason);
+        }
+        tx.finish()
     }
 
     /// Restores one piece of state. Returns the writes that are needed because an earlier version stored it

@@ -22,6 +22,7 @@ impl EngineBench {
         api_key: Option<&str>,
     ) -> ReplyId {
         let start = StartSession {
+            delivery: crate::engine::command::DeliveryTime::Now,
             session: session.parse().unwrap(),
             agent: agent.to_owned(),
             agent_version: None,

@@ -259,6 +259,8 @@ fn a_timeout_denies_and_is_recorded_as_expired() {
 fn the_callers_deadline_counts_when_it_is_earlier() {
     let mut bench = EngineBench::in_acme("s-1");
     let request = ActionRequest {
+        delivery: crate::engine::command::DeliveryTime::Now,
+        on_disconnect: crate::engine::command::OnDisconnect::Kept,
         session: "s-1".parse().unwrap(),
         action: "ticket.delete".to_owned(),
         params: json!({}),

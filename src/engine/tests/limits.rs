@@ -122,6 +122,7 @@ fn texts_of_agents_are_limited() {
     let mut bench = EngineBench::acme();
     let long = "x".repeat(70_000);
     let start = |agent: &str, intent: Option<&String>| StartSession {
+        delivery: crate::engine::command::DeliveryTime::Now,
         session: "s-1".parse().unwrap(),
         agent: agent.to_owned(),
         agent_version: None,

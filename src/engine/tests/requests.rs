@@ -465,6 +465,7 @@ fn a_session_belongs_to_the_agent_that_started_it() {
         Reply::Agent(AgentReply::Started(_))
     ));
     let start = StartSession {
+        delivery: crate::engine::command::DeliveryTime::Now,
         session: "s-1".parse().unwrap(),
         agent: "other".to_owned(),
         agent_version: None,

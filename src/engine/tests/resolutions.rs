@@ -63,6 +63,8 @@ impl EngineBench {
         resolution: &str,
     ) -> ReplyId {
         let request = ActionRequest {
+            delivery: crate::engine::command::DeliveryTime::Now,
+            on_disconnect: crate::engine::command::OnDisconnect::Kept,
             session: session.parse().unwrap(),
             action: action.to_owned(),
             params: json!({}),

@@ -247,3 +247,77 @@ fn a_held_request_without_its_session_cannot_be_passed() {
     let pass = next.pass("c-2");
     assert_eq!(next.outcome(pass), HeldOutcome::Denied);
 }
+
+/// Requests an action for a caller whose agent is denied when the connection breaks.
+fn one_shot_request(bench: &mut EngineBench, delivery: DeliveryTime) -> ReplyId {
+    let request = ActionRequest {
+        session: "s-1".parse().unwrap(),
+        action: "ticket.delete".to_owned(),
+        params: json!({"id": 1}),
+        deadline: None,
+        resolution: None,
+        call: None,
+        delivery,
+        on_disconnect: OnDisconnect::Denied,
+    };
+    bench.reply_id(|reply_id| EngineCommand::RequestAction(reply_id, request))
+}
+
+#[test]
+fn request_of_a_denied_agent_is_withdrawn_after_a_restart() {
+    let mut bench = EngineBench::in_acme("s-1");
+    one_shot_request(&mut bench, DeliveryTime::Now);
+    bench.request("s-1", "ticket.delete", json!({"id": 2}));
+    let next = restart(&bench, &[ACME]);
+    assert_eq!(next.held_ids(), ["c-3"]);
+    let blocked = &next.payloads("checkpoint_blocked")[0];
+    assert_eq!(blocked["outcome"], "withdrawn");
+    let reason = blocked["reason"].as_str().unwrap();
+    assert!(reason.contains("the console stopped"), "{reason}");
+    let again = restart(&next, &[ACME]);
+    let blocked = [&next, &again].map(|bench| bench.payloads("checkpoint_blocked").len());
+    assert_eq!(blocked[0], blocked[1], "it is withdrawn once");
+}
+
+#[test]
+fn request_of_a_denied_agent_is_withdrawn_with_its_last_caller() {
+    let mut bench = EngineBench::in_acme("s-1");
+    let gone = one_shot_request(&mut bench, DeliveryTime::Now);
+    bench.handle(EngineCommand::CallerDisconnected(gone));
+    assert!(bench.held_ids().is_empty());
+    let again = bench.request("s-1", "ticket.delete", json!({"id": 1}));
+    assert!(bench.waits(again), "nothing was permitted");
+}
+
+#[test]
+fn deferred_contexts_come_with_a_later_reply_and_are_recorded_then() {
+    let mut bench = EngineBench::in_acme("s-1");
+    let given = bench.payloads("context_injected").len();
+    let waiting = one_shot_request(&mut bench, DeliveryTime::Later);
+    bench.pass("c-2");
+    let allowed = bench.allowed(waiting).clone();
+    assert!(allowed.injected.is_empty(), "{allowed:?}");
+    assert_eq!(bench.payloads("context_injected").len(), given);
+    let completed = ActionCompletion {
+        delivery: DeliveryTime::Now,
+        session: "s-1".parse().unwrap(),
+        execution: allowed.execution,
+        result: Ok(String::new()),
+    };
+    let done = bench.reply_id(|reply_id| EngineCommand::CompleteAction(reply_id, completed));
+    let Reply::Agent(AgentReply::Completed(injected)) = bench.reply(done) else {
+        panic!("{:?}", bench.reply(done));
+    };
+    assert!(!injected.is_empty());
+    let names: Vec<_> = injected
+        .contexts
+        .iter()
+        .map(|c| c.context_id.clone())
+        .collect();
+    let recorded = &bench.payloads("context_injected")[given..];
+    assert_eq!(
+        recorded.is_empty(),
+        names.is_empty(),
+        "{recorded:?} {names:?}"
+    );
+}

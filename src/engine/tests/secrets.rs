@@ -23,6 +23,7 @@ checkpoints:
 fn started() -> EngineBench {
     let mut bench = EngineBench::new(&[&atlas(ASKS)]);
     let start = StartSession {
+        delivery: crate::engine::command::DeliveryTime::Now,
         session: "s-1".parse().unwrap(),
         agent: format!("bot {KEY}"),
         agent_version: Some(format!("1 token={KEY}")),

@@ -10,6 +10,7 @@ fn start_from(bench: &mut EngineBench, session: &str, pid: i32) -> ReplyId {
 /// Starts a session from a process with this process session leader.
 fn start_under(bench: &mut EngineBench, session: &str, pid: i32, leader: Option<i32>) -> ReplyId {
     let start = StartSession {
+        delivery: crate::engine::command::DeliveryTime::Now,
         session: session.parse().unwrap(),
         agent: "bot".to_owned(),
         agent_version: None,

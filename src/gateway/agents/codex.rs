@@ -144,7 +144,11 @@ impl Adapter for Codex {
     }
 
     fn trust_advice(&self) -> Option<&'static str> {
-        Some("Codex runs only trusted hooks: open /hooks in Codex and trust each hook")
+        Some(
+            "Codex runs the hooks after two answers of yours: start `codex` in the project, trust the folder\n  \
+             (\"Trust this folder?\"), then the hooks (\"Trust all and continue\", or /hooks). Hooks that are connected\n  \
+             again with other settings count as modified: trust them again",
+        )
     }
 
     fn limits(&self) -> AgentLimits {
@@ -189,6 +193,20 @@ fn codex_trust(config: &str, file: &Path) -> CodexTrust {
     if features.is_some_and(|lines| off(&lines, &["hooks", "codex_hooks"])) {
         return CodexTrust::Off;
     }
+    // The same feature as a dotted key, or in an inline table.
+    let mut lines = config.lines().map(|line| line.replace([' ', '\t'], ""));
+    let is_off = |line: String| {
+        let features = line
+            .strip_prefix("features.")
+            .or_else(|| line.strip_prefix("features={"));
+        features.is_some_and(|features| {
+            let mut settings = features.trim_end_matches('}').split(',');
+            settings.any(|setting| matches!(setting, "hooks=false" | "codex_hooks=false"))
+        })
+    };
+    if lines.any(is_off) {
+        return CodexTrust::Off;
+    }
     let key = format!("{}:pre_tool_use:", file.display());
     let own = config.split(key.as_str()).skip(1).map(table);
     let mut trust = CodexTrust::Missing;
@@ -222,6 +240,13 @@ mod tests {
         assert_eq!(codex_trust(&off, file), CodexTrust::Off);
         let off = format!("[features]\nhooks = false\n{given}");
         assert_eq!(codex_trust(&off, file), CodexTrust::Off);
+        for line in [
+            "features.hooks = false",
+            "features = { a = true, hooks = false }",
+        ] {
+            let off = format!("{line}\n{given}");
+            assert_eq!(codex_trust(&off, file), CodexTrust::Off);
+        }
         assert_eq!(codex_trust("", file), CodexTrust::Missing);
     }
 }

@@ -85,6 +85,11 @@ impl Adapter for Gemini {
         HookOutput::json(&json!({"decision": "allow"}))
     }
 
+    /// Gemini ignores the context of `BeforeTool`.
+    fn takes_context_before_tools(&self) -> bool {
+        false
+    }
+
     fn deny_prompt(&self, _event: &HookEvent, reason: &str) -> HookOutput {
         HookOutput::json(&json!({"decision": "deny", "reason": reason}))
     }

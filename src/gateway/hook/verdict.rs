@@ -14,7 +14,7 @@ use crate::base::digest::Digest;
 use crate::base::id::{SessionId, is_restricted};
 use crate::base::limits::MAX_RESUMPTIONS;
 use crate::base::text::one_line;
-use crate::engine::command::{AgentQuestions, DenyCode, Injected};
+use crate::engine::command::{AgentQuestions, DeliveryTime, DenyCode, Injected, OnDisconnect};
 use crate::gateway::agents::hook_event::{HookEvent, HookEventKind};
 use crate::gateway::agents::hook_output::HookVerdict;
 use crate::gateway::agents::tool_actions::ToolAction;
@@ -355,7 +355,7 @@ impl<'a, C: ConsoleCalls> HookConversation<'a, C> {
 
     /// Starts or resumes a session. Each hook is a separate process, so each one does this.
     async fn start(&mut self) -> Result<Value, CallError> {
-        let mut start = json!({"agent": self.event.agent.as_str()});
+        let mut start = json!({"agent": self.event.agent.as_str(), "given": self.delivery()});
         if let (Some(key), Some(fields)) = (&self.options.api_key, start.as_object_mut()) {
             fields.insert("api_key".to_owned(), key.clone().into());
         }
@@ -423,6 +423,18 @@ impl<'a, C: ConsoleCalls> HookConversation<'a, C> {
                 "{questions}\nThen repeat this tool call unchanged. After your answers, cra checks the call again \
                  and, if nothing else blocks it, allows it once."
             ),
+        }
+    }
+
+    /// Returns the reply that can carry contexts: this one, or that of the hook after the tool.
+    fn delivery(&self) -> DeliveryTime {
+        match self.event.kind {
+            HookEventKind::BeforeTool { .. }
+                if !self.event.agent.adapter().takes_context_before_tools() =>
+            {
+                DeliveryTime::Later
+            }
+            _ => DeliveryTime::Now,
         }
     }
 
@@ -509,6 +521,8 @@ impl<'a, C: ConsoleCalls> HookConversation<'a, C> {
                 "deadline": self.console_deadline(),
                 "reference": reference,
                 "call": call,
+                "given": self.delivery(),
+                "on_disconnect": OnDisconnect::Denied,
             });
             let allowed = match self.call("action.request", request).await {
                 Ok(allowed) => allowed,

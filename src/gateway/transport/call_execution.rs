@@ -55,6 +55,7 @@ impl StartParams {
         };
         let session = self.session.unwrap_or_else(|| Uuid::now_v7().into());
         let start = StartSession {
+            delivery: self.delivery,
             session: session.clone(),
             agent: self.agent,
             agent_version: self.version,

@@ -37,6 +37,7 @@ impl Life {
 
     pub(super) async fn begin(&self, session: &str, agent: &str, intent: &str) {
         let start = StartSession {
+            delivery: cra_core::engine::command::DeliveryTime::Now,
             session: session.parse().unwrap(),
             agent: agent.to_owned(),
             agent_version: Some("2.4.1".to_owned()),

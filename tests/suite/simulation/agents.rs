@@ -25,6 +25,7 @@ impl World {
             session
         });
         let start = StartSession {
+            delivery: cra_core::engine::command::DeliveryTime::Now,
             session: session.parse().unwrap(),
             agent: "bot".to_owned(),
             agent_version: None,

@@ -18,6 +18,7 @@ use super::{Agent, TestConsole};
 /// Starts a session in the console's own process: the process of its agent is not known.
 async fn begin_inside(console: &TestConsole, session: &str) {
     let start = StartSession {
+        delivery: cra_core::engine::command::DeliveryTime::Now,
         session: session.parse().unwrap(),
         agent: "bot".to_owned(),
         agent_version: None,

@@ -187,6 +187,7 @@ fn start(value: &LocatedValue<'_>, faults: &mut FileProblems<'_>) -> Option<Step
     let agent_version = optional_text(value, "version", faults);
     let intent = optional_text(value, "intent", faults);
     Some(StepAction::Start(StartSession {
+        delivery: crate::engine::command::DeliveryTime::Now,
         session: session?,
         agent: agent.unwrap_or_else(|| "agent".to_owned()),
         agent_version,

@@ -30,6 +30,9 @@ pub struct StartParams {
     /// Key that the agent presents, if an Atlas requires one.
     #[serde(default)]
     pub api_key: Option<String>,
+    /// The answer that delivers pending contexts to the agent.
+    #[serde(rename = "given", default)]
+    pub delivery: engine::DeliveryTime,
 }
 
 /// `session.end`
@@ -127,6 +130,12 @@ pub struct RequestParams {
     /// Identifier of this call, where identical calls share a reference.
     #[serde(default)]
     pub call: Option<ExternalName>,
+    /// The answer that delivers contexts caused by this request.
+    #[serde(rename = "given", default)]
+    pub delivery: engine::DeliveryTime,
+    /// End of the held request when its caller disconnects.
+    #[serde(default)]
+    pub on_disconnect: engine::OnDisconnect,
 }
 
 impl RequestParams {
@@ -146,6 +155,8 @@ impl From<RequestParams> for engine::ActionRequest {
             params: call.params.into(),
             deadline: call.deadline,
             resolution: call.resolution,
+            delivery: call.delivery,
+            on_disconnect: call.on_disconnect,
         }
     }
 }
