@@ -241,8 +241,8 @@ pub(super) fn connect(settings: &Settings, given: &ConnectArgs) -> Result<u8, Fa
         key: Some(pinned_key(settings, &given.change)?),
     };
     let form = |error| ConnectFailure::Form(target.file.clone(), error);
-    let changed = connect::connect(target.found.text(), target.agent, &wiring).map_err(form)?;
-    let mut made = changed.created;
+    let edited = connect::connect(target.found.text(), target.agent, &wiring).map_err(form)?;
+    let mut made = edited.created;
     if target.found.text.is_none() {
         made.insert(0, String::new());
     }
@@ -254,7 +254,7 @@ pub(super) fn connect(settings: &Settings, given: &ConnectArgs) -> Result<u8, Fa
         wiring,
         made,
     });
-    let mut changes = vec![target.plan(Some(changed.text))];
+    let mut changes = vec![target.plan(Some(edited.text))];
     changes.extend(target.plan_companions()?);
     changes.extend(target.plan_former_files(&mut known)?);
     let outcome = confirm_change(&given.change, &changes)?;
@@ -415,20 +415,22 @@ fn report(
         }
         ChangeOutcome::Shown | ChangeOutcome::Declined => writeln!(out, "\nNothing was written."),
         ChangeOutcome::Write => {
-            let mut lines = String::new();
+            let mut lines = Vec::new();
             for change in changes.iter().filter(|change| change.is_needed()) {
                 let name = one_line(&change.path.to_string_lossy());
                 let what = match change.new {
                     Some(_) => "written",
                     None => "removed",
                 };
-                lines += &format!("\n{name} was {what}.");
+                lines.push(format!("\n{name} was {what}."));
             }
             for backup in backups {
-                lines += &format!("\n  backup: {}", one_line(&backup.to_string_lossy()));
+                let name = one_line(&backup.to_string_lossy());
+                lines.push(format!("\n  backup: {name}"));
             }
-            let advice = advice(target, changes);
-            writeln!(out, "{lines}{advice}\n  check it: cra doctor {agent}")
+            lines.push(advice(target, changes));
+            let lines = lines.concat();
+            writeln!(out, "{lines}\n  check it: cra doctor {agent}")
         }
     };
     verdict(exit::OK, written)

@@ -140,16 +140,13 @@ fn is_own_file(file: GeneratedFile, agent: CodingAgent, text: &str) -> bool {
 /// members that were created for our entries.
 #[must_use]
 pub fn is_only_ours(text: &str, agent: CodingAgent, made: &[String]) -> bool {
-    match generated_file(agent) {
-        Some(file) => {
-            read_hook_config(text, agent).is_some_and(|wiring| render(file, agent, &wiring) == text)
-        }
-        None => {
-            let is_created = made.iter().any(String::is_empty);
-            let without = disconnect(text, agent, Some(made));
-            is_created && without.is_ok_and(|without| without != text && is_blank(&without))
-        }
+    if let Some(file) = generated_file(agent) {
+        let wiring = read_hook_config(text, agent);
+        return wiring.is_some_and(|wiring| render(file, agent, &wiring) == text);
     }
+    let is_created = made.iter().any(String::is_empty);
+    let without = disconnect(text, agent, Some(made));
+    is_created && without.is_ok_and(|without| without != text && is_blank(&without))
 }
 
 /// Returns the names of the events that an agent is connected to.

@@ -242,8 +242,8 @@ fn sender(configured: CodingAgent, fields: &PayloadFields) -> CodingAgent {
 
 /// Returns the event. If the payload does not name it, its fields may identify it.
 fn event(fields: &PayloadFields) -> Option<String> {
-    let names = ["hook_event_name", "hookEventName", "eventName", "hookName"];
-    let named = text(fields, &names);
+    let keys = ["hook_event_name", "hookEventName", "eventName", "hookName"];
+    let named = text(fields, &keys);
     named.or_else(|| {
         let mut all = CodingAgent::ALL.into_iter();
         let identified = all.find_map(|agent| agent.adapter().unnamed_event(fields));

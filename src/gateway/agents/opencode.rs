@@ -187,11 +187,10 @@ impl Adapter for OpenCode {
 
 /// Encodes that a step may go on.
 fn allow(context: Option<&str>) -> HookOutput {
-    let mut answer = json!({"decision": "allow"});
-    if let Some(context) = context {
-        answer["additionalContext"] = context.into();
-    }
-    HookOutput::json(&answer)
+    HookOutput::json(&match context {
+        Some(context) => json!({"decision": "allow", "additionalContext": context}),
+        None => json!({"decision": "allow"}),
+    })
 }
 
 /// Returns the parts of a prompt that its user wrote. A file is known by its name.
