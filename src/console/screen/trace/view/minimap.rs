@@ -42,7 +42,11 @@ pub(super) fn line(
         } else {
             (' ', Meaning::Dim)
         };
-        let style = if here { Meaning::Selected } else { cell_meaning };
+        let style = if here {
+            Meaning::Selected
+        } else {
+            cell_meaning
+        };
         Span::styled(c.to_string(), appearance.style(style))
     };
     (0..count).map(cell).collect()
