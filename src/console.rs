@@ -11,35 +11,34 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tokio::sync::watch;
+
 use crate::atlas::ManifestTransform;
 use crate::base::clock::Clock;
 use crate::runtime::OperatorHandle;
 
-mod alarm;
 mod app;
+mod atlas_study;
 #[doc(hidden)]
 pub mod bench_console;
-mod cells;
 mod chrome;
 mod dialog;
 mod driver;
-mod evidence;
+mod explanation_lines;
 mod json_line;
 mod keymap;
-mod layer;
 mod line_edit;
 mod linear;
 mod names;
 mod request;
 mod screen;
-mod study;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod text_cells;
 mod theme;
 mod thread_text;
 
-pub use alarm::AlarmReceiver;
 pub use keymap::markdown as key_table;
 #[doc(hidden)]
 pub use terminal::ToastMethod;
@@ -68,6 +67,27 @@ pub struct ConsoleOptions {
     pub alarms: Option<AlarmReceiver>,
     /// Text shown when the console opens, until a key is pressed.
     pub greeting: Option<String>,
+}
+
+/// Source of alarms. Each value is the full list of current problems, as text.
+#[derive(Clone, Debug)]
+pub struct AlarmReceiver(pub watch::Receiver<Arc<[String]>>);
+
+impl AlarmReceiver {
+    /// Waits until the list of problems changes. Without a source of alarms it waits for ever.
+    async fn next(alarms: &mut Option<Self>) -> Arc<[String]> {
+        if let Some(Self(receiver)) = alarms
+            && receiver.changed().await.is_ok()
+        {
+            return Arc::clone(&receiver.borrow_and_update());
+        }
+        std::future::pending().await
+    }
+}
+
+/// Returns the alarms in `now` that are not in `before`.
+fn added_alarms<'a>(before: &[String], now: &'a [String]) -> Vec<&'a String> {
+    now.iter().filter(|alarm| !before.contains(alarm)).collect()
 }
 
 /// Runs the test scenarios stored next to Atlas files. The call reads files and blocks until it is

@@ -14,8 +14,8 @@ use self::dialog_history::DialogHistory;
 use super::chrome;
 use super::dialog::gate::{DialogEntry, Draft, GateDialog};
 use super::dialog::help::HelpDialog;
+use super::dialog::{KeyResult, Layer, LayerChange, Repaint};
 use super::keymap::{KeyAction, KeyScope, find_action};
-use super::layer::{KeyResult, Layer, LayerChange, Repaint};
 use super::request::{ConsoleMessage, ConsoleRequest, MouseOwner, TrailPurpose};
 use super::screen::{InputResult, ScreenId, Screens, Visibility};
 use super::theme::{Appearance, Background, Meaning};
@@ -35,9 +35,7 @@ mod mouse;
 mod notifications;
 mod operator_actions;
 pub(super) mod record_faults;
-mod request_filter;
 mod screen_calls;
-mod snapshot;
 mod thread_replies;
 
 /// Maximum time between two presses of Ctrl-C that together quit the console.

@@ -9,9 +9,9 @@ use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Rect;
 
 use super::app::App;
+use super::dialog::Repaint;
 use super::dialog::gate::{LayoutJob, RequestLayout};
 use super::driver::record_reader::read;
-use super::layer::Repaint;
 use super::request::{ConsoleMessage, ConsoleRequest};
 use super::screen::trace::TraceRead;
 use super::theme::Appearance;

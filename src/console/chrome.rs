@@ -6,10 +6,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::app::App;
-use super::cells::{clip, coordinate, counted, span, width};
 use super::dialog::gate::GateDialog;
 use super::dialog::gate::RecordTrouble;
 use super::screen::{ScreenDefinition, ScreenId};
+use super::text_cells::{clip, coordinate, counted, span, width};
 use super::theme::{Appearance, Mark, Meaning};
 use crate::base::clock::Timestamp;
 use crate::base::limits::MIN_TERMINAL;

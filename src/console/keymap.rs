@@ -7,7 +7,6 @@ use std::fmt::Write as _;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-mod motion;
 mod table;
 
 use super::screen::atlas::StewardKey;
@@ -16,7 +15,6 @@ use super::screen::threads::ThreadKey;
 use super::screen::trace::TraceKey;
 use super::screen::{SCREEN_KEYS, ScreenId};
 
-pub(crate) use motion::Motion;
 pub(crate) use table::{
     DOWN, ENTER, FIRST, LAST, NEXT, PAGE_DOWN, PAGE_UP, PREVIOUS, UP, WHY, bindings,
 };
@@ -162,6 +160,55 @@ pub(crate) enum KeyAction {
     Mouse,
     /// Acknowledges the alarms.
     KnowAlarms,
+}
+
+/// Cursor motion within a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Motion {
+    Up,
+    Down,
+    First,
+    Last,
+    PageUp,
+    PageDown,
+}
+
+impl Motion {
+    /// Arrow key that moves one row in this direction, for a notch of the mouse wheel.
+    pub(crate) fn arrow_key(self) -> KeyEvent {
+        let code = match self {
+            Self::Up => KeyCode::Up,
+            Self::Down | Self::First | Self::Last | Self::PageUp | Self::PageDown => KeyCode::Down,
+        };
+        KeyEvent::new(code, KeyModifiers::NONE)
+    }
+
+    /// Returns the action of the keys that cause this motion.
+    pub(crate) fn action(self) -> KeyAction {
+        match self {
+            Self::Up => KeyAction::Up,
+            Self::Down => KeyAction::Down,
+            Self::First => KeyAction::First,
+            Self::Last => KeyAction::Last,
+            Self::PageUp => KeyAction::PageUp,
+            Self::PageDown => KeyAction::PageDown,
+        }
+    }
+
+    /// Returns the row that the motion leads to from row `at` of `count` rows.
+    pub(crate) fn target_row(self, at: usize, count: usize) -> usize {
+        const PAGE: usize = 10;
+        let last = count.saturating_sub(1);
+        let to = match self {
+            Self::Up => at.saturating_sub(1),
+            Self::Down => at.saturating_add(1),
+            Self::First => 0,
+            Self::Last => last,
+            Self::PageUp => at.saturating_sub(PAGE),
+            Self::PageDown => at.saturating_add(PAGE),
+        };
+        to.min(last)
+    }
 }
 
 impl KeyAction {

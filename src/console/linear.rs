@@ -12,8 +12,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use self::line_console::{LineConsole, LineEffect};
+use super::AlarmReceiver;
 use super::ConsoleError;
-use super::alarm::AlarmReceiver;
 use crate::base::clock::Clock;
 use crate::base::id::HeldRequestId;
 use crate::engine::command::{DecisionRefusal, OperatorAction, OperatorReply};

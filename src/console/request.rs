@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::atlas_study::{Study, StudyResult};
 use super::dialog::gate::{LayoutJob, RequestLayout};
 use super::dialog::snapshot::{SnapshotRequest, SnapshotResponse};
 use super::screen::atlas::{FileCheck, FileCheckResult, FolderCheck, FolderListing};
 use super::screen::trace::{TraceRead, TraceReadResult};
-use super::study::{Study, StudyResult};
 use crate::base::id::{EventId, HeldRequestId, SessionId};
 use crate::engine::command::{DecisionRefusal, DecisionRequest, OperatorAction, OperatorReply};
 use crate::engine::explanation::{ExplainQuestion, FullExplanation};

@@ -2,7 +2,7 @@
 
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
-use crate::console::cells::counted;
+use crate::console::text_cells::counted;
 use crate::memento::{AffectPhase, Intensity, Thread};
 use crate::runtime::snapshot::RuntimeSnapshot;
 

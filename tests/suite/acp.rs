@@ -185,7 +185,7 @@ impl Editor {
     }
 }
 
-fn permission(call: Value) -> Value {
+fn permission(call: &Value) -> Value {
     json!({"method": "session/request_permission", "params": {"toolCall": call, "options": [
         {"optionId": "forever", "name": "Always", "kind": "allow_always"},
         {"optionId": "once", "name": "Once", "kind": "allow_once"},
@@ -193,7 +193,7 @@ fn permission(call: Value) -> Value {
 }
 
 fn shell(command: &str) -> Value {
-    permission(json!({"toolCallId": "t-1", "kind": "execute", "title": command}))
+    permission(&json!({"toolCallId": "t-1", "kind": "execute", "title": command}))
 }
 
 fn selected(option: &str) -> Value {
@@ -321,7 +321,7 @@ async fn a_change_that_was_shown_and_permitted_is_written_without_a_second_quest
         "content": [{"type": "diff", "path": path, "oldText": null, "newText": "shown"}]});
     let write = |text: &str| json!({"method": "fs/write_text_file", "params": {"path": path, "content": text}});
     editor
-        .prompt(&[permission(shown), write("shown"), write("other")])
+        .prompt(&[permission(&shown), write("shown"), write("other")])
         .await;
     editor.console.pass().await;
     // The second change was not shown, so it is held.
@@ -337,7 +337,7 @@ async fn a_change_that_was_shown_and_permitted_is_written_without_a_second_quest
 async fn a_prompt_that_a_gate_holds_reaches_the_agent_only_when_it_is_passed() {
     let mut editor = Editor::new().await;
     let think =
-        |text: &str| permission(json!({"toolCallId": "t-2", "kind": "think", "title": text}));
+        |text: &str| permission(&json!({"toolCallId": "t-2", "kind": "think", "title": text}));
     let id = editor.prompt(&[think("look at production")]).await;
     editor.console.deny("no").await;
     let shown = editor.asked("session/update").await;

@@ -10,9 +10,16 @@ use serde_json::{Value, json};
 /// Working directory of the recorded agents.
 const PROJECT: &str = "/home/tester/project";
 
+/// Agent, file of the payload, and its actions: name, deciding parameter, value.
+type ExpectedActions = (
+    &'static str,
+    &'static str,
+    &'static [(&'static str, &'static str, &'static str)],
+);
+
 /// Payloads before a tool: folder, event, and for each tool its action and its target below the project.
 /// An action without a target has none that decides.
-const ACTIONS: &[(&str, &str, &[(&str, &str, &str)])] = &[
+const ACTIONS: &[ExpectedActions] = &[
     (
         "claude-code",
         "PreToolUse",

@@ -70,15 +70,16 @@ fn ask(server: &mut Child, folder: &Path) -> Option<Vec<ListedHook>> {
             .map_while(Result::ok)
             .filter_map(|line| serde_json::from_str::<Value>(&line).ok());
         // The receiver may be gone.
-        let _ = sender.send(found.find(|line| line["id"] == LIST_REQUEST));
+        let _ =
+            sender.send(found.find(|line| line.get("id").is_some_and(|id| *id == LIST_REQUEST)));
     });
     read_hooks(&answer.recv_timeout(ANSWER_TIMEOUT).ok()??)
 }
 
 /// Reads the hooks of all folders in an answer.
 fn read_hooks(answer: &Value) -> Option<Vec<ListedHook>> {
-    let folders = answer["result"]["data"].as_array()?;
-    let hooks = folders.iter().map(|folder| folder["hooks"].as_array());
+    let folders = answer.pointer("/result/data")?.as_array()?;
+    let hooks = folders.iter().map(|folder| folder.get("hooks")?.as_array());
     let hooks: Option<Vec<_>> = hooks.collect();
     let hooks = hooks?.into_iter().flatten();
     hooks

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::App;
 use super::record_faults::Banner;
 use crate::base::text::one_line;
-use crate::console::alarm::added_alarms;
-use crate::console::cells::counted;
+use crate::console::added_alarms;
 use crate::console::request::ConsoleRequest;
+use crate::console::text_cells::counted;
 use crate::console::theme::Meaning;
 
 /// Maximum rows for alarms. The rest of the screen must have room for the decision.

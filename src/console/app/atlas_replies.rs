@@ -1,11 +1,11 @@
 //! Replies about the Atlas files: checks, studies, loads and the end of an editor.
 
 use super::App;
+use crate::console::atlas_study::StudyResult;
+use crate::console::dialog::Layer;
 use crate::console::dialog::atlas::AtlasDialog;
-use crate::console::layer::Layer;
 use crate::console::request::{ConsoleRequest, Ticket};
 use crate::console::screen::atlas::{AtlasScreen, FileCheckResult, FolderListing};
-use crate::console::study::StudyResult;
 use crate::console::theme::Meaning;
 use crate::runtime::LoadRefusal;
 use crate::runtime::snapshot::RuntimeSnapshot;

@@ -1,4 +1,4 @@
-//! State that outlives a dialog: the minimised dialog, drafts for requests that ended before they were
+//! Replies to dialogs, and the state that outlives a dialog: the minimised dialog, drafts for requests that ended before they were
 //! sent, and the time each dialog was on screen.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -7,9 +7,10 @@ use std::time::Duration;
 use super::App;
 use crate::base::clock::Timestamp;
 use crate::base::id::HeldRequestId;
+use crate::console::dialog::Layer;
 use crate::console::dialog::gate::{Draft, GateDialog, RecentPass, ReplyEffect, RequestLayout};
-use crate::console::layer::Layer;
-use crate::console::request::ConsoleRequest;
+use crate::console::dialog::snapshot::{SnapshotDialog, SnapshotFollowUp, SnapshotResponse};
+use crate::console::request::{ConsoleRequest, Ticket};
 use crate::console::theme::{Meaning, outcome_meaning};
 use crate::engine::command::{HeldOutcome, OperatorReply};
 use crate::engine::held::Held;
@@ -199,5 +200,32 @@ impl App {
             .into_iter()
             .filter(|request| self.may_send(request))
             .collect()
+    }
+
+    /// Passes a response about a snapshot file to its dialog. A response that comes too late is
+    /// dropped.
+    pub(super) fn on_snapshot_response(
+        &mut self,
+        ticket: Ticket,
+        response: SnapshotResponse,
+    ) -> Vec<ConsoleRequest> {
+        let top = self.layers.len().saturating_sub(1);
+        let mut layers = self.layers.iter_mut().enumerate();
+        let found = layers.find_map(|(at, layer)| {
+            let dialog = layer.get_mut::<SnapshotDialog>()?;
+            dialog.waits_for(ticket).then_some((at, dialog))
+        });
+        let Some((at, dialog)) = found else {
+            return Vec::new();
+        };
+        match dialog.on_response(response) {
+            SnapshotFollowUp::Open(request) => return vec![request],
+            // No dialog opens over another one that the operator is looking at.
+            SnapshotFollowUp::Ask(question) if at == top => {
+                self.layers.push(Layer::new(*question));
+            }
+            SnapshotFollowUp::Ask(_) | SnapshotFollowUp::Nothing => {}
+        }
+        Vec::new()
     }
 }

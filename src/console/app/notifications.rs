@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::App;
 use crate::base::text::one_line;
-use crate::console::cells::clip;
 use crate::console::names::action_words;
 use crate::console::request::{Bell, ConsoleRequest, TerminalNotice};
 use crate::console::screen::queue::risk_text;
+use crate::console::text_cells::clip;
 use crate::engine::held::Held;
 
 /// Maximum length of a desktop notification.

@@ -4,8 +4,8 @@
 use super::App;
 use crate::base::operator::parse_operator_name;
 use crate::base::text::one_line;
-use crate::console::cells::counted;
 use crate::console::request::ConsoleRequest;
+use crate::console::text_cells::counted;
 use crate::console::theme::Meaning;
 use crate::engine::command::{
     AcknowledgedSubject, ClaimChangeKind, DecisionRefusal, OperatorAcknowledgement, OperatorAction,

@@ -4,8 +4,8 @@ use ratatui::text::Line;
 
 use super::App;
 use crate::base::text::one_line;
-use crate::console::cells::{clip, fit, width};
 use crate::console::dialog::gate::{DecisionContext, RecordTrouble};
+use crate::console::text_cells::{clip, fit, width};
 use crate::console::theme::{Appearance, Meaning};
 use crate::engine::command::RecordFault;
 use crate::runtime::snapshot::{ChainVerdict, HeadCopyState, RuntimeSnapshot, StoreState};

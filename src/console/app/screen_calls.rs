@@ -7,7 +7,7 @@ use crate::base::clock::Timestamp;
 use crate::base::id::HeldRequestId;
 use crate::base::text::one_line;
 use crate::console::dialog::gate::GateDialog;
-use crate::console::layer::{ExplainResult, Layer};
+use crate::console::dialog::{ExplainResult, Layer};
 use crate::console::request::{ConsoleRequest, Ticket};
 use crate::console::screen::trace::HELD_NOTE;
 use crate::console::screen::{Screen, ScreenChange, ScreenContext, ScreenId, Screens};

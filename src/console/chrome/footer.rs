@@ -3,8 +3,8 @@
 use ratatui::text::{Line, Span};
 
 use crate::console::app::App;
-use crate::console::cells::width;
 use crate::console::keymap::{KeyAction, KeyBinding, KeyScope, footer_bindings, scope_bindings};
+use crate::console::text_cells::width;
 use crate::console::theme::{Appearance, Meaning};
 
 /// State of a key: enabled or disabled.

@@ -4,8 +4,8 @@ use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
+use super::super::dialog::{Dialog, KeyResult};
 use super::super::keymap::{KeyScope, Motion};
-use super::super::layer::{Dialog, KeyResult};
 use super::super::request::ConsoleRequest;
 use super::super::theme::Appearance;
 use crate::base::clock::Timestamp;

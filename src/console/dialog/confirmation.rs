@@ -5,8 +5,8 @@ use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
+use super::super::dialog::{Dialog, KeyResult, LayerChange};
 use super::super::keymap::{KeyAction, KeyScope, find_action};
-use super::super::layer::{Dialog, KeyResult, LayerChange};
 use super::super::request::ConsoleRequest;
 use super::super::theme::Appearance;
 use super::quit_confirmation::paint_question;

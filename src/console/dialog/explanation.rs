@@ -6,11 +6,11 @@ use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::super::cells::wrap;
-use super::super::evidence;
+use super::super::dialog::{Dialog, ExplainResult, KeyResult};
+use super::super::explanation_lines;
 use super::super::keymap::{KeyScope, Motion};
-use super::super::layer::{Dialog, ExplainResult, KeyResult};
 use super::super::request::{ConsoleRequest, Ticket};
+use super::super::text_cells::wrap;
 use super::super::theme::{Appearance, Meaning};
 use super::sheet::TextSheet;
 use crate::base::clock::Timestamp;
@@ -77,7 +77,7 @@ impl ExplainDialog {
             }
             for result in results {
                 lines.push(Line::default());
-                lines.extend(evidence::render_result(result, cells, appearance));
+                lines.extend(explanation_lines::render_result(result, cells, appearance));
             }
             lines
         });

@@ -6,11 +6,11 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
-use super::super::cells::{clip, fit, wrap};
+use super::super::dialog::{Dialog, KeyResult, LayerChange};
 use super::super::keymap::{KeyAction, KeyBinding, KeyScope, Motion, find_action, scope_bindings};
-use super::super::layer::{Dialog, KeyResult, LayerChange};
 use super::super::line_edit::{InputChange, LineEdit};
 use super::super::request::ConsoleRequest;
+use super::super::text_cells::{clip, fit, wrap};
 use super::super::theme::{Appearance, Focus, Meaning};
 use crate::base::clock::Timestamp;
 

@@ -12,12 +12,12 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
-use super::super::cells::{clip, fit, width};
+use super::super::dialog::{Dialog, KeyResult, LayerChange};
 use super::super::keymap::{KeyAction, KeyScope, Motion, all_bindings, find_action};
-use super::super::layer::{Dialog, KeyResult, LayerChange};
 use super::super::line_edit::{InputChange, LineEdit};
 use super::super::request::ConsoleRequest;
 use super::super::screen::queue::highlighted;
+use super::super::text_cells::{clip, fit, width};
 use super::super::theme::{Appearance, Focus, Meaning};
 use crate::base::clock::Timestamp;
 use crate::base::id::{HeldRequestId, SessionId};

@@ -6,10 +6,10 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
-use super::super::cells::{coordinate, counted, wrap};
+use super::super::dialog::{Dialog, KeyResult, LayerChange};
 use super::super::keymap::{KeyAction, KeyScope, find_action};
-use super::super::layer::{Dialog, KeyResult, LayerChange};
 use super::super::request::ConsoleRequest;
+use super::super::text_cells::{coordinate, counted, wrap};
 use super::super::theme::{Appearance, Focus, Meaning};
 use crate::base::clock::Timestamp;
 

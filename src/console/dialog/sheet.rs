@@ -6,9 +6,9 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
-use super::super::cells::{clip, width};
+use super::super::dialog::{KeyResult, LayerChange};
 use super::super::keymap::{KeyAction, KeyScope, Motion, find_action};
-use super::super::layer::{KeyResult, LayerChange};
+use super::super::text_cells::{clip, width};
 use super::super::theme::{Appearance, Focus, Meaning};
 
 /// Lines laid out for an area. There may be many, so they are built only if the content or the area

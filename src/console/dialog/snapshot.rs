@@ -11,8 +11,8 @@ use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
+use super::super::dialog::{Dialog, KeyResult, LayerChange};
 use super::super::keymap::{KeyAction, KeyScope, Motion, SnapshotKey, find_action};
-use super::super::layer::{Dialog, KeyResult, LayerChange};
 use super::super::line_edit::LineEdit;
 use super::super::request::{ConsoleRequest, Ticket};
 use super::super::theme::Appearance;

@@ -11,11 +11,11 @@ use ratatui::text::Line;
 use ratatui_textarea::TextArea;
 use serde_json::{Value, json};
 
-use super::super::cells::wrap;
-use super::super::evidence;
+use super::super::dialog::{Dialog, ExplainResult, KeyResult, LayerChange};
+use super::super::explanation_lines;
 use super::super::keymap::{KeyAction, KeyScope, find_action};
-use super::super::layer::{Dialog, ExplainResult, KeyResult, LayerChange};
 use super::super::request::{ConsoleRequest, Ticket};
+use super::super::text_cells::wrap;
 use super::super::theme::{Appearance, Meaning};
 use super::gate::text_editing::{
     edit, edit_line, editor, numbered_editor, paste, paste_line, replace, text_of,
@@ -301,7 +301,7 @@ impl WhatIfDialog {
             if at > 0 {
                 lines.push(Line::default());
             }
-            lines.extend(evidence::render_result(result, cells, appearance));
+            lines.extend(explanation_lines::render_result(result, cells, appearance));
         }
         self.lines = lines;
         self.top = self.top.min(self.max_scroll());

@@ -11,8 +11,8 @@ use crate::atlas::Atlas;
 use crate::base::clock::{Clock as _, SystemClock, Timestamp};
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
-use crate::console::cells::counted;
-use crate::console::study::{PageLine, Study, StudyResult, StudySummary};
+use crate::console::atlas_study::{PageLine, Study, StudyResult, StudySummary};
+use crate::console::text_cells::counted;
 use crate::console::theme::Meaning;
 use crate::console::{ScenarioReport, ScenarioRunner};
 use crate::engine::explanation::{

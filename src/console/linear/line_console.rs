@@ -20,7 +20,6 @@ use crate::runtime::snapshot::RuntimeSnapshot;
 use crate::trace::verification::{VerificationProgress, VerificationReport};
 
 mod alarms;
-mod checks;
 mod commands;
 mod operator_commands;
 mod question_input;

@@ -23,7 +23,6 @@ use crate::runtime::RecordedSession;
 use crate::trace::outline::FoldState;
 use crate::trace::verification::{ChainVerification, LogVerification, VerificationProgress};
 
-mod click;
 mod commands;
 mod comparison;
 mod event_condition;

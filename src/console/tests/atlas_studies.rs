@@ -10,10 +10,10 @@ use super::archive::Archive;
 use super::fixture::{idle, now};
 use super::sample_atlases::WORDS;
 use super::steward::{SIZES, found, newer, stage, weaker};
+use crate::console::atlas_study::{Study, StudySummary};
 use crate::console::driver::record_reader::QuitFlag;
 use crate::console::driver::study::{differences, rehearse, test_result};
 use crate::console::request::{ConsoleMessage, ConsoleRequest};
-use crate::console::study::{Study, StudySummary};
 use crate::console::{FailedScenarioStep, ScenarioReport};
 
 #[test]

@@ -13,10 +13,10 @@ use super::sample_atlases::{account, studied};
 use super::test_console::TestConsole;
 use crate::atlas::Atlas;
 use crate::base::text::is_deceptive;
+use crate::console::atlas_study::Study;
 use crate::console::driver::study::{differences, test_result};
 use crate::console::request::{ConsoleMessage, ConsoleRequest};
 use crate::console::screen::atlas::{ChangedFile, FileCheckResult, FileState};
-use crate::console::study::Study;
 use crate::console::{FailedScenarioStep, ScenarioReport};
 use crate::engine::held::{GateOrigin, Held, HeldSubject};
 use crate::runtime::snapshot::{

@@ -13,7 +13,7 @@ use super::buffer_text;
 use crate::base::clock::Timestamp;
 use crate::base::limits::DIALOG_ARMING_TIME;
 use crate::console::app::App;
-use crate::console::layer::Repaint;
+use crate::console::dialog::Repaint;
 use crate::console::request::{ConsoleMessage, ConsoleRequest};
 use crate::console::theme::Appearance;
 use crate::engine::command::DecisionRequest;

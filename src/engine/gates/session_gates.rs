@@ -139,12 +139,11 @@ fn park(tx: &mut Transaction<'_>, reply_id: ReplyId, call: ParkedCall) {
     } else {
         None
     };
-    match full {
-        Some(reason) => refuse_call(tx, reply_id, call, DenyCode::Overload, reason),
-        None => {
-            limit_start_gate(tx, &call);
-            tx.state().parked.push(reply_id, call);
-        }
+    if let Some(reason) = full {
+        refuse_call(tx, reply_id, call, DenyCode::Overload, reason);
+    } else {
+        limit_start_gate(tx, &call);
+        tx.state().parked.push(reply_id, call);
     }
 }
 

@@ -13,12 +13,12 @@ use ratatui::widgets::{Clear, Paragraph};
 
 use crate::base::clock::Timestamp;
 use crate::base::limits::DIALOG_ARMING_TIME;
-use crate::console::cells::{clip, coordinate, wrap};
+use crate::console::atlas_study::PageLine;
+use crate::console::dialog::{KeyResult, LayerChange};
 use crate::console::keymap::{KeyAction, KeyScope, find_action};
-use crate::console::layer::{KeyResult, LayerChange};
 use crate::console::line_edit::LineEdit;
 use crate::console::request::ConsoleRequest;
-use crate::console::study::PageLine;
+use crate::console::text_cells::{clip, coordinate, wrap};
 use crate::console::theme::{Appearance, Focus, Meaning};
 use crate::runtime::{AtlasLoad, LoadRefusal};
 
@@ -183,7 +183,7 @@ impl LoadDialog {
             Some(KeyAction::Help) => return KeyResult::with(LayerChange::Help(KeyScope::Load)),
             Some(KeyAction::Next) => self.focus = self.cycle_focus(1),
             Some(KeyAction::Previous) => {
-                self.focus = self.cycle_focus(self.focus_order().len() - 1)
+                self.focus = self.cycle_focus(self.focus_order().len() - 1);
             }
             Some(KeyAction::Press) => return self.press(now),
             Some(other) => {

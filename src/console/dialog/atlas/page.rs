@@ -7,11 +7,11 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use crate::base::text::one_line;
-use crate::console::cells::{break_gently, wrap};
+use crate::console::atlas_study::{PageLine, StudyResult};
+use crate::console::dialog::KeyResult;
 use crate::console::dialog::sheet::TextSheet;
-use crate::console::layer::KeyResult;
 use crate::console::request::Ticket;
-use crate::console::study::{PageLine, StudyResult};
+use crate::console::text_cells::{break_gently, wrap};
 use crate::console::theme::{Appearance, Meaning};
 
 /// Dialog that shows a page.

@@ -13,7 +13,7 @@ use super::reply::ReplyEffect;
 use super::step::{DecisionContext, DecisionStep, DialogEntry, PassCare, care_for_request};
 use super::{DecisionKind, DenyFocus, GateDialog};
 use crate::base::id::HeldRequestId;
-use crate::console::cells::counted;
+use crate::console::text_cells::counted;
 use crate::engine::command::{DecisionRequest, OperatorReply};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::RuntimeSnapshot;

@@ -11,7 +11,7 @@ use super::step::{
     DecisionKind, DecisionStep, DenyFocus, GatePane, PassCare, PassProof, Review, ReviewFocus,
 };
 use crate::base::clock::Timestamp;
-use crate::console::layer::{KeyResult, LayerChange};
+use crate::console::dialog::{KeyResult, LayerChange};
 use crate::console::request::ConsoleRequest;
 use crate::engine::command::{DecisionRequest, Ruling};
 

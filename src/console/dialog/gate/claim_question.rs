@@ -7,7 +7,7 @@ use super::GateDialog;
 use super::step::{DecisionKind, DecisionStep};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::console::layer::KeyResult;
+use crate::console::dialog::KeyResult;
 
 /// Question to an operator who decides in spite of another operator's claim.
 #[derive(Debug)]

@@ -11,9 +11,9 @@ use super::form::FormFocus;
 use super::step::{Arming, DecisionStep, DenyFocus, GatePane, PassProof, ReviewFocus};
 use super::text_editing::{count_removed_chars, replace, text_of};
 use crate::atlas::document::ResponseType;
-use crate::console::cells::counted;
-use crate::console::layer::{KeyResult, LayerChange};
+use crate::console::dialog::{KeyResult, LayerChange};
 use crate::console::request::{ConsoleRequest, EditKind, TextEdit};
+use crate::console::text_cells::counted;
 
 impl GateDialog {
     /// Sends the focused text to an external editor.

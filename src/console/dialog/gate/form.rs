@@ -9,7 +9,7 @@ use super::field::{AnswerField, AnswerStatus};
 use super::text_editing::{editor, text_of};
 use crate::atlas::document::{InvalidAnswerAction, ResponseType};
 use crate::base::digest::Digest;
-use crate::console::cells::counted;
+use crate::console::text_cells::counted;
 use crate::engine::held::Held;
 
 /// Form with the answers so far.

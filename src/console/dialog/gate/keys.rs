@@ -10,8 +10,8 @@ use super::scroll::ScrollState;
 use super::step::{DecisionStep, DenyFocus, GatePane, PassProof, Review, ReviewFocus};
 use super::text_editing::{edit, edit_line, paste, paste_line};
 use crate::base::clock::Timestamp;
+use crate::console::dialog::{KeyResult, LayerChange};
 use crate::console::keymap::{KeyAction, KeyScope, Motion, find_action};
-use crate::console::layer::{KeyResult, LayerChange};
 
 impl GateDialog {
     /// Goes one level back.

@@ -6,7 +6,7 @@
 
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
-use crate::console::cells::{break_exactly, width};
+use crate::console::text_cells::{break_exactly, width};
 use crate::console::theme::{Appearance, Mark, Meaning};
 
 /// A row: pieces of text, each with its meaning.

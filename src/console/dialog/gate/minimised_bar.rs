@@ -7,8 +7,8 @@ use ratatui::text::{Line, Span};
 use super::GateDialog;
 use super::step::{Arming, DecisionStep};
 use crate::base::clock::Timestamp;
-use crate::console::cells::{fit, span, width};
 use crate::console::screen::queue::risk_text;
+use crate::console::text_cells::{fit, span, width};
 use crate::console::theme::{Appearance, Mark, Meaning, of_tier};
 
 /// Remaining time from which the countdown is shown as urgent.

@@ -11,8 +11,8 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::base::limits::MAX_ANSWER_CHARS;
 use crate::base::text::is_deceptive;
-use crate::console::cells::coordinate;
 use crate::console::keymap::{KeyAction, KeyScope, find_action};
+use crate::console::text_cells::coordinate;
 
 /// Maximum number of changes that can be undone.
 const MOST_UNDOS: usize = 500;

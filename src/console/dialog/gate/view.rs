@@ -10,9 +10,9 @@ use super::scroll::SheetSize;
 use super::step::{DecisionStep, GatePane};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::console::cells::{asker_text, clip, coordinate, fit, width};
 use crate::console::names::action_words;
 use crate::console::screen::queue::risk_text;
+use crate::console::text_cells::{asker_text, clip, coordinate, fit, width};
 use crate::console::theme::{Appearance, Focus, Mark, Meaning, of_tier};
 
 mod buttons;

@@ -7,9 +7,9 @@ use super::{
     SnapshotReadFailure,
 };
 use crate::base::text::{LineFeeds, one_line, sanitize};
-use crate::console::cells::{break_exactly, clip, counted, fit, width, wrap};
 use crate::console::names::path_words;
 use crate::console::screen::queue::highlighted;
+use crate::console::text_cells::{break_exactly, clip, counted, fit, width, wrap};
 use crate::console::theme::{Appearance, Mark, Meaning};
 use crate::reconstruct::{Artifact, Checklist, ChecklistItem, Inference, RetrievalStep};
 

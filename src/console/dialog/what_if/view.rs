@@ -9,7 +9,7 @@ use ratatui_textarea::TextArea;
 
 use super::{WhatIfAnswerState, WhatIfDialog, WhatIfField};
 use crate::base::text::one_line;
-use crate::console::cells::{clip, wrap_within};
+use crate::console::text_cells::{clip, wrap_within};
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 
 /// Width of a label, in cells.

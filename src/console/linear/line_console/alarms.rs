@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{LineConsole, LineEffect, LineState};
 use crate::base::text::one_line;
-use crate::console::alarm::added_alarms;
-use crate::console::cells::counted;
+use crate::console::added_alarms;
+use crate::console::text_cells::counted;
 
 impl LineConsole {
     /// Handles a new list of alarms.

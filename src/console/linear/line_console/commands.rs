@@ -8,12 +8,13 @@ use super::{LineConsole, LineEffect, LineState, READ_ONLY_MESSAGE};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::app::record_faults::{find_record_trouble, is_acknowledged};
-use crate::console::cells::counted;
 use crate::console::dialog::gate::{PassCare, RecordTrouble, care_for_request};
+use crate::console::text_cells::counted;
 use crate::engine::approval::bars;
 use crate::engine::command::ClaimChangeKind;
 use crate::engine::held::Held;
 use crate::runtime::snapshot::{ConsoleAccess, StoreState};
+use crate::trace::verification::VerificationProgress;
 
 impl LineConsole {
     pub(super) fn run_command(&mut self, text: &str, now: Timestamp) -> Vec<LineEffect> {
@@ -177,6 +178,35 @@ impl LineConsole {
         }
         for decided in decided {
             self.print_line(&wording::decision_line(&decided));
+        }
+    }
+
+    /// Starts a check of the record, or prints the progress of the running one.
+    fn start_check(&mut self) -> Vec<LineEffect> {
+        if let Some(progress) = &self.checking {
+            let message = match (progress.percent(), progress.checked_and_total()) {
+                (Some(percent), Some((done, all))) => {
+                    format!("Verifying the record: {percent} %, {done} of {all} records.")
+                }
+                (..) => "Verifying the record.".to_owned(),
+            };
+            self.print_line(&message);
+            return Vec::new();
+        }
+        self.print_line("Verifying the record. Type verify to show the progress, stop to stop.");
+        let progress = VerificationProgress::default();
+        self.checking = Some(progress.clone());
+        vec![LineEffect::Verify(progress)]
+    }
+
+    /// Stops the running check.
+    fn stop_check(&mut self) {
+        match self.checking.take() {
+            Some(progress) => {
+                progress.cancel();
+                self.print_line("Verification stopped, without a result.");
+            }
+            None => self.print_line("No verification is running."),
         }
     }
 }

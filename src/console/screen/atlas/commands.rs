@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use super::{AtlasScreen, FocusDepth, StewardKey, view};
 use crate::base::clock::Timestamp;
-use crate::console::cells::asker_text;
+use crate::console::atlas_study::{PageLine, StudyResult};
 use crate::console::dialog::atlas::AtlasDialog;
 use crate::console::dialog::atlas::load::{LoadDialog, LoadDirection};
 use crate::console::dialog::atlas::page::PageDialog;
@@ -14,7 +14,7 @@ use crate::console::dialog::what_if::WhatIfDialog;
 use crate::console::keymap::KeyAction;
 use crate::console::request::ConsoleRequest;
 use crate::console::screen::{Screen, ScreenContext, Visibility};
-use crate::console::study::{PageLine, StudyResult};
+use crate::console::text_cells::asker_text;
 use crate::console::theme::{Appearance, Meaning};
 use crate::runtime::WatchSetting;
 use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot, ShadowSummary};

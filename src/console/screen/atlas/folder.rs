@@ -10,8 +10,8 @@ use super::{AtlasScreen, ChangedFile, FileStamp, FileState};
 use crate::atlas::Atlas;
 use crate::base::digest::Digest;
 use crate::base::text::one_line;
-use crate::console::cells::counted;
 use crate::console::request::ConsoleRequest;
+use crate::console::text_cells::counted;
 use crate::console::theme::Meaning;
 use crate::runtime::snapshot::RuntimeSnapshot;
 

@@ -14,9 +14,9 @@ use crate::atlas::model::{Capability, Checkpoint, DeclaredAction, Limit, Policy,
 use crate::atlas::origin::PartKind;
 use crate::base::pattern::Patterns;
 use crate::base::text::one_line;
-use crate::console::cells::{clip, counted};
-use crate::console::evidence::policy_word;
+use crate::console::explanation_lines::policy_word;
 use crate::console::names::trigger_words;
+use crate::console::text_cells::{clip, counted};
 use crate::console::theme::{Appearance, Meaning, of_tier};
 use crate::runtime::notices::NoticeSummary;
 use crate::runtime::snapshot::RuntimeSnapshot;

@@ -10,7 +10,7 @@ use super::folder::file_name;
 use crate::atlas::diagnostic::{ReportColour, Severity, render};
 use crate::atlas::{Atlas, Diagnostic};
 use crate::base::text::one_line;
-use crate::console::cells::wrap;
+use crate::console::text_cells::wrap;
 use crate::console::theme::{Appearance, Meaning};
 use crate::runtime::snapshot::RuntimeSnapshot;
 

@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 use super::AtlasScreen;
 use crate::atlas::document::LimitScope;
 use crate::base::text::one_line;
-use crate::console::cells::{counted, wrap};
+use crate::console::text_cells::{counted, wrap};
 use crate::console::theme::{Appearance, Meaning};
 use crate::engine::session::StartState;
 use crate::runtime::snapshot::{RuntimeSnapshot, SessionLimitUsage, SessionSummary};

@@ -7,9 +7,9 @@ use ratatui::widgets::Paragraph;
 
 use super::{AtlasPane, AtlasScreen, FocusDepth, part_details, session};
 use crate::base::text::one_line;
-use crate::console::cells::{clip, fit, width, wrap};
-use crate::console::evidence;
+use crate::console::explanation_lines;
 use crate::console::screen::queue::highlighted;
+use crate::console::text_cells::{clip, fit, width, wrap};
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 use crate::runtime::WatchSetting;
 use crate::runtime::snapshot::{EvaluationOutcome, RuntimeSnapshot, WatchedEvaluation};
@@ -372,7 +372,7 @@ fn evaluation_row(
     appearance: Appearance,
 ) -> Line<'static> {
     let (came, meaning) = outcome_text(&evaluated.outcome);
-    let counts = evidence::counts_text(evaluated.counts);
+    let counts = explanation_lines::counts_text(evaluated.counts);
     let fired = if evaluated.counts.0 > 0 {
         Meaning::Waiting
     } else {
@@ -468,7 +468,8 @@ fn selected_details(
         }
         AtlasPane::Stream => atlases.selected_evaluation(snapshot).map(|evaluated| {
             let (words, meaning) = outcome_text(&evaluated.outcome);
-            let mut lines = evidence::render_account(&evaluated.account, cells, appearance);
+            let mut lines =
+                explanation_lines::render_account(&evaluated.account, cells, appearance);
             lines.insert(
                 1,
                 Line::styled(format!("result: {words}"), appearance.style(meaning)),

@@ -12,7 +12,7 @@ use ratatui::widgets::Paragraph;
 use super::view::column;
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::console::cells::{clip, fit};
+use crate::console::text_cells::{clip, fit};
 use crate::console::theme::{Appearance, Focus, Mark, Meaning, outcome_meaning};
 use crate::engine::command::{HeldOutcome, SettledRequest};
 use crate::engine::held::Held;

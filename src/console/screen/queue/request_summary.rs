@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{QueueScreen, has_detected_tier, overrules, recent_decisions, risk_text};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::console::cells::{fit, wrap, wrap_within};
+use crate::console::text_cells::{fit, wrap, wrap_within};
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 use crate::console::thread_text;
 use crate::engine::held::{GateOrigin, Held, HeldSubject};

@@ -12,7 +12,7 @@ use super::prompt::{QueuePrompt, QueuePromptPurpose};
 use super::{QueueScreen, recent_decisions, request_summary, risk_text};
 use crate::atlas::document::RiskTier;
 use crate::base::clock::Timestamp;
-use crate::console::cells::{clip, coordinate, counted, width};
+use crate::console::text_cells::{clip, coordinate, counted, width};
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::RuntimeSnapshot;

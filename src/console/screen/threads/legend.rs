@@ -1,6 +1,6 @@
 //! Explanation of the terms on the conversations screen.
 
-use crate::console::study::PageLine;
+use crate::console::atlas_study::PageLine;
 use crate::console::theme::Meaning;
 use crate::memento::{
     AffectPhase, DecisionRule, Intensity, SignalCategory, SignalKind, TurnDecision,

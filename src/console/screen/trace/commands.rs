@@ -14,9 +14,9 @@ use super::{
 };
 use crate::base::limits::MAX_COPY_BYTES;
 use crate::base::text::one_line;
-use crate::console::cells::counted;
 use crate::console::keymap::{KeyAction, KeyScope};
 use crate::console::screen::{InputResult, Screen, ScreenContext, Visibility};
+use crate::console::text_cells::counted;
 use crate::console::theme::Appearance;
 use crate::runtime::snapshot::RuntimeSnapshot;
 use crate::trace::export::ExportFormatArg;

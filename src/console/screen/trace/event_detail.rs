@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::reads::{FullEvent, HashProof};
 use crate::base::text::{one_line, sanitize};
-use crate::console::cells::{break_exactly, counted};
 use crate::console::keymap::Motion;
 use crate::console::names::{event_field_words, event_words, value_words};
+use crate::console::text_cells::{break_exactly, counted};
 use crate::trace::event::Payload;
 use crate::trace::jsonl;
 use crate::trace::outline::FoldState;

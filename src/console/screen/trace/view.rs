@@ -8,14 +8,14 @@ use ratatui::widgets::Paragraph;
 use super::open_session::{FollowMode, OpenSession};
 use super::{LetterCommand, TracePane, TracePrompt, TraceScreen, VerificationState};
 use crate::base::text::one_line;
-use crate::console::cells::{clip, coordinate, counted, width, wrap_within};
 use crate::console::names::event_words;
 use crate::console::screen::queue::highlighted;
+use crate::console::text_cells::{clip, coordinate, counted, width, wrap_within};
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 use crate::runtime::snapshot::RuntimeSnapshot;
 use crate::trace::verification::VerificationProgress;
 
-pub(super) mod click;
+mod click;
 mod comparison_view;
 mod event;
 mod event_tree;

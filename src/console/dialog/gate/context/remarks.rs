@@ -2,7 +2,7 @@
 
 use crate::atlas::document::{GuidanceBlock, GuidanceFormat};
 use crate::base::text::{LineFeeds, one_line, sanitize};
-use crate::console::cells::counted;
+use crate::console::text_cells::counted;
 use crate::engine::held::Held;
 use crate::runtime::snapshot::SessionSummary;
 

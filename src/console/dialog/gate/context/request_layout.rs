@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::request_text::request_text;
 use crate::base::id::HeldRequestId;
-use crate::console::cells::{asker_text, break_exactly};
+use crate::console::text_cells::{asker_text, break_exactly};
 use crate::engine::held::{Held, HeldSubject};
 
 /// Maximum length of a request that is laid out while a key waits: about a millisecond.

@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::base::text::{LineFeeds, is_deceptive, one_line, sanitize};
-use crate::console::cells::counted;
 use crate::console::names::{action_words, trigger_words};
+use crate::console::text_cells::counted;
 use crate::engine::held::{Held, HeldSubject, HeldText};
 
 /// Maximum length of the form with one row per value. Deep nesting makes that form many times longer

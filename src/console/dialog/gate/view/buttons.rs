@@ -8,7 +8,7 @@ use super::super::step::{DecisionKind, DecisionStep};
 use super::super::{DenyFocus, FormFocus, GateDialog, ReviewFocus};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::console::cells::wrap_within;
+use crate::console::text_cells::wrap_within;
 use crate::console::theme::{Appearance, Focus, Meaning};
 
 /// State of a button.

@@ -12,8 +12,8 @@ use ratatui_textarea::TextArea;
 use super::super::{FormFocus, GateDialog, GatePane};
 use super::question;
 use crate::base::text::{LineFeeds, one_line, sanitize};
-use crate::console::cells::{coordinate, width, wrap};
 use crate::console::names::trigger_words;
+use crate::console::text_cells::{coordinate, width, wrap};
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 
 /// Maximum rows of a text field.

@@ -8,7 +8,7 @@ use super::super::picker::OptionPicker;
 use super::form::{FocusedRows, FormPiece, escape_lines, row_count};
 use crate::atlas::document::{InvalidAnswerAction, ResponseType};
 use crate::base::text::one_line;
-use crate::console::cells::{clip, coordinate, fit, width, wrap};
+use crate::console::text_cells::{clip, coordinate, fit, width, wrap};
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 use crate::engine::answer::AnswerRule;
 

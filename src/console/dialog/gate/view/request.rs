@@ -9,8 +9,8 @@ use super::super::GateDialog;
 use super::super::context::{ContextRow, RequestRowPart, hidden_chars_text};
 use super::super::step::{DecisionStep, GatePane};
 use crate::base::text::one_line;
-use crate::console::cells::{clip, width, wrap};
 use crate::console::json_line;
+use crate::console::text_cells::{clip, width, wrap};
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 
 impl GateDialog {

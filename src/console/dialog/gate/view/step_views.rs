@@ -18,7 +18,7 @@ use super::form::{FormPiece, ScrollTarget, paint, row_count};
 use super::question::labelled_lines;
 use super::review::member_lines;
 use crate::base::text::one_line;
-use crate::console::cells::{clip, wrap};
+use crate::console::text_cells::{clip, wrap};
 use crate::console::theme::{Appearance, Focus, Mark, Meaning, outcome_meaning};
 use crate::engine::command::{HeldOutcome, SettledRequest};
 use crate::engine::held::HeldSubject;

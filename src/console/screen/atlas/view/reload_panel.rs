@@ -12,9 +12,9 @@ use crate::atlas::Atlas;
 use crate::atlas::diagnostic::Severity;
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::console::cells::{clip, counted};
 use crate::console::screen::atlas::steward::short_hash;
 use crate::console::screen::atlas::{AtlasScreen, ChangedFile, FileState};
+use crate::console::text_cells::{clip, counted};
 use crate::console::theme::{Appearance, Focus, Meaning};
 use crate::runtime::snapshot::{ConsoleAccess, RuntimeSnapshot};
 

@@ -9,10 +9,10 @@ use crate::atlas::Atlas;
 use crate::atlas::document::CheckpointMode;
 use crate::atlas::origin::PartKind;
 use crate::base::text::one_line;
-use crate::console::cells::{counted, fit, width};
-use crate::console::evidence;
+use crate::console::explanation_lines;
 use crate::console::screen::atlas::tree::{self, TreeRow, plural_name};
 use crate::console::screen::atlas::{AtlasPane, AtlasScreen, FileState};
+use crate::console::text_cells::{counted, fit, width};
 use crate::console::theme::{Appearance, Meaning, of_tier};
 use crate::runtime::snapshot::RuntimeSnapshot;
 
@@ -137,7 +137,7 @@ fn part_mark(atlases: &AtlasScreen, atlas: &Atlas, part: PartKind, at: usize) ->
             (format!("{fired}{mode}"), meaning)
         }
         PartKind::Policy => match atlas.policies.get(at) {
-            Some(policy) => dim(evidence::policy_word(policy.kind)),
+            Some(policy) => dim(explanation_lines::policy_word(policy.kind)),
             None => dim(""),
         },
         PartKind::Capability => match atlas.capabilities.get(at) {

@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use crate::console::cells::{clip, fit, width};
 use crate::console::screen::queue::highlighted;
+use crate::console::text_cells::{clip, fit, width};
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 use crate::console::thread_text::phase_and_intensity_text;
 use crate::memento::{AffectPhase, Intensity, KeptReason, ProcessedTurn, SummaryResult, Thread};

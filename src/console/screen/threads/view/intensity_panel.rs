@@ -8,7 +8,7 @@ use ratatui::widgets::Paragraph;
 
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::console::cells::{clip, counted, fit};
+use crate::console::text_cells::{clip, counted, fit};
 use crate::console::theme::{Appearance, Focus, Glyphs, Meaning};
 use crate::console::thread_text::phase_and_intensity;
 use crate::memento::{

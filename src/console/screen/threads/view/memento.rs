@@ -5,8 +5,8 @@ use ratatui::text::{Line, Span};
 
 use super::intensity_panel::thaw_condition_text;
 use crate::base::text::{LineFeeds, one_line, sanitize};
-use crate::console::cells::{clip, counted, fit, wrap};
 use crate::console::dialog::gate::hidden_chars_text;
+use crate::console::text_cells::{clip, counted, fit, wrap};
 use crate::console::theme::{Appearance, Mark, Meaning};
 use crate::console::thread_text::{offered_text, refused_text, unverified_text};
 use crate::memento::{BaselineSource, ChangeSide, HeldProposal, KeptReason, SummaryShape, Thread};

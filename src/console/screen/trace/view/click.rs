@@ -1,13 +1,41 @@
-//! Hit test of the record screen.
+//! Mouse clicks on the record screen. A click focuses a pane and selects a row. It opens nothing.
 
 use ratatui::layout::{Position, Rect};
 
 use super::super::{TracePane, TraceScreen};
 use super::{areas, centred_top, sessions};
+use crate::console::request::ConsoleRequest;
+
+impl TraceScreen {
+    /// Handles a click on a screen that is painted in `area`.
+    pub(crate) fn click(&mut self, area: Rect, at: Position) -> Vec<ConsoleRequest> {
+        if self.is_typing() {
+            return Vec::new();
+        }
+        match clicked(self, area, at) {
+            Some(ClickTarget::Session(row)) => {
+                self.selected = self
+                    .sessions
+                    .get(row)
+                    .map(|recorded| recorded.session.clone());
+            }
+            Some(ClickTarget::Row(row)) => {
+                self.pane = TracePane::Spans;
+                if let Some(opened) = &mut self.opened {
+                    opened.choose(row);
+                }
+            }
+            Some(ClickTarget::Spans) => self.pane = TracePane::Spans,
+            Some(ClickTarget::Event) => self.pane = TracePane::Event,
+            None => return Vec::new(),
+        }
+        self.request_missing_data()
+    }
+}
 
 /// Element of the record screen that was clicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum ClickTarget {
+enum ClickTarget {
     /// Session, by index in the list.
     Session(usize),
     /// Row of the event list, by index among the visible rows.
@@ -19,11 +47,7 @@ pub(in super::super) enum ClickTarget {
 }
 
 /// Returns the element at a screen position of a record screen that is painted in `area`.
-pub(in super::super) fn clicked(
-    trace: &TraceScreen,
-    area: Rect,
-    at: Position,
-) -> Option<ClickTarget> {
+fn clicked(trace: &TraceScreen, area: Rect, at: Position) -> Option<ClickTarget> {
     let all = areas(trace, area);
     match (trace.pane, &trace.opened) {
         (TracePane::Sessions, _) => {

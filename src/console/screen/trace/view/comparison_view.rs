@@ -8,7 +8,7 @@ use ratatui::widgets::Paragraph;
 use super::super::comparison::SessionComparison;
 use super::{centred_top, join_parts, style_selected_row};
 use crate::base::text::one_line;
-use crate::console::cells::{clip, counted, fit, width};
+use crate::console::text_cells::{clip, counted, fit, width};
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 use crate::trace::diff::{SessionDiff, SessionTotals, StepChange, StepKind, StepSummary};
 

@@ -11,7 +11,7 @@ use super::super::reads::HashProof;
 use super::super::{TracePane, TraceScreen};
 use super::{centred_top, style_selected_row};
 use crate::base::text::one_line;
-use crate::console::cells::{clip, counted, fit, width, wrap};
+use crate::console::text_cells::{clip, counted, fit, width, wrap};
 use crate::console::theme::{Appearance, Focus, Glyphs, Mark, Meaning};
 use crate::trace::outline::FoldState;
 
@@ -285,7 +285,7 @@ fn draw_short(
         .collect();
     let details = details.join("  ");
     let cut: String = details.chars().take(cells * 4).collect();
-    let rows = crate::console::cells::wrap_within(&cut, cells, 2, appearance).into_iter();
+    let rows = crate::console::text_cells::wrap_within(&cut, cells, 2, appearance).into_iter();
     lines.extend(rows.map(|row| Line::styled(row, appearance.style(Meaning::Dim))));
     frame.render_widget(Paragraph::new(lines), area);
 }

@@ -9,7 +9,7 @@ use super::super::TraceScreen;
 use super::super::open_session::{OpenSession, Playback};
 use super::{TraceLayout, join_parts, minimap};
 use crate::base::text::one_line;
-use crate::console::cells::{clip, counted, width};
+use crate::console::text_cells::{clip, counted, width};
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 use crate::trace::replay::ReplayState;
 use crate::trace::replay::state::ReplayPhase;

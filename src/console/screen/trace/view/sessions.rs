@@ -9,7 +9,7 @@ use super::super::{SessionListState, TracePane, TraceScreen};
 use super::time::duration_text;
 use super::{centred_top, style_selected_row, verdict, verifying};
 use crate::base::text::one_line;
-use crate::console::cells::{clip, coordinate, fit, width, wrap};
+use crate::console::text_cells::{clip, coordinate, fit, width, wrap};
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 use crate::runtime::RecordedSession;
 
@@ -134,7 +134,7 @@ fn log_lines(trace: &TraceScreen, cells: usize, appearance: Appearance) -> Vec<L
         }
         (None, None, None) => ("v: verify every chain".to_owned(), Meaning::Dim),
     };
-    let words = crate::console::cells::wrap_within(&words, cells, 3, appearance).into_iter();
+    let words = crate::console::text_cells::wrap_within(&words, cells, 3, appearance).into_iter();
     let mut lines = vec![Line::default()];
     lines.extend(words.map(|row| Line::styled(row, appearance.style(meaning))));
     lines

@@ -10,7 +10,7 @@ use super::super::open_session::OpenSession;
 use super::{TraceLayout, is_verifying, verifying};
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
-use crate::console::cells::{clip, counted, width, wrap_within};
+use crate::console::text_cells::{clip, counted, width, wrap_within};
 use crate::console::theme::{Appearance, Focus, Mark, Meaning};
 use crate::runtime::snapshot::{HeadCopyState, RuntimeSnapshot};
 use crate::trace::verification::{ChainVerification, VerificationProgress, VerificationVerdict};

@@ -3,7 +3,7 @@
 
 use ratatui::text::{Line, Span};
 
-use super::cells::{clip, fit, width, wrap};
+use super::text_cells::{clip, fit, width, wrap};
 use super::theme::{Appearance, Mark, Meaning, of_tier};
 use crate::atlas::condition::{LeafReport, Truth};
 use crate::atlas::document::PolicyKind;
