@@ -364,16 +364,45 @@ impl AgentHandle {
             return AgentReply::Denied(denied);
         }
         let reply_id = self.ids.next();
+        let command = command(reply_id);
+        // Declared before the channel, so that the channel is closed when the notice is sent.
+        let mut notice = DisconnectNotice {
+            messages: is_withdrawn_with_caller(&command).then(|| self.messages.clone()),
+            reply_id,
+        };
         let (reply, answer) = oneshot::channel();
         let message = ActorMessage::Command {
             reply_id,
-            command: command(reply_id),
+            command,
             reply: ReplySender::Agent(reply),
         };
         if self.messages.send(message).await.is_err() {
             return stopped_reply();
         }
-        answer.await.unwrap_or_else(|_| stopped_reply())
+        let answer = answer.await;
+        notice.messages = None;
+        answer.unwrap_or_else(|_| stopped_reply())
+    }
+}
+
+/// Returns true if a request ends when its caller disconnects.
+fn is_withdrawn_with_caller(command: &EngineCommand) -> bool {
+    matches!(command, EngineCommand::RequestAction(_, request) if !request.on_disconnect.is_kept())
+}
+
+/// Tells the actor that a caller disconnected before its reply. If the actor's queue is full, the next
+/// decision notices it.
+struct DisconnectNotice {
+    /// Queue of the actor; `None` if there is nothing to tell.
+    messages: Option<mpsc::Sender<ActorMessage>>,
+    reply_id: ReplyId,
+}
+
+impl Drop for DisconnectNotice {
+    fn drop(&mut self) {
+        if let Some(messages) = &self.messages {
+            let _ = messages.try_send(ActorMessage::CallerDisconnected(self.reply_id));
+        }
     }
 }
 

@@ -30,6 +30,8 @@ pub(super) enum ActorMessage {
         command: EngineCommand,
         reply: ReplySender,
     },
+    /// A caller disconnected whose request ends with it.
+    CallerDisconnected(ReplyId),
     /// An extension answered or failed.
     ExtensionAnswer(CallId, CallResult),
     /// Result of a full verification.

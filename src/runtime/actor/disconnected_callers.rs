@@ -3,9 +3,18 @@
 use super::super::message::ReplySender;
 
 use super::Actor;
-use crate::engine::command::{ActionRequest, EngineCommand};
+use crate::engine::command::{ActionRequest, EngineCommand, ReplyId};
 
 impl Actor {
+    /// Ends the request of a caller that has disconnected. The agent was denied with it.
+    pub(super) fn on_disconnected(&mut self, reply_id: ReplyId) {
+        if self.store_failure.is_none() && self.pending_replies.remove(&reply_id).is_some() {
+            let left = EngineCommand::CallerDisconnected(reply_id);
+            let effects = self.engine.handle(left, self.clock.now());
+            self.execute(effects);
+        }
+    }
+
     /// Tells the engine which callers have disconnected.
     pub(super) fn note_disconnected(&mut self) {
         let gone = self

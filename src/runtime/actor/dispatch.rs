@@ -31,6 +31,7 @@ impl Actor {
                 command,
                 reply,
             } => self.handle_command(reply_id, command, reply).await,
+            ActorMessage::CallerDisconnected(reply_id) => self.on_disconnected(reply_id),
             ActorMessage::ExtensionAnswer(id, returned) => self.on_extension_answer(id, returned),
             ActorMessage::Verified(checked) => self.on_verified(&checked).await,
             ActorMessage::Draft(of, draft) => self.keep_draft(of, draft),

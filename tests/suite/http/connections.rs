@@ -20,7 +20,7 @@ fn hook() -> Value {
 }
 
 #[tokio::test]
-async fn decision_for_a_hook_whose_connection_was_cut_is_a_permit_for_the_same_request() {
+async fn request_of_a_hook_whose_connection_was_cut_is_withdrawn() {
     let web = Web::new().await;
     let request = web.written("POST", "/v1/hook/claude-code", "", &hook().to_string());
     let stream = web.connect(&request).await;
@@ -39,9 +39,13 @@ async fn decision_for_a_hook_whose_connection_was_cut_is_a_permit_for_the_same_r
         }
     };
     timeout(WAIT, left).await.expect("it was never noticed");
-    // A decision for a disconnected caller is a permit for the same request: it is not held again.
-    web.console.pass().await;
-    let (status, reply) = web.send(&request).await;
+    // The agent was denied with its hook, so no operator has to decide. The same request is held again.
+    web.console
+        .bench
+        .wait_until(|snapshot| snapshot.held.is_empty())
+        .await;
+    let (answer, ()) = tokio::join!(web.send(&request), web.console.pass());
+    let (status, reply) = answer;
     assert_eq!(status, 200);
     assert!(reply.contains(r#""permissionDecision":"allow""#), "{reply}");
 }
