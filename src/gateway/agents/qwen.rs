@@ -70,6 +70,11 @@ impl Adapter for Qwen {
         borrowed && timestamp && has_value(fields, "permission_mode")
     }
 
+    /// Qwen Code drops context that comes with a decision about a tool.
+    fn takes_context_before_tools(&self) -> bool {
+        false
+    }
+
     fn deny_tool(&self, event: &HookEvent, reason: &str) -> HookOutput {
         HookOutput::nested_decision(event, "deny", reason)
     }

@@ -44,9 +44,33 @@ class Run:
             raise TimedOut(f"waited {seconds} s for the agent to end") from None
 
     def kill(self):
-        """Ends the agent's own process; not the hooks that it started."""
-        self.process.send_signal(signal.SIGKILL)
+        """Ends the agent, and processes of the same program that it became; not the hooks that it started."""
+        own = program_of(self.process.pid)
+        same = [pid for pid in descendants(self.process.pid) if program_of(pid) == own]
+        for pid in (self.process.pid, *same):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
         self.process.wait()
+
+
+def program_of(pid):
+    """The file that a process runs; None if it has ended."""
+    try:
+        return os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return None
+
+
+def descendants(pid):
+    """The processes below a process."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        children = []
+    found = [int(child) for child in children]
+    return found + [below for child in found for below in descendants(child)]
 
 
 class Workspace:
