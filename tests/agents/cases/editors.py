@@ -12,7 +12,9 @@ def editor(w, answer="allow"):
     w.start_console()
     project = w.project()
     w.agent.trust(w, project)
-    return project, Editor(w, [w.cra, "acp-proxy", "--", w.agent.binary(), *w.agent.acp], project, answer).open()
+    key = w.run_cra("trace", "key", "--answers", cwd=project).stdout.strip()
+    command = [w.cra, "acp-proxy", "--key", key, "--", w.agent.binary(), *w.agent.acp]
+    return project, Editor(w, command, project, answer).open()
 
 
 def start_delete(w, answer="allow"):
