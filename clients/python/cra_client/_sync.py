@@ -339,7 +339,7 @@ class Session:
     ) -> "Run":
         """Asks to run an action, and waits while it is held. Only a returned run is a permission, for one run.
 
-        Call `complete` or `fail` of the run afterwards. `action` does that by itself.
+        Call `complete` or `fail` of the run afterwards. `action` does that automatically.
         """
         copied: JsonObject = plain_copy({} if params is None else params)
         wait = self._settings.action_timeout if timeout is None else timeout

@@ -232,7 +232,7 @@ export class Session {
 
   /**
    * Asks to run an action, and waits while it is held. Only a returned run is a permission, for one run. Call `complete`
-   * or `fail` of the run afterwards; `action` does that by itself.
+   * or `fail` of the run afterwards; `action` does that automatically.
    */
   async request(action: string, params: object = {}, options: RequestOptions = {}): Promise<Run> {
     const copied = copyObject(params);

@@ -70,7 +70,7 @@ pub(crate) struct HoldRequest {
 pub(crate) enum GrantTiming {
     /// Now: no gate is in the way, or a permit opens all of them.
     Now,
-    /// When the gate that fired with them is passed.
+    /// After: the operator has to pass the gate that fired with them.
     AfterGate,
 }
 

@@ -75,7 +75,7 @@ def editor_harmless_call_runs(w):
 
 @case(*AGENTS)
 def editor_secrets_are_held(w):
-    """An agent in an editor that reads a file of secrets is held, whoever reads the file for it."""
+    """An agent in an editor that reads a file of secrets is held, also if the editor reads the file."""
     project, client = editor(w)
     secret = project / w.agent.secret_file
     secret.write_text("TOKEN=the-secret-value\n")
@@ -88,7 +88,7 @@ def editor_secrets_are_held(w):
 
 @case(*AGENTS)
 def editor_writes_to_guarded_files_are_held(w):
-    """An agent in an editor that writes what watches over it is held, whoever writes the file for it."""
+    """An agent in an editor that writes what watches over it is held, also if the editor writes the file."""
     project, client = editor(w)
     hook = project / ".git/hooks/pre-commit"
     w.model.play(main=[calls(w.agent.write(hook, "evil\n")), DONE])
